@@ -21,7 +21,7 @@ export function statsOf(
     readonly ordering: ScanOrdering;
     /** Where it is counted. */
     readonly reads: StoreReadsReport | undefined;
-    /** Absent: there is no such cache. */
+    /** Absent when there is no such cache. */
     readonly decoded?: FileCacheCounts | undefined;
     readonly servedBy: ServedBy;
   },
@@ -52,7 +52,7 @@ export function planBytes({ tables }: Plan): number {
   );
 }
 
-/** Rows of what it reads, likewise. */
+/** Rows of what a plan reads, as often as it reads them. */
 export function planRows({ tables }: Pick<Plan, "tables">): number {
   return sum(tables.map(({ parts, scans = 1 }) => scans * sum(parts.map(partRows))));
 }
@@ -76,7 +76,7 @@ function scanOf(
   ]));
   const scan: ScanStats = {
     files_planned: files,
-    // A scan that runs twice (late materialization, a self join) opens a file twice; some scans do
+    // A scan that runs twice (late materialization, a self join) opens a file twice. Some scans do
     // not say what they open.
     files_read: Math.min(run.profile?.filesRead || files, files),
     planned_bytes: run.plannedBytes,
@@ -87,7 +87,7 @@ function scanOf(
     ordering: run.ordering,
   };
   const pruned = tables.flatMap((table) => table.pruned ?? []);
-  // Otherwise DuckDB alone chooses row groups, and does not tell.
+  // Otherwise DuckDB alone chooses row groups, and does not tell which.
   if (pruned.length === 0 && !tables.some((table) => table.ordered)) return scan;
   const read = sum(parts.map((part) => part.rowGroupsRead));
   const byIndex = sum(pruned.map(({ rowGroups }) => rowGroups));

@@ -12,15 +12,17 @@ import type { PlaceInLine } from "../turns/waiters.ts";
 
 export interface DriverOptions {
   /**
-   * Absolute directories that statements may read, and the engine's own may write; everything else
-   * is out of reach.
+   * Absolute directories that statements may read, and the engine's own statements may write.
+   * Everything else is out of reach.
    */
   readonly readableDirs: readonly string[];
-  /** Absolute directory of the driver's own: spill files and profiles. Exists and is empty. */
+  /**
+   * Absolute directory of the driver's own, for spill files and profiles. It exists and is empty.
+   */
   readonly scratchDir: string;
   readonly memoryBytesMax: number;
   readonly spillBytesMax: number;
-  /** Undefined: one per core. */
+  /** Threads of DuckDB. Undefined: one per core. */
   readonly threads: number | undefined;
   readonly connections: number;
   /** Statements run once before the configuration is locked: the dialect's functions. */
@@ -34,15 +36,18 @@ export interface EngineDriver {
 
 export interface EngineDatabase {
   /**
-   * A connection for one request, given back by `release`. Waits for a free one, tenants in turn;
-   * rejects when `signal` aborts, and with `rate_limited` after `waitMs` or when too many wait.
+   * A connection for one request, given back by `release`. Waits for a free one; tenants go one
+   * after the other. Rejects when `signal` aborts, and with `rate_limited` after `waitMs` or when
+   * too many wait.
    */
   connect(signal: AbortSignal, wanted?: ConnectionWanted): Promise<EngineConnection>;
-  /** Why no statement can run now; undefined when one can. Absent: that is never so. */
+  /**
+   * Why no statement can run now; undefined when one can. A driver without it can always run one.
+   */
   readonly problem?: string | undefined;
   /**
-   * Is called each time that all which the database held is gone, and it is begun anew: tables, for
-   * example.
+   * Called each time that the database is begun anew, and all that it held is gone, for example
+   * tables.
    */
   onRenewed?: (() => void) | undefined;
   close(): Promise<void>;
@@ -61,7 +66,7 @@ export interface EngineConnection {
   /** Runs a statement with a small result, every value as text. */
   texts(sql: string): Promise<(string | null)[][]>;
   /**
-   * Names and types of a statement's result, without running it; `relations` exist meanwhile, for
+   * Names and types of a statement's result, without running it. `relations` exist meanwhile, for
    * it alone.
    */
   describe(sql: string, relations: readonly Relation[]): Promise<readonly DescribedColumn[]>;
@@ -69,7 +74,7 @@ export interface EngineConnection {
   explain(sql: string): Promise<string>;
   /** Rows of a statement whose one column is a text that is never NULL, a chunk at a time. */
   rows(statement: RunStatement): AsyncIterable<TextChunk>;
-  /** What the statement running now did so far; no rows when none runs. */
+  /** What the statement running now did so far. It has no rows when none runs. */
   progress(): RunProgress;
   /** Stops what the connection runs. */
   interrupt(): void;
@@ -81,11 +86,17 @@ export interface EngineConnection {
 
 export interface RunStatement {
   readonly sql: string;
-  /** Of its places `$1`, `$2`, …; default: it has none. */
+  /** Values of its places `$1`, `$2`, …; default: it has none. */
   readonly values?: readonly string[];
-  /** Default: it has progress and a profile. A third of what the smallest statement takes. */
+  /**
+   * Whether it has progress and a profile; default: it has. Without, the smallest statement takes a
+   * third less.
+   */
   readonly isMeasured?: boolean;
-  /** They are few, and come once all are made; not with `isMeasured`. Default: as they are made. */
+  /**
+   * Whether its rows come once all are made, which is for few rows and not with `isMeasured`.
+   * Default: they come while they are made.
+   */
   readonly isWhole?: boolean;
 }
 
@@ -109,14 +120,14 @@ export interface DescribedColumn {
   readonly type: EngineType;
 }
 
-/** A result type: its name, and for nested types what it holds. */
+/** A result type: its name, and for nested types the types within. */
 export interface EngineType {
   /** For example `VARCHAR`, `DECIMAL(18,3)`, `STRUCT(a INTEGER)`. */
   readonly text: string;
   readonly kind: string;
-  /** Of LIST and ARRAY; the value of MAP. */
+  /** The type of the items of LIST and ARRAY, and of the values of MAP. */
   readonly item?: EngineType;
-  /** Of STRUCT. */
+  /** The fields of STRUCT. */
   readonly fields?: readonly DescribedColumn[];
 }
 
@@ -125,8 +136,9 @@ export interface RunProfile {
   readonly rowsScanned: number;
   readonly filesRead: number;
   /**
-   * Most that lay in spill files while it ran, other statements' too; 0 when an earlier one on the
-   * same connection had reached as much, as what this one added to that is not known.
+   * The most that lay in spill files while it ran, with other statements' spill. It is 0 when an
+   * earlier statement on the connection had reached as much: what this one added to that is not
+   * known.
    */
   readonly spillBytes: number;
 }

@@ -1,7 +1,7 @@
 /**
- * What a caller is told when DuckDB fails. Its own message is kept where the caller's SQL
- * is at fault, with the place counted in the caller's text; a path or another table's name never
- * gets out.
+ * What a caller is told when DuckDB fails. DuckDB's own message is kept where the caller's SQL is
+ * at fault, with the place counted in the caller's text. A path or another table's name never gets
+ * out.
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -16,7 +16,7 @@ export interface FaultContext {
   readonly linesBefore: number;
 }
 
-/** An operating error for whatever `error` is; operating errors stay themselves. */
+/** Makes an operating error of whatever `error` is. An operating error stays itself. */
 export function faultError(error: unknown, context: FaultContext = { linesBefore: 0 }): unknown {
   if (!(error instanceof EngineFault)) return error;
   switch (error.kind) {
@@ -66,19 +66,19 @@ export function faultError(error: unknown, context: FaultContext = { linesBefore
   }
 }
 
-/** The engine's message without paths, its `LINE n:` counted in the caller's own text. */
+/** DuckDB's message without paths, its `LINE n:` counted in the caller's own text. */
 function publicMessage(full: string, { linesBefore }: FaultContext): string {
   const message = withHints(full);
   const place = /^LINE (\d+):/m.exec(message);
   if (place === null) return withoutPaths(message).trim();
   const own = Number(place[1]) - linesBefore;
   const before = message.slice(0, place.index);
-  // What stands before the statement is ours.
+  // The text before the statement is ours.
   const quote = own < 1 ? "" : `LINE ${own}:${message.slice(place.index + place[0].length)}`;
   return withoutPaths(`${before}${quote}`).trim();
 }
 
-/** Begins the text of which `functions/bounded_text.ts` wants a number, so that DuckDB fails. */
+/** Begins the text of which `functions/bounded_text.ts` makes a number, so that DuckDB fails. */
 export const LIMIT_FAILURE = "limit: ";
 const LIMIT = new RegExp(
   `^Conversion Error: Could not convert string '${LIMIT_FAILURE}([^]*)' to INT32`,
@@ -92,20 +92,25 @@ export function withHints(message: string): string {
 }
 
 /**
- * Without what is not the caller's: the schema of the views that stand for tables, and settings,
- * which are locked.
+ * The message without what is not the caller's: the schema of the views that stand for tables, and
+ * settings, which are locked.
  */
 function withoutOurs(message: string): string {
   return message.replaceAll('"temp".main.', "").replace(/\s*^Use "SET .*$/m, "");
 }
 
-/** Of a column that there is not, and says so: behind the line that names those there are. */
+/**
+ * Message about a column that does not exist. The remedy goes after the line that names the columns
+ * that do.
+ */
 const UNKNOWN_COLUMN =
   /Referenced column "([^"\n]{1,60})" not found in FROM clause!(?:\nCandidate bindings: .*)?/;
 const FIELD_OF_TEXT =
   /Cannot extract field '([^'\n]{1,60})' from expression "attributes" because .*/;
 
-/** What who names no column mostly means: a text in the wrong quotes, or an attribute. */
+/**
+ * Adds what a caller mostly means who names no column: a text in the wrong quotes, or an attribute.
+ */
 function withRemedy(message: string): string {
   return message
     .replace(UNKNOWN_COLUMN, (found, name: string) => {
@@ -122,8 +127,8 @@ const CANDIDATES = /(\tCandidate functions:\n)((?:\t.*\n)+)\n*/;
 const CANDIDATES_MAX = 5;
 
 /**
- * Of the functions that would fit by their name, those with as many arguments first, and not more
- * than can be read.
+ * Names only as many candidate functions as can be read, those with the fitting number of arguments
+ * first.
  */
 function withFewCandidates(message: string): string {
   return message.replace(CANDIDATES, (_, title: string, lines: string) => {
@@ -141,8 +146,8 @@ function argumentsOf(signature: string): string[] {
 }
 
 /**
- * How many arguments of a candidate are of another type; one of another number is beyond all that
- * are not.
+ * How many arguments of a candidate are of another type. A candidate with another number of
+ * arguments comes after all others.
  */
 function distance(candidate: string, wanted: readonly string[]): number {
   const taken = argumentsOf(candidate);

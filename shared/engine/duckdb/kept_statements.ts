@@ -1,4 +1,7 @@
-/** Prepared statements of one connection by their text: few, the least recently used goes first. */
+/**
+ * Prepared statements of one connection by their text. They are few, and the least recently used
+ * goes first.
+ */
 
 import { PREPARED_KEPT_MAX } from "../limits.ts";
 
@@ -11,7 +14,7 @@ export class KeptStatements<T> {
     private readonly keptMax = PREPARED_KEPT_MAX,
   ) {}
 
-  /** The statement of this text, which is then the caller's until it is kept again. */
+  /** The statement of this text. It is the caller's until it is kept again. */
   take(sql: string): T | undefined {
     const prepared = this.#kept.get(sql);
     this.#kept.delete(sql);

@@ -1,4 +1,4 @@
-/** A connection that no statement uses, so that a busy engine is not taken for a dead one. */
+/** A connection that no statement uses, so that a busy DuckDB is not taken for a dead one. */
 
 import { Deadline } from "../turns/deadline.ts";
 import {
@@ -20,7 +20,9 @@ export class Probe {
 
   constructor(private readonly database: EngineDatabase) {}
 
-  /** Errors: `deadline_exceeded` after 5 s; those of `Engine`. */
+  /**
+   * Asks `question` over the connection. Errors: `deadline_exceeded` after 5 s; those of `Engine`.
+   */
   ask<T>(question: (connection: EngineConnection) => Promise<T>): Promise<T> {
     const answer = this.#last.then(async () => {
       using deadline = new Deadline(PROBE_MS_MAX);
@@ -49,8 +51,8 @@ export class Probe {
 }
 
 /**
- * While statements fill the pool to the brim even the probe finds no room, and a process that has
- * ended is replaced: both pass, and are no failure.
+ * While statements fill the pool to the brim even the probe finds no room. A process that has ended
+ * is replaced. Both pass, and are no failure.
  */
 function isOf(kind: FaultKind, error: unknown): boolean {
   return error instanceof EngineFault && error.kind === kind;

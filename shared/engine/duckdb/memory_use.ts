@@ -1,11 +1,10 @@
 /**
- * What DuckDB says of its memory: one row for each kind of use, of one engine or of
- * several.
+ * What DuckDB says of its memory: one row for each kind of use, of one database or of several.
  */
 
 import type { MemoryUse } from "../types.ts";
 
-/** Gives rows for `memoryUse`. */
+/** SQL that gives rows for `memoryUse`. */
 export const MEMORY_SQL =
   "SELECT tag, memory_usage_bytes, temporary_storage_bytes FROM duckdb_memory()";
 

@@ -1,9 +1,9 @@
 /**
  * One connection of DuckDB in this process, and the types of its results.
  *
- * It is two of the database's: statements run on one that measures them and tells their progress;
- * those that read nothing and what is asked about statements go to the other, which writes no
- * profile (0.5 ms a parse instead of 1.2).
+ * It is two of the database's connections. Statements run on one that measures them and tells their
+ * progress. Statements that read nothing, and questions about statements, go to the other one,
+ * which writes no profile (0.5 ms a parse instead of 1.2).
  */
 
 import type {
@@ -46,7 +46,7 @@ export interface NativePair {
 export class NativeConnection implements EngineConnection {
   #closed = false;
   /**
-   * Calls of the binding that have not come back; they must before the connection is closed or lent
+   * Calls of the binding that have not come back. They must before the connection is closed or lent
    * again.
    */
   readonly #running = new Set<Promise<unknown>>();
@@ -55,26 +55,26 @@ export class NativeConnection implements EngineConnection {
   readonly #kept = new KeptStatements<DuckDBPreparedStatement>((prepared) =>
     prepared.destroySync()
   );
-  /** Those of `ask`, and others that read no file. */
+  /** Prepared statements of `ask`, and others that read no file. */
   readonly #questions = new KeptStatements<DuckDBPreparedStatement>(
     (prepared) => prepared.destroySync(),
     QUESTIONS_KEPT_MAX,
   );
-  /** Whether `rows` came to its end: before, there is no profile of it. */
+  /** Whether `rows` came to its end. Before that there is no profile of it. */
   #measured = false;
   /**
-   * Where rows of a statement are still to come. Their memory is the pool's until something else
-   * runs there.
+   * Set where rows of a statement are still to come. Their memory is the pool's until something
+   * else runs there.
    */
   #unfinished: DuckDBConnection | undefined;
   /**
-   * The peak of the connection's life as the last profile told it; undefined when it may have grown
+   * The spill peak of the connection's life in the last profile. Undefined when it may have grown
    * since.
    */
   #spillPeak: number | undefined;
-  /** Since the statement began. */
+  /** Whether the statement was interrupted since it began. */
   #interrupted = false;
-  /** That peak before the statement: it counts from the connection's start and is never reset. */
+  /** That peak before the statement. It counts from the connection's start and is never reset. */
   #spillPeakBefore = 0;
 
   constructor(
@@ -113,7 +113,7 @@ export class NativeConnection implements EngineConnection {
       return Array.from(
         { length: prepared.columnCount },
         (_, i) => ({
-          // COLUMNS tells where the views are, which are nobody's.
+          // A name that COLUMNS makes tells where the views are, which is left out of it.
           name: prepared.columnName(i).replaceAll(VIEWS_PREFIX, ""),
           type: engineType(prepared.columnType(i)),
         }),
@@ -130,8 +130,8 @@ export class NativeConnection implements EngineConnection {
 
   /**
    * A statement that runs again word for word is not parsed again. One that reads no file is not
-   * bound again either; DuckDB binds `read_parquet` at each run (`SupportStatementCache` of
-   * its bind data is false).
+   * bound again either. DuckDB binds `read_parquet` at each run (`SupportStatementCache` of its
+   * bind data is false).
    */
   async *rows(
     { sql, values = [], isMeasured = true, isWhole = false }: RunStatement,
@@ -161,8 +161,8 @@ export class NativeConnection implements EngineConnection {
       const result = await this.attempt(() => prepared.stream());
       const fetch = () => {
         const fetched = this.attempt(() => result.fetchChunk());
-        // One chunk ahead: its thread works on while this one sends. Whoever takes it hears of a
-        // failure.
+        // One chunk is fetched ahead: DuckDB's thread works on while this one sends. Whoever takes
+        // the chunk hears of a failure.
         ahead = fetched.catch(() => {});
         return fetched;
       };
@@ -193,8 +193,9 @@ export class NativeConnection implements EngineConnection {
   }
 
   /**
-   * A result that fails after its first rows ends like a whole one, and the binding keeps back why.
-   * So it is asked once more, all of it at once, which fails before there is a row. Always throws.
+   * Asks a failed statement once more, all of it at once, which fails before there is a row. A
+   * result that fails after its first rows ends like a whole one, and the binding keeps back why.
+   * Always throws.
    */
   private async failAgain(
     native: DuckDBConnection,
@@ -243,7 +244,7 @@ export class NativeConnection implements EngineConnection {
     }
   }
 
-  /** Ends what runs, then the connection; closing under a running call would crash the process. */
+  /** Ends what runs, then the connection. Closing under a running call would crash the process. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -255,8 +256,8 @@ export class NativeConnection implements EngineConnection {
   }
 
   /**
-   * The database lets go of what a statement held when the next one begins, whatever comes of that
-   * one.
+   * Drops what a statement holds. The database lets go of it when the next statement begins,
+   * whatever comes of that one.
    */
   private async dropUnfinished(): Promise<void> {
     const native = this.#unfinished;
@@ -271,7 +272,7 @@ export class NativeConnection implements EngineConnection {
     await this.attempt(() => this.native.asking.run(sql));
   }
 
-  /** What fails here, as when it is interrupted, is dropped at `release`. */
+  /** What cannot be dropped here, for example after an interrupt, is dropped at `release`. */
   private async dropViews(): Promise<void> {
     for (const view of this.#views) {
       await this.attempt(() => this.native.asking.run(`DROP VIEW IF EXISTS temp.${view}`));
@@ -285,7 +286,9 @@ export class NativeConnection implements EngineConnection {
     this.native.asking.interrupt();
   }
 
-  /** Interrupts until nothing runs: an interrupt between two steps of a call is forgotten. */
+  /**
+   * Interrupts until nothing runs, because an interrupt between two steps of a call is forgotten.
+   */
   private async stop(): Promise<void> {
     while (this.#running.size > 0) {
       this.interruptBoth();
@@ -295,8 +298,8 @@ export class NativeConnection implements EngineConnection {
   }
 
   /**
-   * Of the statement that ended last. No profile is no measurement; the caller leaves the figures
-   * out.
+   * The profile of the statement that ended last. Without a profile nothing was measured, and the
+   * caller leaves the figures out.
    */
   private async readProfile(): Promise<ProfileNode | undefined> {
     try {
@@ -321,7 +324,7 @@ export class NativeConnection implements EngineConnection {
     }
   }
 
-  /** Runs a one-value statement with one text parameter; it is bound once. */
+  /** Runs a one-value statement with one text parameter. The statement is prepared once. */
   private async ask(sql: string, argument: string): Promise<string | undefined> {
     const prepared = this.#questions.take(sql) ??
       await this.attempt(() => this.native.asking.prepare(sql));
@@ -340,13 +343,13 @@ export class NativeConnection implements EngineConnection {
 
 const STOP_REPEAT_MS = 20;
 
-/** How DuckDB writes the schema of a view that `describe` makes. */
+/** The schema of a view that `describe` makes, in DuckDB's spelling. */
 const VIEWS_PREFIX = '"temp".main.';
 
-/** `ResultType.INVALID`: what a result is that has failed. */
+/** `ResultType.INVALID`: the type of a result that has failed. */
 const FAILED = 0;
 
-/** What the binding's types have of nesting; all of it optional, by kind. */
+/** What the binding's types have of nesting. All of it is optional, by kind. */
 interface NestedType {
   readonly valueType?: NativeType;
   readonly entryNames?: readonly string[];
@@ -376,7 +379,7 @@ function kindName(type: NativeType): string {
   return KINDS[type.typeId] ?? "OTHER";
 }
 
-/** The binding's type numbers, as its header file has them. */
+/** The binding's type numbers, from its header file. */
 const KINDS: Readonly<Record<number, string>> = {
   1: "BOOLEAN",
   2: "TINYINT",
@@ -411,7 +414,10 @@ const KINDS: Readonly<Record<number, string>> = {
   36: "SQLNULL",
 };
 
-/** The binding gives a message only; its first words are the engine's exception type. */
+/**
+ * The kind of a fault. The binding gives a message only, whose first words are DuckDB's exception
+ * type.
+ */
 export function faultKindOf(message: string): FaultKind {
   for (const [prefix, kind] of FAULTS) if (message.startsWith(prefix)) return kind;
   return "statement";

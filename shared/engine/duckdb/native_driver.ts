@@ -1,9 +1,10 @@
 /**
- * DuckDB in this process. One in-memory database; a fixed set of connections, because profiling and
- * progress are settings of a connection and settings are locked once the database is set up.
+ * DuckDB in this process: one in-memory database with a fixed set of connections. The set is fixed
+ * because profiling and progress are settings of a connection, and settings are locked once the
+ * database is set up.
  *
  * Walls: no file outside `readableDirs` and `scratchDir`, no extension is ever loaded from
- * elsewhere, no setting can change after `open`. Needs `ffi` on the binding and nothing of the
+ * elsewhere, no setting can change after `open`. It needs `ffi` on the binding and nothing of the
  * network.
  */
 
@@ -67,7 +68,10 @@ async function setUp(
   return new NativeDatabase(instance, connections, free);
 }
 
-/** Loaded on first use: a process without the `ffi` permission can still import this file. */
+/**
+ * The binding is loaded on first use: a process without the `ffi` permission can still import this
+ * file.
+ */
 async function loadBinding(): Promise<
   { readonly api: typeof import("@duckdb/node-api"); readonly binding: ChunkBinding }
 > {
@@ -105,7 +109,7 @@ function databaseSettings(options: DriverOptions): string[] {
 const UTC = "SET TimeZone = 'UTC'";
 
 function connectionSettings(profilePath: string): string[] {
-  // Progress is counted from the start because no setting can change later; breakers watch it.
+  // Progress is counted from the start because no setting can change later. Breakers watch it.
   return [
     UTC,
     "SET enable_progress_bar = true",
@@ -118,7 +122,10 @@ function connectionSettings(profilePath: string): string[] {
   ];
 }
 
-/** What `run_profile.ts` reads; every other metric costs time at the end of each statement. */
+/**
+ * The metrics that `run_profile.ts` reads. Every other metric costs time at the end of each
+ * statement.
+ */
 const PROFILE_METRICS = {
   OPERATOR_NAME: "true",
   OPERATOR_CARDINALITY: "true",

@@ -1,6 +1,7 @@
 /**
- * A statement whose DuckDB process ended under it, mostly because of another statement, is asked
- * again on the next one, once and only while nothing of its answer was sent.
+ * A second try for a statement whose DuckDB process ended under it, mostly because of another
+ * statement. It is asked again on the next process, once and only while nothing of its answer was
+ * sent.
  */
 
 import { isOperatingError } from "../../base/errors.ts";
@@ -12,12 +13,12 @@ export class SecondChance {
 
   constructor(private readonly deadline: Deadline) {}
 
-  /** Nothing may be begun anew from now on. */
+  /** Gives the second try up: nothing may be begun anew from now on. */
   forgo(): void {
     this.#isTaken = true;
   }
 
-  /** Whether what failed with `error` is to be begun anew; true once. */
+  /** Whether what failed with `error` is to be begun anew. It is true once. */
   takes(error: unknown): boolean {
     if (!isLost(error) || this.#isTaken || this.deadline.signal.aborted) return false;
     this.#isTaken = true;
@@ -31,8 +32,8 @@ function isLost(error: unknown): boolean {
 }
 
 /**
- * What `work` gives; where its process ended under it, and it has its second chance, after `again`
- * that of a second try.
+ * Returns what `work` gives. Where its process ended under it, and it has its second chance, it
+ * runs `again` and then `work` once more.
  */
 export async function onceMore<T>(
   work: () => Promise<T>,

@@ -20,10 +20,13 @@ import { headroomBytesFor } from "./process/resident_watch.ts";
 import type { Databases } from "../turns/seat.ts";
 import type { TurnCounts } from "../turns/turns.ts";
 
-/** One more than statements use, for the probe. */
+/** One connection more than statements use, for the probe. */
 const PROBE_CONNECTIONS = 1;
 
-/** Each has a process of its own, where there are processes: labels of metrics. */
+/**
+ * Names of the databases, each with a process of its own where there are processes. They are labels
+ * of metrics.
+ */
 export const ENGINE_NAMES = ["light", "dear"] as const;
 export type EngineName = typeof ENGINE_NAMES[number];
 

@@ -1,13 +1,13 @@
 /**
  * Stops a statement that takes more rows than allowed while it runs, whatever it was priced at.
  *
- * DuckDB counts what its pipelines take from files and from what earlier steps made
- * (groups, distinct rows, hash tables); it counts in blocks, and by its own guess of a step's size.
- * Nothing is counted of rows that one step makes and consumes at once, such as a product under
- * `count(*)`: those are in the price (`shared/engine/cost/joined_rows.ts`), or the wall clock ends
- * them. What a recursion reads, and reads again, is not counted before it is over: then the profile
- * of the run tells. The planned scan was priced and allowed before, so it is left out: a plain
- * GROUP BY over all the rows allowed is not stopped for reading its groups.
+ * DuckDB counts what its pipelines take from files and from what earlier steps made (groups,
+ * distinct rows, hash tables). It counts in blocks, and by its own guess of a step's size. It does
+ * not count rows that one step makes and consumes at once, such as a product under `count(*)`. They
+ * are in the price (`shared/engine/cost/joined_rows.ts`), or the wall clock ends them. What a
+ * recursion reads, and reads again, is not counted before it is over: then the profile of the run
+ * tells. The planned scan was priced and allowed before, so it is left out. A plain GROUP BY over
+ * all the rows allowed is not stopped for reading its groups.
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -17,7 +17,7 @@ import type { EngineConnection, RunProfile } from "./driver.ts";
 export interface RowsAllowed {
   /** `limits.max_rows_scanned`. */
   readonly rowsScannedMax: number;
-  /** What the plan said would be scanned. */
+  /** Rows that the plan said would be scanned. */
   readonly rowsPlanned: number;
 }
 
@@ -35,8 +35,8 @@ export function breakOnRows(
 }
 
 /**
- * The rows that a run took from data files, once they are known. Rows of the answer may have been
- * taken twice: DuckDB sorts some by a few columns before it fetches the others. Errors: as
+ * Checks the rows that a run took from data files, once they are known. Rows of the answer may have
+ * been taken twice: DuckDB sorts some by a few columns before it fetches the others. Errors: those
  * of `breakOnRows`.
  */
 export function checkRowsScanned(
@@ -51,7 +51,7 @@ export function checkRowsScanned(
   if (rowsScanned > rowsScannedMax + rowsMax) throw rowsExceeded(rowsScanned, rowsScannedMax);
 }
 
-/** Errors of `breakOnRows`. */
+/** The error of `breakOnRows`. */
 export function rowsExceeded(rowsScanned: number, rowsScannedMax: number): OperatingError {
   return new OperatingError(
     "too_large",

@@ -1,7 +1,7 @@
 /**
- * Figures out of DuckDB's own JSON profile. Only what is counted exactly is taken: rows
- * that scans of data files emitted, files they opened, peak bytes of spill. Its byte counters leave
- * out what came from its cache, so bytes are the plan's (`shared/engine/answer/stats.ts`).
+ * Figures out of DuckDB's own JSON profile. Only what is counted exactly is taken: rows that scans
+ * of data files emitted, files they opened, peak bytes of spill. Its byte counters leave out what
+ * came from its cache, so bytes are the plan's (`shared/engine/answer/stats.ts`).
  */
 
 import { ROWS_COLUMN, VALUE_COLUMN } from "../../derived/summary/value_counts.ts";
@@ -9,7 +9,7 @@ import type { RunProfile } from "./driver.ts";
 import { HELD_SCHEMA } from "../held_rows/held_rows.ts";
 
 export interface ProfileNode {
-  /** Of the root: the statement. */
+  /** Set at the root, which is the statement. */
   readonly query_name?: string;
   readonly operator_name?: string;
   readonly operator_cardinality?: number;
@@ -19,8 +19,8 @@ export interface ProfileNode {
 }
 
 /**
- * `spillPeakBefore`: what the connection's profile said before the statement, of all that ran on it
- * by then.
+ * Reads a profile. `spillPeakBefore` is what the connection's profile said before the statement, of
+ * all that ran on it by then.
  */
 export function runProfileOf(
   root: ProfileNode,
@@ -44,18 +44,21 @@ export function runProfileOf(
 
 const SUMMARY_COLUMNS: ReadonlySet<unknown> = new Set([VALUE_COLUMN, ROWS_COLUMN]);
 
-/** Counts of summaries lie in files, too (`fast_paths/`); they are no rows of the table. */
+/**
+ * Whether a scan reads counts of summaries (`fast_paths/`), which lie in files, too. They are no
+ * rows of the table.
+ */
 function isOfSummaries({ extra_info: info }: ProfileNode): boolean {
   const columns = [info?.["Projections"] ?? []].flat();
   return columns.length > 0 && columns.every((column) => SUMMARY_COLUMNS.has(column));
 }
 
-/** Rows of data files that lie in memory (`held_rows/`). */
+/** Whether a scan reads rows of data files that lie in memory (`held_rows/`). */
 function isOfHeldRows({ extra_info: info }: ProfileNode): boolean {
   return String(info?.["Table"]).split(".").includes(HELD_SCHEMA);
 }
 
-/** Of a statement that was run in steps. */
+/** The profile of a statement that was run in steps. */
 export function sumOfProfiles(
   before: RunProfile | undefined,
   next: RunProfile | undefined,

@@ -1,8 +1,8 @@
 /**
- * The caller's statement inside one of ours. Its tables are common table expressions before it:
- * they end with the statement, so a connection keeps nothing that a later statement, perhaps
- * another tenant's, could name. Its own text stays as it was sent, on lines of its own, so that
- * messages quote it and a comment at its end stays one.
+ * The caller's statement inside one of ours. Its tables are common table expressions before it.
+ * They end with the statement, so a connection keeps nothing that a later statement, perhaps
+ * another tenant's, could name. The caller's text stays as it was sent, on lines of its own, so
+ * that messages quote it and a comment at its end stays one.
  */
 
 import type { Relation } from "./driver.ts";
@@ -17,8 +17,8 @@ export interface StatementText {
 }
 
 /**
- * `wrap` puts the query around `from`, which stands for the caller's statement as a FROM item
- * without a name.
+ * Puts `relations` before the statement. `wrap` puts the query around `from`, which stands for the
+ * caller's statement as a FROM item without a name.
  */
 export function statementText(
   statement: string,
@@ -32,7 +32,10 @@ export function statementText(
   return { sql, linesBefore: before.split("\n").length - 1 };
 }
 
-/** NOT MATERIALIZED: filters and wanted columns reach the files, as they would through a view. */
+/**
+ * The relations are NOT MATERIALIZED: filters and wanted columns reach the files, as they would
+ * through a view.
+ */
 function withClause(relations: readonly Relation[]): string {
   if (relations.length === 0) return "";
   const tables = relations.map(({ name, select }) =>
@@ -41,7 +44,9 @@ function withClause(relations: readonly Relation[]): string {
   return `WITH ${tables.join(", ")} `;
 }
 
-/** What stands in a statement for a text: itself as a literal, or a place that it is bound to. */
+/**
+ * Gives what stands in a statement for a text: itself as a literal, or a place that it is bound to.
+ */
 export type BindText = (text: string) => string;
 
 /** A SQL text literal. */

@@ -1,12 +1,15 @@
-/** A plan whose parts are read of held rows as far as those are at hand, the others as they are. */
+/**
+ * A plan whose parts are read from rows in memory as far as those are at hand, and the others as
+ * they are.
+ */
 
 import type { TimeRange } from "../../iceberg/types.ts";
 import type { Plan, ScanPart, TablePlan } from "../plan/plan.ts";
 import type { HeldLease, WantedBlock } from "./held_rows.ts";
 
-/** Rows of a block, which begins at a multiple of it. */
+/** Rows of a block. A block begins at a multiple of it. */
 export const BLOCK_ROWS = 4_096;
-/** Blocks of one statement; of one that reads more, none are held. */
+/** Blocks of one statement. A statement that reads more has none in memory. */
 export const BLOCKS_PER_PLAN_MAX = 16;
 
 export interface HeldPlan {
@@ -18,7 +21,7 @@ export interface HeldPlan {
 
 export interface HeldSource {
   readonly lease: HeldLease;
-  /** Whether it is worth holding what is not held. */
+  /** Whether the blocks that are not in memory are worth keeping there. */
   readonly wants: boolean;
 }
 
@@ -38,7 +41,7 @@ export function heldPlan(plan: Plan, source: HeldSource): HeldPlan {
   };
 }
 
-/** The plan to scan: `brought` is what became of the rest. */
+/** The plan to scan. `brought` is what became of the rest. */
 export function withHeld(brought: Plan, { held }: Pick<HeldPlan, "held">): Plan {
   return {
     ...brought,
@@ -83,7 +86,7 @@ function exchangedParts(
   const held: ScanPart[] = [];
   for (const part of parts) {
     const { file } = part;
-    // Rows that an index chose are few, and of many blocks.
+    // Rows that an index chose are few, and lie in many blocks.
     const blocks = file === undefined || part.rowNumbers !== undefined
       ? undefined
       : lease.take(blocksIn(part).map((rows): WantedBlock => ({ file, rows, columns })), { wants });

@@ -1,14 +1,14 @@
 /**
- * Rows of data files that newest-first and oldest-first statements read again and again, as tables
- * in the memory of the DuckDB of cheap statements: which there are, which are in use, which are
- * made next. How one is made is `load_held.ts`'s business, how one is read `held_plan.ts`'s.
+ * Rows of data files that newest-first and oldest-first statements read again and again. They are
+ * tables in the memory of the DuckDB of cheap statements. This file knows which there are, which
+ * are in use, which are made next. `load_held.ts` makes a table, `held_plan.ts` reads one.
  *
- * A file's rows are held in blocks, each with the columns that statements wanted of it. Invariants:
- * a table stands for the same rows of the same file, always; it is dropped only while no statement
- * holds it; all tables together hold at most `bytesMax` bytes by their own account, but for those
+ * A file's rows are kept in blocks, each with the columns that statements wanted of it. Invariants:
+ * a table always stands for the same rows of the same file. It is dropped only while no statement
+ * holds it. All tables together have at most `bytesMax` bytes by their own account, but for those
  * that statements still hold. A block is made when it is wanted a second time. The least recently
- * used go first, and only for a block that was wanted again since: statements over more blocks than
- * fit do not drive out what the next of them reads.
+ * used go first, and only for a block that was wanted again since. So statements over more blocks
+ * than fit do not drive out what the next of them reads.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -19,13 +19,13 @@ import type { RowRange } from "../plan/plan.ts";
 
 const log = getLogger(["svc", "engine"]);
 
-/** Blocks in line to be made; what is wanted beyond them has to be wanted again. */
+/** Blocks in line to be made. A block that is wanted beyond them has to be wanted again. */
 const LINE_MAX = 64;
-/** Blocks that were wanted, or are too large to be held, and are remembered. */
+/** Blocks that are remembered because they were wanted, or are too large to be kept. */
 const REMEMBERED_MAX = 1_024;
 /** One block is at most this part of all. */
 const BLOCK_SHARE_DIVISOR = 4;
-/** After a failure, as of a full pool, none is made for so long. */
+/** After a failure, for example a full pool, no block is made for so long. */
 const FAILURE_PAUSE_MS = 60_000;
 
 export interface HeldBlock {
@@ -42,12 +42,12 @@ export interface WantedBlock {
 }
 
 /**
- * Makes tables and drops them, behind statements. Errors of both: the file's and DuckDB's.
+ * Makes tables and drops them in the background. Errors of both methods: the file's and DuckDB's.
  */
 export interface HeldTables {
   /**
-   * Makes `table`; its bytes, or undefined where those would be more than `bytesMax`: then there is
-   * none.
+   * Makes `table`. Returns its bytes, or undefined where those would be more than `bytesMax`: then
+   * there is no table.
    */
   make(
     wanted: WantedBlock,
@@ -56,22 +56,22 @@ export interface HeldTables {
   drop(tables: readonly string[], signal: AbortSignal): Promise<void>;
 }
 
-/** Who is told what held rows do. */
+/** Is told what becomes of rows in memory. */
 export interface HeldRowsMeter {
-  /** Bytes that may be held, once, at the start. */
+  /** Tells how many bytes may be kept, once, at the start. */
   limit(bytes: number): void;
-  /** A statement asked for a block. */
+  /** Tells that a statement asked for a block. */
   lookedUp(outcome: "hit" | "miss"): void;
-  /** What is held from now on. */
+  /** Tells what is kept from now on. */
   held(bytes: number, blocks: number): void;
-  /** Blocks that made room for others. */
+  /** Tells how many blocks made room for others. */
   evicted(blocks: number): void;
-  /** A block could not be made; its data file is read as it is. */
+  /** Tells that a block could not be made; its data file is read as it is. */
   failed(): void;
 }
 
 export interface HeldRowsOptions {
-  /** 0 holds nothing. */
+  /** 0 keeps nothing. */
   readonly bytesMax: number;
   readonly tables: HeldTables;
   readonly nowMs: () => number;
@@ -84,16 +84,19 @@ interface Entry extends HeldBlock {
   readonly columns: readonly Column[];
   readonly bytes: number;
   leases: number;
-  /** The last statement that read it, by number. */
+  /** Number of the last statement that read it. */
   usedBy: number;
 }
 
 export class HeldRows implements AsyncDisposable {
-  /** Least recently used first. */
+  /** Blocks, least recently used first. */
   readonly #entries = new Map<string, Entry>();
-  /** No statement takes them any more. They are dropped once none holds them. */
+  /** Blocks that no statement takes any more. They are dropped once none holds them. */
   readonly #retired = new Set<Entry>();
-  /** Number of the statement that wanted last what is not held, by key; the oldest want first. */
+  /**
+   * Number of the statement that last wanted a block which is not kept, by key; the oldest want
+   * first.
+   */
   readonly #wants = new Map<string, number>();
   readonly #tooLarge = new Set<string>();
   readonly #line = new Set<string>();
@@ -112,7 +115,7 @@ export class HeldRows implements AsyncDisposable {
     options.meter?.limit(options.bytesMax);
   }
 
-  /** Of all tables, as their makers tell it. */
+  /** Bytes of all tables, as their makers tell it. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -126,15 +129,15 @@ export class HeldRows implements AsyncDisposable {
     return this.#working;
   }
 
-  /** For one statement. */
+  /** A lease for one statement. */
   lease(): HeldLease {
     this.#statements += 1;
     return new HeldLease(this, this.#statements);
   }
 
   /**
-   * The block with all these columns, which stays until it is given back; undefined: it is not
-   * held.
+   * The block with all these columns, which stays until it is given back. Undefined: it is not
+   * kept.
    */
   take(wanted: WantedBlock, statement: number): Entry | undefined {
     const { bytesMax, meter } = this.#options;
@@ -157,7 +160,7 @@ export class HeldRows implements AsyncDisposable {
     if (taken.some((entry) => this.#retired.has(entry))) this.#behind(() => this.#dropRetired());
   }
 
-  /** Has a block made, where it was wanted before; nobody waits for it. */
+  /** Has a block made, where it was wanted before. Nobody waits for it. */
   want(wanted: WantedBlock, statement: number): void {
     if (this.#options.bytesMax <= 0) return;
     const key = keyOf(wanted);
@@ -176,7 +179,8 @@ export class HeldRows implements AsyncDisposable {
   }
 
   /**
-   * All tables are gone, as their DuckDB was begun anew. What is wanted again is made again.
+   * Forgets all tables, which are gone because their DuckDB was begun anew. What is wanted again is
+   * made again.
    */
   forget(): void {
     this.#losses += 1;
@@ -192,7 +196,7 @@ export class HeldRows implements AsyncDisposable {
     await this.#working;
   }
 
-  /** One at a time, and after a failure none for a while. */
+  /** Runs work one at a time, and after a failure none for a while. */
   #behind(work: () => Promise<void>): void {
     const { signal } = this.#stop;
     this.#working = this.#working.then(async () => {
@@ -212,7 +216,7 @@ export class HeldRows implements AsyncDisposable {
   async #make(key: string, { file, rows, columns }: WantedBlock, wantedBefore: number) {
     const { bytesMax, tables, nowMs } = this.#options;
     if (nowMs() < this.#pausedUntilMs) return;
-    // As large as the others, before it is known how large.
+    // The block counts for the average of the others before it is known how large it is.
     const held = [...this.#entries.values()];
     const usual = held.reduce((sum, { bytes }) => sum + bytes, 0) / Math.max(1, held.length);
     if (this.#victims(usual, { wantedBefore }) === undefined) return;
@@ -227,7 +231,8 @@ export class HeldRows implements AsyncDisposable {
       signal,
     });
     if (losses !== this.#losses) {
-      // It may be in the new process, where nobody knows of it, or have gone with the old one.
+      // The table may be in the new process, where nobody knows of it, or have gone with the old
+      // one.
       if (bytes !== undefined) await tables.drop([table], signal).catch(() => {});
       return;
     }
@@ -253,8 +258,8 @@ export class HeldRows implements AsyncDisposable {
   }
 
   /**
-   * What gives way to a block of so many bytes, `before` in any case; undefined: that is not
-   * enough.
+   * The blocks that give way to a block of so many bytes, `before` in any case. Undefined: that is
+   * not enough.
    */
   #victims(
     bytes: number,
@@ -295,7 +300,7 @@ export class HeldRows implements AsyncDisposable {
   }
 }
 
-/** What one statement reads of held rows. Disposed of with it. */
+/** What one statement reads of rows in memory. The statement disposes of it. */
 export class HeldLease implements Disposable {
   readonly #taken: Entry[] = [];
   readonly #missed: WantedBlock[] = [];
@@ -303,8 +308,8 @@ export class HeldLease implements Disposable {
   constructor(private readonly held: HeldRows, private readonly statement: number) {}
 
   /**
-   * All these blocks, or none; with `wants` those that are not held are wanted, once the statement
-   * has ended.
+   * Takes all these blocks, or none. With `wants` the blocks that are not kept are wanted, once the
+   * statement has ended.
    */
   take(
     wanted: readonly WantedBlock[],
@@ -323,14 +328,14 @@ export class HeldLease implements Disposable {
   }
 }
 
-/** Where the tables are. No statement can name it: the gate knows stored tables alone. */
+/** Schema of the tables. No statement can name it: the gate knows stored tables alone. */
 export const HELD_SCHEMA = "held_rows";
 
 function keyOf({ file, rows }: WantedBlock): string {
   return `${rows.first} ${file.key}`;
 }
 
-/** `columns` and those of `others` that they lack. */
+/** `columns`, and the columns of `others` that they lack. */
 function joined(columns: readonly Column[], others: readonly Column[]): readonly Column[] {
   const ids = new Set(columns.map(({ id }) => id));
   return [...columns, ...others.filter(({ id }) => !ids.has(id))];

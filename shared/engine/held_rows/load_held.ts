@@ -1,4 +1,4 @@
-/** Makes and drops the tables of held rows, in the DuckDB of cheap statements. */
+/** Makes and drops the tables of rows in memory, in the DuckDB of cheap statements. */
 
 import { present } from "../../base/assert.ts";
 import { OperatingError } from "../../base/errors.ts";
@@ -9,11 +9,11 @@ import { filePart, fileTable } from "../plan/plan.ts";
 import { blockSql, heldColumn } from "../bind/relation.ts";
 import type { HeldTables, WantedBlock } from "./held_rows.ts";
 
-/** A value that is no text takes at most so much, the head of a text twice. */
+/** A value that is no text takes at most so much. So does the head of a text, twice. */
 const VALUE_BYTES = 8;
 /**
- * What a text takes in blocks that are not filled, for each of its bytes: 4,096 rows of 380 bytes
- * took 2.7 MB.
+ * Bytes that a text takes for each of its own in blocks that are not filled: 4,096 rows of 380
+ * bytes took 2.7 MB.
  */
 const TEXT_FACTOR = 1.5;
 /** The least that DuckDB takes for a table and for each column. */
@@ -21,7 +21,7 @@ const TABLE_BYTES = 16_384;
 
 export interface HeldLoading {
   readonly data: DataFiles;
-  /** Runs what no statement waits for, where cheap statements run. */
+  /** Runs background work where cheap statements run. */
   readonly behind: <T>(
     work: (connection: EngineConnection) => Promise<T>,
     signal: AbortSignal,
@@ -37,7 +37,7 @@ export function heldTables({ data, behind }: HeldLoading): HeldTables {
       const { tables } = await lease.bring({ tables: [fileTable(file, columns, [part])] });
       const source = blockSql(present(tables[0]?.parts[0]), columns);
       return await behind(async (connection) => {
-        // First: what a dictionary has once, a table has for each row.
+        // The size is found out first: what a dictionary has once, a table has for each row.
         const bytes = await bytesOf(connection, source, wanted);
         if (bytes > bytesMax) return undefined;
         await connection.texts(`CREATE TABLE ${table} AS ${source}`);

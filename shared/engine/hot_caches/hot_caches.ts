@@ -1,12 +1,12 @@
 /**
- * Answers of `last_values()` and `distinct_values()` from memory: a summary per WAL segment, made
- * once, added to while the segment grows, and forgotten with it. A call lists the lane, reads what
- * was appended since the last call, and merges.
+ * Answers of `last_values()` and `distinct_values()` from memory. Each WAL segment has a summary,
+ * which is made once, added to while the segment grows, and forgotten with it. A call lists the
+ * lane, reads what was appended since the last call, and merges.
  *
- * Hot is what the WAL holds when the call is planned: rows that no table has yet, and those that
- * were committed within the last minute or so (a committed segment stays 60 s at least). The answer
- * is exact for these rows; it is no statement about the table. Tenants are apart, as their lanes
- * are.
+ * "Hot" is what the WAL holds when the call is planned. These are rows that no table has yet, and
+ * rows that were committed within the last minute or so (a committed segment stays 60 s at least).
+ * The answer is exact for these rows; it is no statement about the table. Tenants are apart because
+ * their lanes are.
  */
 
 import { isOperatingError, messageOf, OperatingError } from "../../base/errors.ts";
@@ -20,10 +20,10 @@ import { type LastRow, SegmentSummary, type ValueCount } from "./segment_summary
 
 /** Is told what the caches do. */
 export interface HotCacheMeter {
-  /** What all summaries are now. */
+  /** Tells what all summaries are now. */
   held(summaries: { readonly bytes: number; readonly segments: number }): void;
   /**
-   * Segments that a call asked about: those whose summary was complete, and those of which
+   * Tells of segments that a call asked about: those whose summary was complete, and those of which
    * something had to be read.
    */
   asked(segments: { readonly hits: number; readonly misses: number }): void;
@@ -32,7 +32,10 @@ export interface HotCacheMeter {
 export interface HotCachesOptions {
   readonly wal: WalReader;
   readonly meter?: HotCacheMeter;
-  /** Of all summaries; default 64 MiB. A lane that is not asked about goes first. */
+  /**
+   * Bytes of all summaries; default 64 MiB. The lane that was asked about least recently goes
+   * first.
+   */
   readonly bytesMax?: number;
 }
 
@@ -40,7 +43,7 @@ export interface HotQuestion {
   readonly lane: LaneId;
   /** Columns by which the lane's rows are counted. */
   readonly tags: readonly string[];
-  /** Segments of an earlier one are left out: `TableSchema.epoch`. */
+  /** Segments of an earlier epoch are left out: `TableSchema.epoch`. */
   readonly epoch: number;
   readonly signal: AbortSignal;
 }
@@ -57,9 +60,9 @@ interface HotSegment {
 
 interface HotLane {
   readonly segments: Map<string, HotSegment>;
-  /** Of `tags` that the summaries were made with. */
+  /** The `tags` that the summaries were made with. */
   readonly tagsText: string;
-  /** The refresh that was begun last; they follow each other. */
+  /** The refresh that was begun last. Refreshes follow each other. */
   turn: Promise<void>;
 }
 
@@ -67,7 +70,7 @@ export class HotCaches {
   readonly #wal: WalReader;
   readonly #bytesMax: number;
   readonly #meter: HotCacheMeter | undefined;
-  /** Least recently asked about first. */
+  /** Lanes, least recently asked about first. */
   readonly #lanes = new Map<string, HotLane>();
 
   constructor({ wal, bytesMax = BYTES_MAX, meter }: HotCachesOptions) {
@@ -76,7 +79,7 @@ export class HotCaches {
     this.#bytesMax = bytesMax;
   }
 
-  /** Bytes of all summaries, about. */
+  /** About how many bytes all summaries have. */
   get bytes(): number {
     return [...this.#lanes.values()].reduce((sum, lane) => sum + bytesOf(lane), 0);
   }
@@ -86,8 +89,8 @@ export class HotCaches {
   }
 
   /**
-   * The newest row of each combination of tags, and the columns of the newest segment. Errors: as
-   * `distinctValues`.
+   * The newest row of each combination of tags, and the columns of the newest segment. Errors:
+   * those of `distinctValues`.
    */
   async lastValues(
     question: HotQuestion,
@@ -145,7 +148,7 @@ export class HotCaches {
     const tagsText = JSON.stringify(tags);
     const known = this.#lanes.get(name);
     this.#lanes.delete(name);
-    // Other tags: the index was configured anew, and is counted anew.
+    // With other tags the index was configured anew, and its rows are counted anew.
     const taken = known?.tagsText === tagsText
       ? known
       : { segments: new Map(), tagsText, turn: Promise.resolve() };
@@ -167,7 +170,8 @@ export class HotCaches {
       try {
         if (!await this.#read(hot, info, { tags, signal })) hits += 1;
       } catch (error) {
-        // Swept since it was listed, or its header is damaged, which a scan of the WAL tells.
+        // The segment was swept since it was listed, or its header is damaged, which a scan of the
+        // WAL tells.
         if (!isOperatingError(error, "not_found") && !isOperatingError(error, "corrupt")) {
           throw error;
         }
@@ -177,7 +181,7 @@ export class HotCaches {
     this.#meter?.asked({ hits, misses: listed.length - hits });
   }
 
-  /** Adds what was appended since; returns whether there was anything. */
+  /** Adds what was appended since. Returns whether there was anything. */
   async #read(
     hot: HotLane,
     info: SegmentInfo,
@@ -206,7 +210,7 @@ export class HotCaches {
       }
     } catch (error) {
       if (!isOperatingError(error, "corrupt")) throw error;
-      // Its rows are missed here as they are in a scan of the WAL, and told there.
+      // A scan of the WAL lacks these rows, too, and tells of it.
       getLogger(["svc", "engine"]).debug("a WAL segment is damaged: {error}", {
         error: messageOf(error),
       });
@@ -216,7 +220,7 @@ export class HotCaches {
   }
 
   /**
-   * Keeps the bound while a lane is read, frame by frame: one with too many values is given up
+   * Keeps the bound while a lane is read, frame by frame. A lane with too many values is given up
    * before it is all read.
    */
   #trim(own: HotLane, lane: LaneId): void {

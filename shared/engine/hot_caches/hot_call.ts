@@ -1,6 +1,6 @@
 /**
  * `last_values(…)` and `distinct_values(…)` in a statement: what is asked for, and the name under
- * which the statement then reads the answer as a table. The call is replaced in the tree, before
+ * which the statement then reads the answer as a table. The call is replaced in the tree before
  * anything else looks at its tables.
  */
 
@@ -21,7 +21,7 @@ export function isHotFunction(name: string): name is HotCall["kind"] {
   return Object.hasOwn(USAGE, name);
 }
 
-/** Errors: `invalid_argument` (`bad_hot_call`) for other arguments than names. */
+/** Parses a call. Errors: `invalid_argument` (`bad_hot_call`) for other arguments than names. */
 export function parseHotCall(kind: HotCall["kind"], call: TreeNode): HotCall {
   const names = nodesAt(call, "children").map(nameOf);
   const isPlain = names.every((name) => name !== undefined) &&
@@ -40,7 +40,7 @@ export function parseHotCall(kind: HotCall["kind"], call: TreeNode): HotCall {
   );
 }
 
-/** A name that begins with it is of a call, and nothing that anybody would give a WITH. */
+/** Begins the name of a call's table. Nobody would give a WITH such a name. */
 const CALL_MARK = "\u0001";
 
 export function hotTableName(call: HotCall): string {
@@ -54,8 +54,8 @@ export function shownName(name: string): string {
 }
 
 /**
- * Makes the call's node a table of that name; its alias stays, or is the function's name as in
- * DuckDB.
+ * Makes the call's node a table of that name. Its alias stays; without one it is the function's
+ * name, which is DuckDB's rule.
  */
 export function replaceWithTable(node: TreeNode, call: HotCall): void {
   node["type"] = "BASE_TABLE";
@@ -67,7 +67,7 @@ export function replaceWithTable(node: TreeNode, call: HotCall): void {
   delete node["function"];
 }
 
-/** A text constant, or a name that stands for itself; lower-cased as names are. */
+/** A text constant, or a name that stands for itself, in lower case like all names. */
 function nameOf(argument: TreeNode): string | undefined {
   if (textAt(argument, "class") === "COLUMN_REF") {
     const names = listAt(argument, "column_names");

@@ -23,25 +23,28 @@ const NS_PER_US = 1_000n;
 export interface HotSource {
   readonly caches: HotCaches;
   readonly files: Pick<FileSystem, "create" | "remove">;
-  /** For the files of answers; emptied at start. */
+  /** Directory of the files of answers; emptied at start. */
   readonly dir: string;
 }
 
 export interface HotPlanRequest {
   readonly namespace: string;
   readonly tenant: string;
-  /** Column names the statement mentions; undefined is all. */
+  /** Column names that the statement mentions; undefined is all. */
   readonly named: ReadonlySet<string> | undefined;
   readonly signal: AbortSignal;
 }
 
 export interface PlannedHotCall {
   readonly plan: TablePlan;
-  /** Removes the file. */
+  /** Disposing it removes the file. */
   readonly lease: Disposable;
 }
 
-/** Errors: `invalid_argument` (`hot_caches_off`, `unknown_dimension`); those of the caches. */
+/**
+ * Plans a call. Errors: `invalid_argument` (`hot_caches_off`, `unknown_dimension`); those of the
+ * caches.
+ */
 export async function planHotCall(
   source: HotSource | undefined,
   call: HotCall,
@@ -120,7 +123,7 @@ async function answerOf(
   return { schema: DISTINCT_SCHEMA, rows };
 }
 
-/** The time is that of the value's newest row. */
+/** `timestamp` is the time of the value's newest row. */
 const DISTINCT_SCHEMA: TableSchema = {
   columns: [
     { id: 1, name: "value", type: "string", required: true },
@@ -131,7 +134,10 @@ const DISTINCT_SCHEMA: TableSchema = {
   tags: [],
 };
 
-/** Of a table that nobody configured: those of `events`, whose columns every one of them has. */
+/**
+ * The tags of a table. A table that nobody configured has the tags of `events`, whose columns every
+ * such table has.
+ */
 function tagsOf(table: string, state: IndexState | undefined): readonly string[] {
   const configured = state?.index?.config.doc_mapping;
   const known = BUILT_IN_TABLES.get(table)?.tags ?? EVENTS_SCHEMA.tags;

@@ -1,7 +1,7 @@
 /**
- * What one WAL segment tells the hot caches: per tag column how often each value occurs and when
- * last, and the newest row of each combination of tags. Added to frame by frame, so that a segment
- * being written is never read twice.
+ * What one WAL segment tells the hot caches. It is, for each tag column, how often each value
+ * occurs and when last, and the newest row of each combination of tags. It is added to frame by
+ * frame, so that a segment being written is never read twice.
  */
 
 import { present } from "../../base/assert.ts";
@@ -21,7 +21,7 @@ export interface LastRow {
   readonly row: RowObject;
 }
 
-/** Bytes that an entry takes beside its texts; measured roughly, for the bound on all. */
+/** Bytes that an entry takes besides its texts. They are measured roughly, for the bound on all. */
 const ENTRY_BYTES = 120;
 const decoder = new TextDecoder();
 
@@ -35,7 +35,9 @@ export class SegmentSummary {
     return this.#bytes;
   }
 
-  /** `tags`: names of the columns that are counted, those that the batch has. */
+  /**
+   * Adds a batch. `tags` are names of the columns that are counted, as far as the batch has them.
+   */
   add(batch: ColumnBatch, tags: readonly string[]): void {
     const columns = tags.flatMap((name) => {
       const at = batch.schema.columns.findIndex((column) => column.name === name);

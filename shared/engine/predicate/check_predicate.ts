@@ -1,5 +1,5 @@
 /**
- * Whether a predicate is one over the columns of a table, asked before anything is deleted by it.
+ * Checks that a predicate is one over the columns of a table, before anything is deleted by it.
  */
 
 import { isOperatingError, OperatingError } from "../../base/errors.ts";
@@ -11,7 +11,7 @@ import { emptySql } from "../bind/relation.ts";
 import { parsePredicate, PREDICATE_LINES_BEFORE, predicateStatement } from "./row_predicate.ts";
 import type { CheckedPredicate, PredicateRequest } from "../types.ts";
 
-/** Errors: as `Engine.checkPredicate` says. */
+/** Checks a predicate. Errors: those of `Engine.checkPredicate`. */
 export async function checkPredicate(
   connection: EngineConnection,
   request: PredicateRequest,
@@ -19,8 +19,8 @@ export async function checkPredicate(
 ): Promise<CheckedPredicate> {
   const predicate = await parsePredicate(connection, request);
   try {
-    // As a statement: so it sees the table's columns as queries do, and is told of a wrong name as
-    // they are.
+    // The predicate is prepared within a statement. So it sees the table's columns like a query,
+    // and a wrong name gets the message that a query gets.
     const prepared = await prepareStatement(connection, {
       ...request,
       sql: predicateStatement(request),
@@ -37,7 +37,7 @@ export async function checkPredicate(
     return { tableUuid: table?.tableUuid };
   } catch (error) {
     if (isOperatingError(error) && error.reason === "unknown_table") {
-      // The table is named outside of the predicate: its place is none of the caller's.
+      // The table is named outside of the predicate, so its place is not the caller's.
       const message = error.message.replace("read table", "find index")
         .replace(/ at line \d+, column \d+/, "");
       throw new OperatingError("not_found", message, { reason: "unknown_index" });

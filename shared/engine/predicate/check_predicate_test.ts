@@ -6,7 +6,7 @@ import { EngineLab } from "../../testing/engine_lab.ts";
 
 const NS = 1_763_700_000_000_000_000n;
 
-/** Of rows of `events`. */
+/** Predicates over rows of `events` that are taken. */
 const TAKEN: readonly string[] = [
   "host = 'a'",
   "true",

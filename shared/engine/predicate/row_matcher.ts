@@ -1,7 +1,7 @@
 /**
- * Which rows of a data file a predicate is true for: DuckDB and its dialect as queries have
- * them, over one file at a time, with nothing else in reach. For who deletes rows; queries have
- * `shared/engine/open_engine.ts`.
+ * Finds the rows of a data file for which a predicate is true. DuckDB and the dialect are those of
+ * queries, over one file at a time, with nothing else in reach. It serves the deletion of rows;
+ * queries use `shared/engine/open_engine.ts`.
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -18,14 +18,17 @@ import { parsePredicate } from "./row_predicate.ts";
 import { quoteName } from "../duckdb/statement_text.ts";
 
 export interface RowMatcherOptions {
-  /** For `scratchDir` only. */
+  /** Used for `scratchDir` only. */
   readonly files: FileSystem;
-  /** Absolute; made, and emptied, at the start. One matcher per directory. */
+  /**
+   * Absolute path of a directory that is made, and emptied, at the start. Each matcher needs its
+   * own.
+   */
   readonly scratchDir: string;
   /** Absolute directories whose files can be matched. */
   readonly readableDirs: readonly string[];
   readonly memoryBytesMax: number;
-  /** Default: one per core. */
+  /** Threads of DuckDB; default: one per core. */
   readonly threads?: number;
   /**
    * Whether DuckDB has a process of its own, which is replaced when a predicate cannot be ended
@@ -34,7 +37,7 @@ export interface RowMatcherOptions {
   readonly hasProcess?: boolean;
 }
 
-/** What a file's rows are measured by. */
+/** What a file's rows are tested by. */
 export interface RowTest {
   readonly predicate: string;
   readonly namespace: string;
@@ -43,15 +46,15 @@ export interface RowTest {
   readonly stemmed: ReadonlySet<string>;
   /** Unix nanoseconds of `timestamp_ns`, inclusive; undefined is open. */
   readonly startNs: bigint | undefined;
-  /** Exclusive. */
+  /** Unix nanoseconds, exclusive; undefined is open. */
   readonly endNs: bigint | undefined;
 }
 
 export interface MatchedFile {
-  /** Absolute path. */
+  /** Absolute path of the file. */
   readonly path: string;
   readonly rows: number;
-  /** Columns of the table; those that the file lacks are null in it. */
+  /** Columns of the table. A column that the file lacks is null in it. */
   readonly columns: readonly Column[];
 }
 
@@ -63,23 +66,26 @@ export interface MatchedRows {
 
 export interface RowMatcher extends AsyncDisposable {
   /**
-   * Rows for which the test is true; those for which it is null are none. Errors:
+   * Rows for which the test is true; a row for which it is null is not among them. Errors:
    * `invalid_argument` for a predicate that is none, or fails on some row; `unavailable` for memory
    * and storage; the signal's reason.
    */
   match(file: MatchedFile, test: RowTest, signal?: AbortSignal): Promise<MatchedRows>;
 }
 
-/** A file takes seconds; one that takes longer than this is given up. */
+/** A file takes seconds. A file that takes longer than this is given up. */
 const MATCH_MS_MAX = 600_000;
 
 /**
- * The statement is ours, and written from a tree: the engine's `LINE n:` would quote none of the
- * predicate's.
+ * The statement is ours, and written from a tree: DuckDB's `LINE n:` would quote nothing of the
+ * caller's predicate.
  */
 const NO_LINE_OF_CALLER = { linesBefore: Number.MAX_SAFE_INTEGER };
 
-/** Errors: `unavailable` (`engine_not_loaded`) when DuckDB's library cannot be loaded. */
+/**
+ * Opens a matcher. Errors: `unavailable` (`engine_not_loaded`) when DuckDB's library cannot be
+ * loaded.
+ */
 export async function openRowMatcher(options: RowMatcherOptions): Promise<RowMatcher> {
   const { files, scratchDir } = options;
   if (await files.exists(scratchDir)) await files.removeTree(scratchDir);
@@ -129,7 +135,7 @@ class NativeRowMatcher implements RowMatcher {
   }
 }
 
-/** Its rows are the positions as text, a comma after each. */
+/** The statement of a test. Its rows are the positions as text, a comma after each. */
 async function matchSql(
   connection: EngineConnection,
   { path, rows, columns }: MatchedFile,
@@ -160,7 +166,7 @@ function positionName(columns: readonly Column[]): string {
   return name;
 }
 
-/** One bit a row. */
+/** A set of rows with one bit a row. */
 class RowSet implements MatchedRows {
   readonly #bits: Uint8Array;
   readonly #rows: number;
@@ -175,7 +181,7 @@ class RowSet implements MatchedRows {
     return ((this.#bits[row >> 3] ?? 0) & (1 << (row & 7))) !== 0;
   }
 
-  /** `12,34,`. Errors: `corrupt` for a row that the file cannot have. */
+  /** Adds positions in the form `12,34,`. Errors: `corrupt` for a row that the file cannot have. */
   addAll(positions: string): void {
     let row = 0;
     for (let at = 0; at < positions.length; at += 1) {

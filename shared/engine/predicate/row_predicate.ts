@@ -1,11 +1,11 @@
 /**
- * A predicate over the rows of one table, as a delete task has it: judged as a statement is, and
- * more strictly. It is one boolean expression over the table's columns; what it says of a row
- * follows from that row alone, whenever it is asked and by whom. So no subquery, aggregate, window,
- * `now()` or `random()`.
+ * A predicate over the rows of one table, for a delete task. It is judged like a statement, and
+ * more strictly. It is one boolean expression over the table's columns. What it says of a row
+ * follows from that row alone, whenever it is asked and by whom. So it has no subquery, aggregate,
+ * window, `now()` or `random()`.
  *
- * The text is never put beside other text: it is parsed as a WHERE and must have left everything
- * else of the statement as it was, and what runs is written from the tree.
+ * The text is never put beside other text. It is parsed as a WHERE, must leave everything else of
+ * the statement as it was, and what runs is written from the tree.
  */
 
 import { utf8 } from "../../base/bytes.ts";
@@ -28,7 +28,7 @@ import {
   withRoot,
 } from "../statement/syntax_tree.ts";
 
-/** Characters of a predicate; longer is refused. */
+/** Characters of a predicate at most; a longer one is refused. */
 export const PREDICATE_LENGTH_MAX = 65_536;
 /** Lines of `predicateStatement` before the predicate's first. */
 export const PREDICATE_LINES_BEFORE = 1;
@@ -36,9 +36,9 @@ export const PREDICATE_LINES_BEFORE = 1;
 export interface PredicateText {
   readonly predicate: string;
   readonly namespace: string;
-  /** The table that it is about, and may name. */
+  /** The table whose rows are tested, and which the predicate may name. */
   readonly table: string;
-  /** Its columns whose words are compared by their stems; default: none. */
+  /** Columns of the table whose words are compared by their stems; default: none. */
   readonly stemmed?: Omit<NamedTable, "node">;
 }
 
@@ -48,15 +48,16 @@ export function predicateStatement({ predicate, table }: PredicateText): string 
 }
 
 export interface RowPredicate {
-  /** `SELECT <columns> FROM <table> WHERE <predicate>`, of the tree. */
+  /** `SELECT <columns> FROM <table> WHERE <predicate>`, written from the tree. */
   select(columns: readonly string[]): Promise<string>;
-  /** `SELECT <predicate> FROM <table>`. */
+  /** `SELECT <predicate> FROM <table>`, written from the tree. */
   value(): Promise<string>;
 }
 
 /**
- * Errors: `invalid_argument` with reason `invalid_predicate`, or of the gate, and the place in the
- * predicate. Whether its columns exist and its types fit is not looked at.
+ * Parses a predicate. Errors: `invalid_argument` with reason `invalid_predicate`, or one of the
+ * gate, and the place in the predicate. Whether its columns exist and its types fit is not looked
+ * at.
  */
 export async function parsePredicate(
   connection: Pick<EngineConnection, "serialize" | "deserialize">,
@@ -100,7 +101,7 @@ async function parsed(
     if (!isOperatingError(error, "invalid_argument")) throw error;
     if (error.reason === "not_one_select") throw refused("it is one expression, without a ;");
     if (error.reason !== "syntax_error") throw error;
-    // The place is counted in the statement.
+    // The message counts the place in the statement.
     const message = error.message.replace(/^[^:]*: /, "").replace(
       /at line (\d+), column/,
       (_, line) => `at line ${Number(line) - PREDICATE_LINES_BEFORE}, column`,
@@ -160,7 +161,7 @@ const REFUSED_CLASSES: ReadonlyMap<string, string> = new Map([
   ["POSITIONAL_REFERENCE", "a column by its position; name it"],
 ]);
 
-/** Functions whose value is another at another time or in another row's turn. */
+/** Functions whose value differs from time to time or from row to row. */
 const CHANGING_FUNCTIONS: ReadonlySet<string> = new Set([
   "ago",
   "current_date",
@@ -182,7 +183,7 @@ const CHANGING_FUNCTIONS: ReadonlySet<string> = new Set([
   "uuidv7",
 ]);
 
-/** Those that are called without parentheses, and so look like columns. */
+/** Functions of the clock that are called without parentheses, and so look like columns. */
 const CLOCK_NAMES: ReadonlySet<string> = new Set([
   "current_date",
   "current_time",

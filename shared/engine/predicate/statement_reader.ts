@@ -1,7 +1,7 @@
 /**
- * What statements read, found in their text alone: parser, dialect and gate as queries have them,
- * over no table. For who looks through statements that were answered;
- * `shared/engine/open_engine.ts` answers them.
+ * What statements read, found in their text alone. Parser, dialect and gate are those of queries,
+ * over no table. It serves programs that look through statements that were answered;
+ * `shared/engine/open_engine.ts` answers statements.
  */
 
 import { isOperatingError } from "../../base/errors.ts";
@@ -15,19 +15,22 @@ import { soleDriver } from "../duckdb/process/sole_driver.ts";
 import { type AttributeReads, attributeReads } from "../plan/promoted_attributes.ts";
 
 export interface StatementReaderOptions {
-  /** For `scratchDir` only. */
+  /** Used for `scratchDir` only. */
   readonly files: FileSystem;
-  /** Absolute; made, and emptied, at the start. One reader per directory. */
+  /**
+   * Absolute path of a directory that is made, and emptied, at the start. Each reader needs its
+   * own.
+   */
   readonly scratchDir: string;
-  /** As `SoleDriverOptions` has it; default: DuckDB runs in this process. */
+  /** `hasProcess` of `SoleDriverOptions`; default: DuckDB runs in this process. */
   readonly hasProcess?: boolean;
 }
 
 export interface StatementReader extends AsyncDisposable {
   /**
-   * What each statement reads of a table's attributes, in their order; undefined for one that reads
-   * none, or that is none for a caller of `namespace`. What is not looked through after a minute is
-   * left out. Errors: the signal's reason.
+   * What each statement reads of a table's attributes, in the order of the statements. Undefined
+   * for a statement that reads none, or that a caller of `namespace` may not ask. What is not
+   * looked through after a minute is left out. Errors: the signal's reason.
    */
   attributes(
     statements: readonly string[],
@@ -35,14 +38,17 @@ export interface StatementReader extends AsyncDisposable {
   ): Promise<readonly (AttributeReads | undefined)[]>;
 }
 
-/** Least that DuckDB takes; a tree of the longest statement fits. */
+/** The least memory that DuckDB takes. A tree of the longest statement fits. */
 const MEMORY_BYTES_MAX = 64 * 1024 * 1024;
 /** 20,000 statements take eight seconds. */
 const READ_MS_MAX = 60_000;
-/** Without these letters no statement calls it, and none needs to be parsed. */
+/** A statement without these letters does not call it, and need not be parsed. */
 const CALL = /attr_get/i;
 
-/** Errors: `unavailable` (`engine_not_loaded`) when DuckDB's library cannot be loaded. */
+/**
+ * Opens a reader. Errors: `unavailable` (`engine_not_loaded`) when DuckDB's library cannot be
+ * loaded.
+ */
 export async function openStatementReader(
   { files, scratchDir, hasProcess = false }: StatementReaderOptions,
 ): Promise<StatementReader> {

@@ -1,6 +1,7 @@
 /**
- * Work of the engine's own that no statement waits for: in a turn among expensive statements, as
- * any that takes all cores for a while, but for what has to be done where cheap ones run.
+ * Background work: work of the engine's own that no statement waits for. It runs in a slot for
+ * expensive statements, because it takes all cores for a while. Work that must be done where cheap
+ * statements run has a slot of theirs.
  */
 
 import { Deadline } from "./deadline.ts";
@@ -8,7 +9,7 @@ import type { EngineConnection } from "../duckdb/driver.ts";
 import { type Databases, Seat } from "./seat.ts";
 import type { TurnKind, Turns } from "./turns.ts";
 
-/** Beside the tenants that wait for turns. */
+/** The place of this work beside the tenants that wait for slots. */
 const LINE = "\u0000behind";
 const WORK_MS_MAX = 600_000;
 
@@ -20,7 +21,9 @@ export interface Behind {
   readonly signal: AbortSignal;
 }
 
-/** Errors: those of `work`; of waiting for a turn; the reason of `signal`. */
+/**
+ * Runs `work` in a slot. Errors: those of `work`; of waiting for a slot; the reason of `signal`.
+ */
 export async function behind<T>(
   work: (connection: EngineConnection) => Promise<T>,
   { databases, turns, turn = "dear", signal }: Behind,

@@ -1,7 +1,7 @@
 /**
- * The wall clock of one request: past its time, when a guard trips, or when the caller goes away,
+ * The wall clock of one request. Past its time, when a guard trips, or when the caller goes away,
  * the running statement is interrupted and every later step refuses. An interrupted stream can end
- * without an error, so whoever reads one asks `check` after each chunk.
+ * without an error, so its reader calls `check` after each chunk.
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -36,7 +36,7 @@ export class Deadline implements Disposable {
     else this.#trip.signal.addEventListener("abort", onTrip, { once: true });
   }
 
-  /** Milliseconds since it passed, a guard tripped or the caller went away; 0 before. */
+  /** Milliseconds since the deadline passed, a guard tripped or the caller went away; 0 before. */
   get overdueMs(): number {
     return this.#trippedMs === undefined ? 0 : performance.now() - this.#trippedMs;
   }
@@ -50,20 +50,20 @@ export class Deadline implements Disposable {
     return this.#ms;
   }
 
-  /** From now on a trip interrupts `connection`, or nothing. */
+  /** From now on a trip interrupts `connection`. Undefined: it interrupts nothing. */
   watch(connection: EngineConnection | undefined): void {
     this.#connection = connection;
     if (connection !== undefined && this.#trip.signal.aborted) this.#interrupt();
   }
 
-  /** When time is over, `cause` is asked what it was waited for, if that is to blame. */
+  /** When time is over, `cause` is asked whether something else was waited for that is to blame. */
   blame(cause: () => OperatingError | undefined): void {
     this.#cause = cause;
   }
 
   /**
-   * Asks `broken` every `GUARD_REPEAT_MS` from now on; what it returns ends the statement as the
-   * clock would.
+   * Asks `broken` every `GUARD_REPEAT_MS` from now on. An error that it returns ends the statement,
+   * like the clock.
    */
   guard(broken: () => OperatingError | undefined): void {
     this.#guard ??= setInterval(() => {
@@ -86,8 +86,8 @@ export class Deadline implements Disposable {
   }
 
   /**
-   * An interrupt between two statements is forgotten by the engine, so it is repeated until
-   * disposed.
+   * Interrupts again and again until disposed, because DuckDB forgets an interrupt between two
+   * statements.
    */
   #interrupt(): void {
     this.#connection?.interrupt();

@@ -1,7 +1,7 @@
 /**
- * What one statement holds of DuckDB while it is at work: a turn and a connection. An expensive
- * statement gives both back once it is planned, and takes an expensive turn to run; a stream whose
- * reader pauses keeps its connection, but not its turn.
+ * A slot holder: what one statement holds of DuckDB while it is at work, which is a scheduler slot
+ * and a connection. An expensive statement gives both back once it is planned, and takes a slot for
+ * expensive statements to run. A stream whose reader pauses keeps its connection, but not its slot.
  */
 
 import { assert } from "../../base/assert.ts";
@@ -12,11 +12,12 @@ import type { Turn, TurnKind, Turns } from "./turns.ts";
 import type { RunProgress, TurnWaits } from "../types.ts";
 
 /**
- * Where statements run; the same one twice where expensive statements have no DuckDB of their own.
+ * Where statements run. Both are one database where expensive statements have no DuckDB of their
+ * own.
  */
 export interface Databases {
   readonly light: EngineDatabase;
-  /** Also for batch jobs. */
+  /** Batch jobs run here, too. */
   readonly dear: EngineDatabase;
 }
 
@@ -28,7 +29,7 @@ export interface SeatOptions {
   readonly waitMs: TurnWaits | undefined;
   /** Names the statement in the log, by its hash. */
   readonly sql?: string;
-  /** It is disposed, and holds nothing any more. */
+  /** Called when it is disposed, and holds nothing any more. */
   readonly onOver?: (seat: Seat) => void;
 }
 
@@ -46,7 +47,7 @@ export class Seat implements AsyncDisposable {
     return this.#connection;
   }
 
-  /** Waits for a turn and a connection, which the deadline then watches; keeps those it has. */
+  /** Waits for a slot and a connection, which the deadline then watches. Keeps those it has. */
   async take(kind: TurnKind): Promise<EngineConnection> {
     if (this.#connection !== undefined) return this.#connection;
     const { databases, deadline, tenant, waitMs, sql } = this.options;
@@ -64,12 +65,12 @@ export class Seat implements AsyncDisposable {
     return this.connection;
   }
 
-  /** Of what runs; nothing once the connection is given back. */
+  /** Progress of what runs; nothing once the connection is given back. */
   progress(): RunProgress {
     return this.#connection?.progress() ?? { rows: 0, percent: undefined };
   }
 
-  /** Gives back what it holds; it may take again. */
+  /** Gives back what it holds. It may take again. */
   async leave(): Promise<void> {
     clearTimeout(this.#pause);
     this.options.deadline.watch(undefined);
@@ -82,27 +83,30 @@ export class Seat implements AsyncDisposable {
     }
   }
 
-  /** `leave` and `take`: another connection, as the process of the one that it had has ended. */
+  /**
+   * Gives back what it holds and takes another connection, because the process of the old one has
+   * ended.
+   */
   async takeAnew(kind: TurnKind): Promise<EngineConnection> {
     await this.leave();
     return await this.take(kind);
   }
 
-  /** The turn that it holds longer than `graceMs` after its deadline passed, or its caller left. */
+  /** The slot that it holds longer than `graceMs` after its deadline passed, or its caller left. */
   overdue(graceMs: number): TurnKind | undefined {
     const isOverdue = this.#turn !== undefined && this.options.deadline.overdueMs > graceMs;
     return isOverdue ? this.#kind : undefined;
   }
 
   /**
-   * Nothing is wanted of the engine until `resume`: should that take a while, others have the turn.
+   * Nothing is wanted of DuckDB until `resume`. Should that take a while, others have the slot.
    */
   pause(): void {
     this.#pause = setTimeout(() => this.#endTurn(), PAUSE_MS_MIN);
   }
 
   /**
-   * Has its turn again, which may take until the deadline. Throws the reason when it has been
+   * Has its slot again, which may take until the deadline. Throws the reason when it has been
    * stopped meanwhile.
    */
   async resume(): Promise<void> {
@@ -124,7 +128,7 @@ export class Seat implements AsyncDisposable {
     if (this.#turn !== undefined) return;
     const { turns, deadline, tenant } = this.options;
     this.#turn = await turns.take(this.#kind, deadline.signal, { key: tenant, waitMs });
-    // Disposed while it waited: nobody else would give it back.
+    // It was disposed while it waited: nobody else would give the slot back.
     if (this.#over) this.#endTurn();
   }
 

@@ -1,12 +1,13 @@
 /**
- * Who may use DuckDB now. Cheap turns are for planning and for running what is cheap; expensive
- * turns, which are few, are for running what takes all cores for long; batch turns are as many, for
- * what may take hours. Each kind has a line of its own in which tenants take turns, so that no
- * cheap statement waits for an expensive one to end.
+ * Scheduler slots: who may use DuckDB now. Slots for cheap statements (`light`) are for planning
+ * and for running what is cheap. Slots for expensive statements (`dear`), which are few, are for
+ * running what takes all cores for long. Batch jobs have as many slots, for what may take hours.
+ * Each kind has a line of its own in which tenants go one after the other, so that no cheap
+ * statement waits for an expensive one to end.
  *
- * Once a second tenant has asked, none has the last free turn of a kind if all others of it are its
- * own: a statement can hold its turn for as long as its deadline, and somebody else's must not wait
- * for that. A server of one tenant has all turns.
+ * Once a second tenant has asked, a tenant that has all other slots of a kind does not get the last
+ * free one. A statement can hold its slot for as long as its deadline, and somebody else's must not
+ * wait for that. A server of one tenant has all slots.
  */
 
 import type { OperatingError } from "../../base/errors.ts";
@@ -21,7 +22,7 @@ import { type PlaceInLine, Waiters } from "./waiters.ts";
 export const TURN_KINDS = ["light", "dear", "batch"] as const;
 export type TurnKind = typeof TURN_KINDS[number];
 
-/** How many there are of each kind. */
+/** How many slots there are of each kind. */
 export type TurnCounts = Readonly<Record<TurnKind, number>>;
 
 export function turnsFor(cores: number): TurnCounts {
@@ -33,15 +34,15 @@ export function turnsFor(cores: number): TurnCounts {
   };
 }
 
-/** Begins a key of what the server does by itself, which is no tenant. */
+/** Begins a key of the server's own work, which is no tenant's. */
 const OWN = "\0";
 
-/** Disposing it, more than once too, lets the next one in. */
+/** Disposing it gives the slot to the next one. Disposing it again does nothing. */
 export type Turn = Disposable;
 
 export class Turns {
   readonly #free: Readonly<Record<TurnKind, Waiters<TurnKind>>>;
-  /** The first two tenants that asked; what the server does by itself is nobody's. */
+  /** The first two tenants that asked. What the server does by itself is nobody's. */
   readonly #tenants = new Set<string>();
 
   constructor(counts: TurnCounts) {
@@ -55,7 +56,7 @@ export class Turns {
     }
   }
 
-  /** Errors: those of `Waiters.take`. */
+  /** Waits for a slot. Errors: those of `Waiters.take`. */
   async take(kind: TurnKind, signal: AbortSignal, line?: PlaceInLine): Promise<Turn> {
     const free = this.#free[kind];
     const key = line?.key ?? "";

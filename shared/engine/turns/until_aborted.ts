@@ -1,8 +1,8 @@
 /** Waits for work that knows no signal, and leaves it to itself once a signal aborts. */
 
 /**
- * What `work` gives, or the signal's reason when it aborts first; what comes after that is given to
- * `late`.
+ * Returns what `work` gives, or throws the signal's reason when the signal aborts first. What
+ * `work` gives after that goes to `late`.
  */
 export async function untilAborted<T>(
   work: Promise<T>,

@@ -1,6 +1,7 @@
 /**
- * A line for things that are lent out: who waits for the same key is served in order, and the keys
- * take turns, so that the burst of one does not hold up another. Bounded, in all and for each key.
+ * A line for things that are lent out. Those who wait for one key are served in order, and the keys
+ * one after the other, so that the burst of one key does not hold up another. The line is bounded,
+ * in all and for each key.
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -8,7 +9,7 @@ import { TurnQueue } from "../../base/turn_queue.ts";
 import { WAITERS_MAX, WAITERS_PER_KEY_MAX } from "../limits.ts";
 
 export interface PlaceInLine {
-  /** Whose turn it takes. */
+  /** The key for which it waits. */
   readonly key?: string;
   /** Milliseconds after which the wait is given up; undefined: never. */
   readonly waitMs?: number | undefined;
@@ -19,7 +20,7 @@ interface Waiter<T> {
   reject(error: unknown): void;
 }
 
-/** Whether one who holds so many items may have one more; default: always. */
+/** Whether a key that holds so many items may have one more; default: always. */
 export type MayTake = (key: string, held: number) => boolean;
 
 export class Waiters<T> {
@@ -36,9 +37,9 @@ export class Waiters<T> {
   }
 
   /**
-   * Resolves with a free item, which comes back with the same key; rejects with the signal's reason
-   * when it aborts first, and with `rate_limited` when the line is full or none was free within
-   * `waitMs`.
+   * Resolves with a free item, which comes back with its key. Rejects with the signal's reason when
+   * the signal aborts first. Rejects with `rate_limited` when the line is full or no item was free
+   * within `waitMs`.
    */
   take(signal: AbortSignal, { key = "", waitMs }: PlaceInLine = {}): Promise<T> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed.error);
@@ -75,7 +76,7 @@ export class Waiters<T> {
     });
   }
 
-  /** `key`: who had it; default: nobody, or one without a key. */
+  /** Takes an item back. `key` says who had it; default: nobody, or one without a key. */
   give(item: T, key = ""): void {
     const held = this.#held.get(key) ?? 0;
     if (held > 1) this.#held.set(key, held - 1);

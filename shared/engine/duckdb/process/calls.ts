@@ -1,11 +1,11 @@
 /**
- * What crosses between the server and a DuckDB in a process of its own (`README.md` of the folder
- * above, "Walls").
+ * What crosses between the server and a DuckDB in a process of its own (`README.md` of the engine,
+ * "Walls").
  *
  * A frame is a header, JSON text in UTF-8, and a body, bytes: first the lengths of both (4 bytes
- * each, little-endian), then the two. A request names a call; its answer has the same number.
- * Connections are numbers from 0, the same ones in each process, and the server lends each to one
- * statement at a time.
+ * each, little-endian), then the two. A request names a call; its response has the request's
+ * number. Connections are numbers from 0, which mean the same in each process. The server lends
+ * each to one statement at a time.
  */
 
 import type { DescribedColumn, DriverOptions, FaultKind, Relation } from "../driver.ts";
@@ -24,8 +24,8 @@ export interface EngineCalls {
   ): Promise<readonly DescribedColumn[]>;
   explain(connection: number, sql: string): Promise<string>;
   /**
-   * Its chunks come as answers with `rows`, up to `CHUNKS_AHEAD` of them unasked; its last answer
-   * is its end.
+   * Runs a statement. Its chunks come as responses with `rows`, up to `CHUNKS_AHEAD` of them
+   * unasked. Its last response is its end.
    */
   rows(connection: number, statement: RunStatement): Promise<RunEnd>;
   progress(connection: number): Promise<RunProgress>;
@@ -33,18 +33,18 @@ export interface EngineCalls {
   close(): Promise<void>;
 }
 
-/** Calls that nobody waits for. */
+/** Calls without a response. */
 export interface EngineNotes {
-  /** `CHUNKS_ASKED` more chunks of what `rows` runs are wanted. */
+  /** Asks for `CHUNKS_ASKED` more chunks of what `rows` runs. */
   more(connection: number): void;
-  /** No more of them are wanted: `rows` ends. */
+  /** Says that no more chunks are wanted: `rows` ends. */
   enough(connection: number): void;
   interrupt(connection: number): void;
 }
 
 export interface RunEnd {
   readonly progress: RunProgress;
-  /** Of a measured statement that ran to its end. */
+  /** Set for a measured statement that ran to its end. */
   readonly profile?: RunProfile;
 }
 
@@ -52,32 +52,35 @@ export type CallName = keyof EngineCalls;
 export type NoteName = keyof EngineNotes;
 
 export interface Request {
-  /** 0: a note. */
+  /** Number of the call; 0: a note. */
   readonly id: number;
   readonly name: CallName | NoteName;
   readonly args: readonly unknown[];
 }
 
 export interface Answer {
-  /** 0: nobody's; it has a `beat`. */
+  /** Number of the call; 0: of no call, with a `beat`. */
   readonly id: number;
   readonly value?: unknown;
-  /** `kind` is that of an `EngineFault`; other errors have none. */
+  /** `kind` is that of an `EngineFault`. Other errors have none. */
   readonly failure?: { readonly message: string; readonly kind?: FaultKind };
-  /** A chunk: its body is where the text of each row ends (4 bytes each), then the texts. */
+  /** A chunk. Its body is where the text of each row ends (4 bytes each), then the texts. */
   readonly rows?: { readonly count: number; readonly progress: RunProgress };
   readonly beat?: Beat;
 }
 
-/** Tells that the process is alive, and what it takes. */
+/** Tells that the process is alive, and what memory and processor time it takes. */
 export interface Beat {
   readonly residentBytes: number;
   /** Processor time since it started, of all its threads. */
   readonly cpuMs: number;
 }
 
-/** Chunks of 2,048 rows that cross before they are asked for: they hide the way there and back. */
+/**
+ * Chunks of 2,048 rows that cross before they are asked for. They hide the time of the way there
+ * and back.
+ */
 export const CHUNKS_AHEAD = 4;
-/** Fewer are not asked for: an answer of one chunk is not asked for at all. */
+/** Fewer chunks are not asked for: an answer of one chunk is not asked for at all. */
 export const CHUNKS_ASKED = 2;
 export const BEAT_MS = 100;

@@ -1,10 +1,10 @@
 /**
- * One process with a DuckDB, as the server has it: calls and their answers, when it took its time,
- * and its end. Once it has ended, whoever waits for an answer has an `EngineFault` of kind `lost`,
- * and there are no more answers; `process_driver.ts` starts another one.
+ * The server's side of one process with a DuckDB: calls and their responses, deadlines, and its
+ * end. Once it has ended, whoever waits for a response gets an `EngineFault` of kind `lost`. There
+ * are no more responses then; `process_driver.ts` starts another process.
  *
- * It is ended when it has not obeyed an interrupt in time, takes too much memory, or tells nothing
- * any more.
+ * The process is ended when it has not obeyed an interrupt in time, takes too much memory, or tells
+ * nothing any more.
  */
 
 import { formatBytes } from "../../../base/bytes.ts";
@@ -25,32 +25,32 @@ import { FrameSocket } from "./frames.ts";
 import { ResidentWatch } from "./resident_watch.ts";
 import { spawnEngine } from "./spawn_engine.ts";
 
-/** Why a process ended, but for `closed` not at the server's wish. */
+/** Why a process ended. All but `closed` are not the server's wish. */
 export const ENGINE_ENDS = ["deadline", "memory", "silent", "exited"] as const;
 export type EngineEnd = typeof ENGINE_ENDS[number] | "closed";
 
 export interface ClientOptions {
-  /** 0 to 19. */
+  /** Niceness of the process, 0 to 19. */
   readonly niceness: number;
   /** Bytes that it may take beyond its memory pool and what it took at its start. */
   readonly headroomBytes: number;
   readonly openMsMax: number;
-  /** Ends it while it opens. */
+  /** Aborting it ends the process while it opens. */
   readonly signal: AbortSignal;
   /** Starts the process; default: `spawnEngine`. */
   readonly spawn?: typeof spawnEngine;
   readonly onLine: (line: string) => void;
-  /** Its statements were interrupted because of what it takes. */
+  /** Called when its statements were interrupted because of the memory that it takes. */
   readonly onTooLarge: (residentBytes: number) => void;
 }
 
 /** What runs on a connection, as far as the process is judged by it. */
 export interface Work {
-  /** Calls whose answers have not come. */
+  /** Calls whose responses have not come. */
   pending: number;
-  /** What it waits for was interrupted, or ended, because of the process's memory. */
+  /** Set when what it waits for was interrupted, or ended, because of the process's memory. */
   isTooLarge: boolean;
-  /** Names it in the log. */
+  /** Names the work in the log. */
   readonly label: () => string;
   interrupt(): void;
 }
@@ -76,7 +76,7 @@ export class EngineClient {
   readonly #options: ClientOptions;
   readonly #waiting = new Map<number, Waiting>();
   readonly #working = new Set<Work>();
-  /** Since when they have been told to end. */
+  /** Work that has been told to end, and since when. */
   readonly #stopping = new Map<Work, Stop>();
   readonly #ended = Promise.withResolvers<EngineEnd>();
   readonly #gone = Promise.withResolvers<void>();
@@ -85,7 +85,7 @@ export class EngineClient {
   #late: ReturnType<typeof setTimeout> | undefined;
   #last = 0;
   #end: EngineEnd | undefined;
-  /** Why, in words. */
+  /** Why it ended, in words. */
   #why = "";
   #beat: Beat = { residentBytes: 0, cpuMs: 0 };
   #beatMs = performance.now();
@@ -96,7 +96,7 @@ export class EngineClient {
     this.#options = options;
     this.#frames = new FrameSocket(spawned.socket, {
       onFrame: (answer, body) => this.#take(answer as Answer, body),
-      // How it ended tells more, and comes soon.
+      // How the process ended tells more, and comes soon.
       onEnd: () => this.#late = setTimeout(() => this.#finish("exited", NO_SOCKET), LATE_MS),
     });
     void spawned.ended.then((how) => {
@@ -106,7 +106,10 @@ export class EngineClient {
     this.#checks = setInterval(() => this.#check(), CHECK_MS);
   }
 
-  /** Errors: `unavailable` when there can be no such process; `deadline_exceeded`; DuckDB's own. */
+  /**
+   * Starts a process. Errors: `unavailable` when there can be no such process; `deadline_exceeded`;
+   * DuckDB's own.
+   */
   static async open(options: DriverOptions, client: ClientOptions): Promise<EngineClient> {
     const { scratchDir } = options;
     const { spawn = spawnEngine } = client;
@@ -152,22 +155,22 @@ export class EngineClient {
     return this.#end !== undefined;
   }
 
-  /** Why, once it has ended. */
+  /** Why it ended, once it has. */
   get why(): string {
     return this.#why;
   }
 
-  /** Resolves as soon as no more answers come. */
+  /** Resolves once no more responses come. */
   get ended(): Promise<EngineEnd> {
     return this.#ended.promise;
   }
 
-  /** Resolves when the process is no more, and what it took is free again. */
+  /** Resolves when the process is no more, and the memory that it took is free again. */
   get gone(): Promise<void> {
     return this.#gone.promise;
   }
 
-  /** How long it has told nothing, where that is too long. */
+  /** How long it has told nothing, where that is too long; undefined otherwise. */
   get silentMs(): number | undefined {
     const ms = performance.now() - this.#beatMs;
     return ms > SILENT_MS_MAX ? ms : undefined;
@@ -180,7 +183,7 @@ export class EngineClient {
     return this.#request(name, args);
   }
 
-  /** `rows` is given each chunk; resolves after the last one. */
+  /** Calls `rows` with each chunk. Resolves after the last one. */
   stream(
     connection: number,
     statement: RunStatement,
@@ -193,7 +196,7 @@ export class EngineClient {
     this.#send({ id: 0, name, args: [connection] });
   }
 
-  /** From now on it is judged by what `work` does, until `left`. */
+  /** From now on the process is judged by what `work` does, until `left`. */
   entered(work: Work): void {
     this.#working.add(work);
   }
@@ -203,13 +206,13 @@ export class EngineClient {
     this.#stopping.delete(work);
   }
 
-  /** `work` was told to end: what it waits for is to come soon. */
+  /** Says that `work` was told to end: what it waits for is to come soon. */
   stopping(work: Work): void {
     if (work.pending === 0 || this.#stopping.has(work)) return;
     this.#stopping.set(work, { sinceMs: performance.now(), cpuMs: this.#beat.cpuMs });
   }
 
-  /** Its last answer came: it did end. */
+  /** Says that the last response of `work` came: it did end. */
   rested(work: Work): void {
     this.#stopping.delete(work);
   }
@@ -265,7 +268,8 @@ export class EngineClient {
     this.#beatMs = performance.now();
     const verdict = this.#resident?.judge(beat.residentBytes, this.#beatMs) ?? "fine";
     if (verdict === "end") {
-      // Something of this made it so, and would end the next process too: none is asked again.
+      // Some of these statements made it so, and would end the next process too. So none is asked
+      // again.
       for (const work of this.#working) work.isTooLarge = work.pending > 0;
       this.kill("memory", `it takes ${formatBytes(beat.residentBytes)} of memory`);
     } else if (verdict === "interrupt") {
@@ -280,7 +284,7 @@ export class EngineClient {
 
   #check(): void {
     const nowMs = performance.now();
-    // This process may have been paused itself: then nobody's silence tells anything.
+    // This process may have been paused itself. Then nobody's silence tells anything.
     if (nowMs - this.#checkedMs > SILENT_MS_MAX) this.#beatMs = nowMs;
     this.#checkedMs = nowMs;
     const silentMs = nowMs - this.#beatMs;

@@ -1,5 +1,5 @@
 /**
- * A process that has a DuckDB and nothing else: a server starts it (`spawn_engine.ts`) and speaks
+ * A process that has a DuckDB and nothing else. A server starts it (`spawn_engine.ts`) and speaks
  * with it over a socket (`calls.ts`). It ends when that socket does, so a server that is killed
  * leaves none behind.
  *
@@ -19,10 +19,10 @@ import {
 import { yieldToOthers } from "../../../os/thread_priority.ts";
 import { serveCalls } from "./serve_calls.ts";
 
-/** What a compiled binary is started with to be such a process. */
+/** The argument that makes a compiled binary such a process. */
 export const ENGINE_PROCESS = "engine-process";
 
-/** Whether a compiled binary was started to be such a process: then it is one from now on. */
+/** Whether a compiled binary was started to be such a process. If so, it is one from now on. */
 export function isEngineProcess(): boolean {
   if (!isStartedAs(ENGINE_PROCESS)) return false;
   void runEngineProcess(childArguments().slice(1));
@@ -32,7 +32,8 @@ export function isEngineProcess(): boolean {
 async function runEngineProcess([niceness = "0"]: readonly string[]): Promise<void> {
   leaveSignalsToParent();
   if (Number(niceness) === 0) return serveCalls(parentSocket(), endProcess);
-  // While this thread has its turns: a library that is loaded is loaded for all threads.
+  // The library is loaded before this thread steps back: a library that is loaded is loaded for all
+  // threads.
   await import("@duckdb/node-bindings").catch(() => {}); // Whoever opens a database hears of it.
   yieldToOthers(Number(niceness));
   const thread = new Worker(new URL("./engine_worker.ts", import.meta.url), { type: "module" });

@@ -1,5 +1,5 @@
 /**
- * The thread of low priority of a DuckDB's process (`engine_process.ts`): it has the socket and the
+ * The thread of low priority of DuckDB's process (`engine_process.ts`). It has the socket and the
  * DuckDB.
  */
 
@@ -8,5 +8,5 @@ import { serveCalls } from "./serve_calls.ts";
 
 const scope = globalThis as unknown as { postMessage(over: true): void };
 
-// The process is the first thread's to end.
+// Only the first thread can end the process.
 serveCalls(parentSocket(), () => scope.postMessage(true));

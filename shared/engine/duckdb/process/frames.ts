@@ -1,5 +1,5 @@
 /**
- * Frames (`calls.ts`) over a socket: several that are sent in one turn of the event loop leave in
+ * Frames (`calls.ts`) over a socket. Frames that are sent in one turn of the event loop leave in
  * one write.
  */
 
@@ -7,19 +7,22 @@ import type { Socket } from "node:net";
 import { concatBytes, utf8, viewOf } from "../../../base/bytes.ts";
 
 const PREFIX_BYTES = 8;
-/** A statement has at most 256 KiB, its tree some MiB. Longer is no frame of ours. */
+/** A statement has at most 256 KiB, its tree some MiB. A longer header is no frame of ours. */
 const HEADER_BYTES_MAX = 256 * 2 ** 20;
-/** A chunk is 2,048 rows at most. Longer is no frame of ours. */
+/** A chunk is 2,048 rows at most. A longer body is no frame of ours. */
 const BODY_BYTES_MAX = 2 ** 31;
-/** What is copied into one buffer to be sent by one call; longer buffers are sent as they are. */
+/**
+ * Bytes that are copied into one buffer to be sent by one call. Longer buffers are sent as they
+ * are.
+ */
 const JOINED_BYTES_MAX = 65_536;
 
 const DECODER = new TextDecoder();
 
 export interface FrameReader {
-  /** `body` is its receiver's. */
+  /** Takes a frame. `body` is the receiver's own. */
   onFrame(header: unknown, body: Uint8Array<ArrayBuffer>): void;
-  /** No frame comes any more; once. */
+  /** No frame comes any more. It is called once. */
   onEnd(): void;
 }
 
@@ -44,7 +47,7 @@ export class FrameSocket {
     socket.on("error", end);
   }
 
-  /** Nothing happens once the other side is gone: `onEnd` has told. */
+  /** Sends a frame. Nothing happens once the other side is gone: `onEnd` has told that. */
   send(header: unknown, ...body: readonly Uint8Array<ArrayBuffer>[]): void {
     if (this.#isOver) return;
     const text = utf8(JSON.stringify(header));
@@ -56,7 +59,7 @@ export class FrameSocket {
     this.#outgoing.push(prefix, text, ...body);
   }
 
-  /** What is sent leaves with what comes soon, until `release`. */
+  /** Until `release`, what is sent leaves together with what follows. */
   hold(): void {
     this.#isHeld = true;
   }
@@ -106,7 +109,7 @@ class IncomingFrames {
 
   constructor(private readonly reader: FrameReader) {}
 
-  /** False: that is no frame. */
+  /** Takes bytes. False: they are no frame. */
   push(bytes: Uint8Array): boolean {
     for (let from = 0; from < bytes.byteLength;) {
       from += this.#take(bytes.subarray(from));
@@ -117,7 +120,7 @@ class IncomingFrames {
     return true;
   }
 
-  /** Copies what belongs to the part that is being filled. */
+  /** Copies what belongs to the part that is being filled. Returns how many bytes that is. */
   #take(bytes: Uint8Array): number {
     let part = this.#prefix;
     let at = this.#at;
@@ -139,7 +142,7 @@ class IncomingFrames {
     const view = viewOf(this.#prefix);
     const headerBytes = view.getUint32(0, true);
     const bodyBytes = view.getUint32(4, true);
-    // A header is never empty, so that the frame ends with a byte that comes.
+    // A header is never empty, so the frame ends with a byte that comes.
     if (headerBytes === 0 || headerBytes > HEADER_BYTES_MAX || bodyBytes > BODY_BYTES_MAX) {
       return false;
     }

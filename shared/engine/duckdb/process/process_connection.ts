@@ -1,5 +1,5 @@
 /**
- * One connection of a DuckDB in another process. What is asked of it without a need to wait crosses
+ * One connection of a DuckDB in another process. A call whose response is not needed crosses
  * without a wait.
  */
 
@@ -17,9 +17,9 @@ import { type CallName, CHUNKS_ASKED, type EngineCalls, type RunEnd } from "./ca
 import type { EngineClient, Work } from "./engine_client.ts";
 
 export interface ConnectionPlace {
-  /** Its number there. */
+  /** The connection's number in the process. */
   readonly at: number;
-  /** Names what it is lent for. */
+  /** Names the statement that it is lent to. */
   readonly label: () => string;
   readonly giveBack: () => void;
 }
@@ -28,11 +28,11 @@ const NOTHING_DONE: RunProgress = { rows: 0, percent: undefined };
 const ENDS_BYTES = 4;
 
 export class ProcessConnection implements EngineConnection {
-  /** As it was last told. */
+  /** The progress that was last told. */
   #progress = NOTHING_DONE;
   #profile: RunProfile | undefined;
   #isAsking = false;
-  /** Something may be left over there that the next one must not have. */
+  /** Whether something may be left over there that the next statement must not have. */
   #isDirty = false;
   #released: Promise<void> | undefined;
   readonly #work: Work;
@@ -112,7 +112,10 @@ export class ProcessConnection implements EngineConnection {
     }
   }
 
-  /** What was told last; whoever asks again and again is at most one question behind. */
+  /**
+   * The progress that was told last. A caller that asks again and again is at most one question
+   * late.
+   */
   progress(): RunProgress {
     if (!this.#isAsking && this.#work.pending > 0) void this.#askProgress();
     return this.#progress;
@@ -136,10 +139,10 @@ export class ProcessConnection implements EngineConnection {
     const { client, place } = this;
     try {
       if (client.isOver || (this.#work.pending === 0 && !this.#isDirty)) return;
-      // Not judged: a connection is given back whatever ended what ran on it.
+      // This is not judged: a connection is given back whatever ended what ran on it.
       const released = this.#counted(client.call("release", place.at));
       client.stopping(this.#work);
-      // Once its process has ended there is nothing to give back.
+      // Once the process has ended there is nothing to give back.
       await released.catch((error) => {
         if (!client.isOver) throw error;
       });
@@ -201,7 +204,7 @@ export class ProcessConnection implements EngineConnection {
     try {
       this.#progress = await this.client.call("progress", this.place.at);
     } catch {
-      // Its process has ended: whoever waits for its rows hears of it.
+      // When the process has ended, whoever waits for its rows hears of it.
     } finally {
       this.#isAsking = false;
     }

@@ -1,8 +1,8 @@
 /**
- * DuckDB in a process of its own, which is replaced when it ends, whatever ends it: a statement
- * that does not obey its deadline, memory, a crash. Connections that are lent meanwhile answer with
- * an `EngineFault` of kind `lost`, or of kind `memory` where that ended them; who asks for one
- * meanwhile waits for the next process. What lay in the database is gone.
+ * DuckDB in a process of its own. The process is replaced when it ends, whatever ends it: a
+ * statement that does not obey its deadline, memory, a crash. Connections that are lent meanwhile
+ * fail with an `EngineFault` of kind `lost`, or of kind `memory` where that ended them. A request
+ * for a connection waits for the next process meanwhile. What lay in the database is gone.
  */
 
 import { createHash } from "node:crypto";
@@ -31,18 +31,20 @@ import { ProcessConnection } from "./process_connection.ts";
 
 const log = getLogger(["svc", "engine"]);
 
-/** Who is told of processes. */
+/** Is told of processes. */
 export interface ProcessMeter {
-  /** One has ended, and is replaced. */
+  /** Tells that a process has ended, and is replaced. */
   ended(engine: string, reason: Exclude<EngineEnd, "closed">): void;
-  /** The statements of one were interrupted because of the memory that it takes. */
+  /**
+   * Tells that the statements of a process were interrupted because of the memory that it takes.
+   */
   tooLarge(engine: string): void;
 }
 
 export interface ProcessDriverOptions {
-  /** Names it in the log and to `meter`. */
+  /** Names the process in the log and to `meter`. */
   readonly engine: string;
-  /** 1 (a little behind) to 19; default 0, like others. */
+  /** Niceness from 1 (it steps back a little) to 19; default 0, like others. */
   readonly niceness?: number;
   /**
    * Bytes that it may take beyond its memory pool: functions make texts that the pool does not
@@ -51,7 +53,7 @@ export interface ProcessDriverOptions {
   readonly headroomBytes: number;
   /** How long `open` may take. */
   readonly openMsMax?: number;
-  /** For the folders of processes below `scratchDir`. */
+  /** Makes and removes the folders of processes below `scratchDir`. */
   readonly files: Pick<FileSystem, "exists" | "mkdir" | "removeTree">;
   readonly meter?: ProcessMeter;
 }
@@ -71,13 +73,13 @@ export function processDriver(options: ProcessDriverOptions): EngineDriver {
 class ProcessDatabase implements EngineDatabase {
   onRenewed: (() => void) | undefined;
   /**
-   * Numbers of connections, the same in each process. Who waits does so here, where tenants take
-   * turns.
+   * Numbers of connections, which mean the same in each process. Requests wait here, where tenants
+   * go one after the other.
    */
   readonly #free = new Waiters<number>();
   readonly #closing = new AbortController();
   #client: EngineClient | undefined;
-  /** The next process: resolves when it is there. */
+  /** Resolves when the next process is there. */
   #next: Promise<void> = Promise.resolve();
   #generation = 0;
   #pauseMs = ENGINE_PAUSE_MS_MIN;
@@ -192,7 +194,7 @@ class ProcessDatabase implements EngineDatabase {
     client.kill("exited", "");
     await settledWithin(client.gone, GONE_MS_MAX, this.#closing.signal);
     await files.removeTree(scratchDir).catch(() => {});
-    // What crashes at once is not begun again and again without a pause.
+    // A process that crashes at once is not begun again and again without a pause.
     let isPaused = end === "exited" && this.#pauseMs > ENGINE_PAUSE_MS_MIN;
     while (!this.#closing.signal.aborted) {
       if (isPaused) await pause(this.#pauseMs, this.#closing.signal);
@@ -225,8 +227,8 @@ function beingReplaced(): OperatingError {
 }
 
 /**
- * Never the statement itself: its literals may be secrets. The audit has it, by its tenant and
- * time.
+ * Names a statement, never by its text: its literals may be secrets. The audit has the text, by its
+ * tenant and time.
  */
 function labelOf({ key, sql }: ConnectionWanted = {}): string {
   if (sql === undefined) return `work for ${JSON.stringify(key ?? "nobody")}`;
@@ -239,11 +241,12 @@ async function settledWithin(work: Promise<void>, ms: number, signal: AbortSigna
   const patience = pause(ms, AbortSignal.any([signal, over.signal]));
   await Promise.race([work.catch(() => {}), patience]);
   over.abort();
-  // It may have been over at once, and is begun again within the same turn of the event loop.
+  // The process may have been gone at once. The next one is then not begun in the same turn of the
+  // event loop.
   await new Promise((resolve) => setTimeout(resolve, 0));
 }
 
-/** Ends early when `signal` aborts. */
+/** Waits `ms`. Ends early when `signal` aborts. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {

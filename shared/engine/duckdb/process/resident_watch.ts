@@ -1,5 +1,5 @@
 /**
- * When a DuckDB process takes too much memory: its pool does not count what functions make of
+ * When a DuckDB process takes too much memory. Its pool does not count what functions make of
  * texts.
  */
 
@@ -10,14 +10,16 @@ import {
 } from "../../limits.ts";
 
 /**
- * Bytes that a process may take beyond its part of a memory pool of so many: what the pool does not
- * count.
+ * Bytes that a process may take beyond its part of a memory pool of so many bytes: what the pool
+ * does not count.
  */
 export function headroomBytesFor(poolBytes: number): number {
   return Math.max(RESIDENT_HEADROOM_BYTES_MIN, Math.floor(poolBytes / RESIDENT_HEADROOM_DIVISOR));
 }
 
-/** `interrupt`: once, when it began; `end`: that did not help. */
+/**
+ * `interrupt` is given once, when the process began to take too much; `end` when that did not help.
+ */
 export type ResidentVerdict = "fine" | "interrupt" | "end";
 
 export class ResidentWatch {
@@ -25,9 +27,9 @@ export class ResidentWatch {
 
   constructor(
     private readonly limits: {
-      /** Past this its statements are interrupted. */
+      /** Past this many bytes its statements are interrupted. */
       readonly bytesMax: number;
-      /** Past this there is no time for it. */
+      /** Past this many bytes there is no time for an interrupt. */
       readonly bytesEnd: number;
     },
   ) {}

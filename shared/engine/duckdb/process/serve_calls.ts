@@ -1,5 +1,5 @@
 /**
- * The side of `EngineProcess` that has the DuckDB: it takes calls from a socket and answers them.
+ * The side of `EngineProcess` that has the DuckDB. It takes calls from a socket and answers them.
  * Nothing here waits for DuckDB in a way that would keep other calls, and the beats, from being
  * answered.
  */
@@ -31,16 +31,15 @@ import { FrameSocket } from "./frames.ts";
 
 /** A statement whose rows are being sent. */
 interface Stream {
-  /** Chunks that may be sent now. */
+  /** How many chunks may be sent now. */
   credit: number;
   isEnough: boolean;
-  /** Wakes who waits for either. */
+  /** Wakes whoever waits for either. */
   wake: () => void;
 }
 
 /**
- * Answers what comes until the other side is gone, which is when this process has nothing left to
- * do.
+ * Answers calls until the other side is gone: then this process has nothing left to do.
  */
 export function serveCalls(socket: Socket, onEnd: () => void): void {
   new CallServer(socket, onEnd);
@@ -63,7 +62,7 @@ class CallServer {
     progress: (at: number) => Promise.resolve(this.#at(at).progress()),
     release: (at: number) => this.#release(at),
     close: () => present(this.#database).close(),
-    // Its answers are several: `#answer` sends them.
+    // It has several responses, which `#answer` sends.
     rows: undefined,
   };
   readonly #notes: EngineNotes = {
@@ -119,7 +118,7 @@ class CallServer {
     this.#streams.set(at, stream);
     try {
       for await (const chunk of connection.rows(statement)) {
-        // Its chunks and its end come at once.
+        // Its chunks and its end are sent at once.
         if (statement.isWhole === true) this.#frames.hold();
         while (stream.credit <= 0 && !stream.isEnough) {
           this.#frames.release();
@@ -139,11 +138,11 @@ class CallServer {
     }
   }
 
-  /** The connection as it was at first: nothing runs on it, nothing is left of what did. */
+  /** Makes the connection what it was at first: nothing runs on it, nothing is left of what did. */
   async #release(at: number): Promise<void> {
     this.#notes.enough(at);
     await this.#at(at).release();
-    // All others are held here, so it is the same one.
+    // All other connections are taken here, so this is the one that was given back.
     this.#connections[at] = await present(this.#database).connect(new AbortController().signal);
   }
 

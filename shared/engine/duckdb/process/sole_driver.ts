@@ -1,5 +1,5 @@
 /**
- * The driver of a DuckDB that one piece of work has for itself: in a process of its own, or in this
+ * The driver of a DuckDB that one piece of work has for itself, in a process of its own, or in this
  * one.
  */
 
@@ -14,7 +14,8 @@ export interface SoleDriverOptions {
   readonly engine: string;
   /**
    * Whether it has a process, which is replaced when a statement cannot be ended otherwise. Else it
-   * runs in this one, which such a statement holds for good, and which needs the `ffi` permission.
+   * runs in this process. Such a statement then holds the process for good, and the process needs
+   * the `ffi` permission.
    */
   readonly hasProcess: boolean;
   readonly memoryBytesMax: number;

@@ -14,11 +14,11 @@ export interface SpawnOptions {
   readonly niceness: number;
   /** Folder of its spill files and profiles. */
   readonly scratchDir: string;
-  /** Is given what it writes to its standard error, a line at a time. */
+  /** Called with each line that the process writes to its standard error. */
   readonly onLine: (line: string) => void;
 }
 
-/** Errors: those of `startChild`. */
+/** Starts such a process. Errors: those of `startChild`. */
 export async function spawnEngine(
   { niceness, scratchDir, onLine }: SpawnOptions,
 ): Promise<StartedChild> {
@@ -38,7 +38,7 @@ export async function spawnEngine(
 }
 
 /**
- * Where DuckDB's library is: the runtime installs each package below a folder of its name and
+ * Folders of DuckDB's library: the runtime installs each package below a folder of its name and
  * version.
  */
 async function libraryFolders(packages: string): Promise<string[]> {
