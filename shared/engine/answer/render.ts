@@ -12,7 +12,7 @@
  * | DATE, TIME | ISO text |
  * | INTERVAL | ISO 8601 duration, `"P14M3DT4.5S"` |
  * | BLOB | base64 text |
- * | LIST, ARRAY, STRUCT, MAP | array, array, object, object; a STRUCT without names, `(a, b)`, is an array |
+ * | LIST, ARRAY, STRUCT, MAP | arrays, objects; a STRUCT without names, `(a, b)`, is an array |
  * | JSON | itself |
  * | anything else | its text |
  */
