@@ -1,8 +1,8 @@
 /**
  * What a run measured, in the words of docs/api/query.md#stats. Rows, files and spill come from
  * DuckDB's profile of the run. Bytes are those that the wanted columns take in the files, of what
- * was scanned: of a scan in steps the steps that were run, of a part of a file its share of the
- * rows. What DuckDB left out of that by itself counts, since it tells of no byte that its cache
+ * was scanned. A scan in steps counts the steps that were run, and a part of a file its share of
+ * the rows. What DuckDB left out of that by itself counts, since it tells of no byte that its cache
  * gave it. A figure that was not measured is left out.
  */
 
@@ -15,7 +15,7 @@ export function statsOf(
   plan: Plan,
   run: {
     readonly profile: RunProfile | undefined;
-    /** Of the plans that were run: `planBytes`. */
+    /** Bytes of the plans that were run: `planBytes`. */
     readonly bytesScanned: number;
     readonly phases: Phases;
     readonly ordering: ScanOrdering;
@@ -125,7 +125,7 @@ function readsOf(reads: StoreReadsReport | undefined): Partial<ScanStats> {
   };
 }
 
-/** Of decoded columns where those are kept, else of the parts of an object store's files. */
+/** Counts decoded columns where those are kept, else parts of an object store's files. */
 function fileCacheOf(
   { decoded, reads }: {
     readonly decoded: FileCacheCounts | undefined;

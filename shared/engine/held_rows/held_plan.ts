@@ -15,7 +15,7 @@ export const BLOCKS_PER_PLAN_MAX = 16;
 export interface HeldPlan {
   /** What is left to bring. */
   readonly rest: Plan;
-  /** Of each table of the plan, what is held. */
+  /** What is held of each table of the plan. */
   readonly held: readonly (readonly ScanPart[])[];
 }
 
@@ -56,8 +56,8 @@ export function withHeld(brought: Plan, { held }: Pick<HeldPlan, "held">): Plan 
 
 /**
  * Whether all that a plan reads are held rows nearest to an end of time, each of them in the
- * statement's time range: then those are the rows that its scan emits, and nothing is made of them
- * but an answer.
+ * statement's time range. Then its scan emits just these rows, and an answer is all that is made of
+ * them.
  */
 export function isNearestHeld({ tables }: Plan): boolean {
   return tables.length > 0 &&
@@ -86,7 +86,7 @@ function exchangedParts(
   const held: ScanPart[] = [];
   for (const part of parts) {
     const { file } = part;
-    // Rows that an index chose are few, and lie in many blocks.
+    // Rows that an index chose are few, and of many blocks.
     const blocks = file === undefined || part.rowNumbers !== undefined
       ? undefined
       : lease.take(blocksIn(part).map((rows): WantedBlock => ({ file, rows, columns })), { wants });
