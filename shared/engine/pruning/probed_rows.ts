@@ -9,7 +9,7 @@ import type { OrderedRequest } from "../order/ordered_scan.ts";
 import { statementText } from "../duckdb/statement_text.ts";
 
 export interface ProbeAnswer {
-  /** Rows that were found; at most as many as are wanted. */
+  /** At most as many as are wanted. */
   readonly rows: number;
   /** Time of the last of them, in Unix microseconds; undefined without one. */
   readonly reaches: bigint | undefined;
