@@ -77,7 +77,8 @@ Deno.test({
 
     await lab.indexes.create("svc", { config: NARROW, etag: "e2" });
     deepStrictEqual(await lab.rows("raw"), []);
-    await lab.append(NARROW, [{ raw: "late" }]); // Of an ingest server that has not heard: as old as the drop.
+    // The rows come from an ingest server that has not heard of the drop.
+    await lab.append(NARROW, [{ raw: "late" }]);
     await lab.append(NARROW, [{ raw: "new" }], { epoch: 1 });
     deepStrictEqual(await lab.rows("raw"), [["new"]]);
     await lab.drain();

@@ -56,7 +56,7 @@ Deno.test({
     await using lab = await EngineLab.open();
     await using prepared = await lab.prepare("SELECT i FROM range(10000000) t(i)", {
       rowsMax: 10_000_000,
-      // Of which little passes before the first rows, also on a busy machine.
+      // Little of it passes before the first rows, also on a busy machine.
       deadlineMs: 1_000,
     });
     await using running = await prepared.run();

@@ -1,93 +1,101 @@
 /**
- * DuckDB from outside: a statement is prepared (parsed, gated, planned, priced) and then run once.
- * Reports (`Cost`, `Stats`) have the members of docs/api/query.md#records-answer; they are measured
- * or absent.
+ * The engine from outside: a statement is prepared (parsed, gated, planned, priced) and then run
+ * once. Reports (`Cost`, `Stats`) have the members of docs/api/query.md#records-answer; they are
+ * measured or absent.
  */
 
 export interface QueryRequest {
   readonly sql: string;
   /** The only namespace whose tables the statement can name. */
   readonly namespace: string;
-  /** Tenant whose WAL lanes are unioned in. */
+  /** Tenant whose WAL lanes are read besides. */
   readonly tenant: string;
-  /** Order a bare SELECT over one eligible table newest-first. */
+  /** Whether a bare SELECT over one eligible table is ordered newest-first. */
   readonly defaultOrder: boolean;
   /**
-   * Reads committed snapshots only, the same for the same pin: `latest`, or what `Stats.snapshot`
-   * said before. Without it rows of the WAL are read, too.
+   * A snapshot pin: only committed snapshots are read, and one pin always reads the same ones. It
+   * is `latest`, or what `Stats.snapshot` said before. Without it rows of the WAL are read, too.
    */
   readonly snapshot?: string;
   /**
-   * An earlier snapshot of the table, beside `snapshot`: only files that came after it are read,
-   * where no commit since took rows out. For callers that keep what it held; `PlannedTable.since`
-   * says whether. Rows that moved come again.
+   * An earlier snapshot of the table, beside `snapshot`. Only files that came after it are read,
+   * where no commit since took rows out. It is for callers that keep what it held;
+   * `PlannedTable.since` says whether it was used. Rows that moved come again.
    */
   readonly since?: string;
   /**
-   * Reads only rows of the WAL that no snapshot holds yet; for callers that know what the snapshots
-   * hold.
+   * Whether only rows of the WAL that no snapshot holds yet are read. It is for callers that know
+   * what the snapshots hold.
    */
   readonly uncommittedOnly?: boolean;
   /** Whether summaries may answer instead of rows (`fast_paths/`); default true. */
   readonly fastPaths?: boolean;
   /**
-   * Whether the answer must be exact, or may come with bounds where an exact one takes a scan;
+   * Whether the answer must be exact. Else it may come with bounds where an exact one takes a scan;
    * default true.
    */
   readonly isExact?: boolean;
   /**
-   * It will not run: only its price and its plan are asked, and work for its answer is not begun.
-   * Default false.
+   * Whether only its price and its plan are asked, and work for its answer is not begun; default
+   * false.
    */
   readonly planOnly?: boolean;
   /**
-   * It was asked before, and DuckDB's process ended under it: should one end again, it is not asked
-   * once more. Default false.
+   * Whether it was asked before, and DuckDB's process ended under it. Should another one end, it is
+   * not asked once more; default false.
    */
   readonly isBegunAnew?: boolean;
-  /** Rows wanted at most; the run has more when the statement has, so that truncation shows. */
+  /**
+   * Rows wanted at most. The run has one more when the statement has more, so that truncation
+   * shows.
+   */
   readonly rowsMax: number;
   /**
-   * Rows that the run may take from its sources beyond those planned; past it: `too_large`
+   * Rows that the run may take from its sources beyond the planned ones. Past it: `too_large`
    * (`duckdb/rows_breaker.ts`).
    */
   readonly rowsScannedMax?: number;
   /** Wall clock for planning and running, in milliseconds. Past it: `deadline_exceeded`. */
   readonly deadlineMs: number;
-  /** How long it waits for a turn; default: until the deadline. Past it: `rate_limited`. */
+  /**
+   * How long it waits for a scheduler slot; default: until the deadline. Past it: `rate_limited`.
+   */
   readonly waitMs?: TurnWaits;
-  /** It may take long, and runs in a turn among its like, whatever its price. */
+  /**
+   * Whether it is a batch job's: it may take long, and runs in a slot for batch jobs, whatever its
+   * price.
+   */
   readonly batch?: boolean;
-  /** The caller went away: the engine is interrupted. */
+  /** Aborts when the caller is gone: the statement is interrupted. */
   readonly signal?: AbortSignal;
 }
 
-/** Milliseconds. */
+/** How long a statement waits for its slots, in milliseconds. */
 export interface TurnWaits {
-  /** To be planned, and to run what is cheap. */
+  /** Wait for the slot to be planned in, and to run in if it is cheap. */
   readonly light: number;
-  /** To run what is expensive. */
+  /** Wait for the slot to run in if it is expensive. */
   readonly dear: number;
 }
 
 export interface Engine extends AsyncDisposable {
   /**
-   * Errors: `invalid_argument` (bad SQL, not one SELECT, refused function, unknown table), with a
-   * stable `reason`; `deadline_exceeded`; `unavailable` (memory pool or spill cap); `rate_limited`
-   * when its turn did not come within `waitMs`, or too many wait.
+   * Plans a statement. Errors: `invalid_argument` (bad SQL, not one SELECT, refused function,
+   * unknown table), with a stable `reason`; `deadline_exceeded`; `unavailable` (memory pool or
+   * spill cap); `rate_limited` when it got no slot within `waitMs`, or too many wait.
    */
   prepare(request: QueryRequest): Promise<PreparedQuery>;
   /**
-   * Whether a predicate (`predicate/row_predicate.ts`) is one over the columns of a table. Errors:
-   * `invalid_argument` with the place; `not_found` (`unknown_index`); those of `prepare`.
+   * Checks that a predicate (`predicate/row_predicate.ts`) is one over the columns of a table.
+   * Errors: `invalid_argument` with the place; `not_found` (`unknown_index`); those of `prepare`.
    */
   checkPredicate(request: PredicateRequest): Promise<CheckedPredicate>;
   /**
-   * Runs a tiny statement wherever statements run, and reads the catalog; throws when either fails.
+   * Runs a tiny statement wherever statements run, and reads the catalog. Throws when either fails.
    */
   ping(): Promise<void>;
   /**
-   * Why no statement can run at this moment, as far as that is known without asking; undefined: one
+   * Why no statement can run at this moment, as far as that is known without asking. Undefined: one
    * can.
    */
   readonly problem: string | undefined;
@@ -113,20 +121,20 @@ export interface CheckedPredicate {
 }
 
 export interface StatementsWaiting {
-  /** To be planned. */
+  /** Statements that wait to be planned, and cheap ones that wait to run. */
   readonly light: number;
-  /** Planned, and so expensive that only a few run at once. */
+  /** Statements that are planned, and so expensive that only a few run at once. */
   readonly dear: number;
   readonly batch: number;
 }
 
-/** Bytes. */
+/** Memory in bytes. */
 export interface MemoryUse {
   readonly poolBytes: number;
   readonly poolBytesMax: number;
   readonly spillBytes: number;
   readonly spillBytesMax: number;
-  /** What holds the pool, the largest first; none that holds nothing. */
+  /** What holds the pool, the largest first. A consumer that holds nothing is not among them. */
   readonly consumers: readonly MemoryConsumer[];
 }
 
@@ -139,7 +147,7 @@ export interface MemoryConsumer {
 export interface PreparedQuery extends AsyncDisposable {
   readonly cost: Cost;
   readonly tables: readonly PlannedTable[];
-  /** Who would answer. */
+  /** What would answer. */
   readonly servedBy: ServedBy;
   /** Why no fast path answers; absent where one does. */
   readonly aside?: string;
@@ -148,11 +156,11 @@ export interface PreparedQuery extends AsyncDisposable {
   /** Physical plan as text, after a line that says which path answers, or why no fast path does. */
   explain(): Promise<string>;
   /**
-   * Waits until it may run, which is at once for a cheap statement. Holds its turn until disposed.
-   * Errors: `rate_limited` when the turn did not come within `waitMs`; `deadline_exceeded`.
+   * Waits for its slot, which a cheap statement has at once. Holds the slot until disposed. Errors:
+   * `rate_limited` when no slot was free within `waitMs`; `deadline_exceeded`.
    */
   turn(): Promise<void>;
-  /** Takes its turn first where that was not done. */
+  /** Runs the statement. Waits for its slot first where that was not done. */
   run(): Promise<RunningQuery>;
 }
 
@@ -160,12 +168,12 @@ export interface PlannedTable {
   readonly table: string;
   /** null before the first commit. A string: snapshot ids need 64 bits. */
   readonly snapshot_id: string | null;
-  /** The snapshot whose files are left out, as the request has it; absent: none are. */
+  /** The snapshot of the request whose files are left out; absent: no files are. */
   readonly since?: string;
   readonly files: number;
   /**
-   * As in `ScanStats`; absent where the statement's conditions could not leave anything out, or
-   * will when it runs.
+   * The counts of `ScanStats`. They are absent where the statement's conditions could not leave
+   * anything out, or will when it runs.
    */
   readonly files_pruned_bloom?: number;
   readonly row_groups_pruned_bloom?: number;
@@ -178,10 +186,10 @@ export interface RunningQuery extends AsyncDisposable {
    */
   readonly approximation?: Readonly<object>;
   /**
-   * Result rows as JSON text, a chunk at a time, produced as fast as they are taken. `arrays`:
-   * `[1,"a"],` per row, with its comma, and one row past `rowsMax` at most; `array_lines`: the same
-   * with a line feed behind each comma, the only ones; `objects`: `{"a":1}` and a line feed per
-   * row. The last two may have many more rows: whoever takes them stops.
+   * Result rows as JSON text, a chunk at a time, produced as fast as they are taken. `arrays` is
+   * `[1,"a"],` per row, with its comma, and one row past `rowsMax` at most. `array_lines` has a
+   * line feed after each such comma, and no other line feeds. `objects` is `{"a":1}` and a line
+   * feed per row. The last two may have many more rows: the reader stops.
    */
   chunks(shape: RowShape): AsyncIterable<ResultChunk>;
   /** What the run did so far. */
@@ -201,7 +209,7 @@ export interface RunProgress {
 
 export interface ResultColumn {
   readonly name: string;
-  /** The engine's type name, for example `VARCHAR`. */
+  /** DuckDB's type name, for example `VARCHAR`. */
   readonly type: string;
 }
 
@@ -247,7 +255,7 @@ export interface Stats {
   readonly served_by: ServedBy;
 }
 
-/** Microseconds. */
+/** Times in microseconds. */
 export interface Phases {
   readonly plan_micros: number;
   readonly buffer_delta_micros: number;
@@ -262,8 +270,8 @@ export interface ScanStats {
   readonly planned_rows: number;
   readonly row_groups_considered: number;
   /**
-   * The next five only where the plan itself chose files, row groups or rows: what DuckDB
-   * leaves out besides it does not tell. `bloom`: by indexes of the data files; `stats`: by bounds
+   * The next five are there only where the plan itself chose files, row groups or rows: DuckDB does
+   * not tell what it leaves out besides. `bloom`: by indexes of the data files; `stats`: by bounds
    * of columns.
    */
   readonly files_pruned_bloom?: number;
@@ -272,20 +280,23 @@ export interface ScanStats {
   readonly row_groups_read?: number;
   readonly rows_pruned_selection?: number;
   /**
-   * Requests to the object store for this statement, and bytes answered; absent where the warehouse
-   * is a folder.
+   * Requests to the object store for this statement, and bytes answered. They are absent where the
+   * warehouse is a folder.
    */
   readonly object_store_reads?: number;
   readonly fetched_bytes?: number;
   /**
-   * What `fetched_bytes` is the sum of; absent when zero. `other`: table metadata, and what lies
-   * between.
+   * The parts of `fetched_bytes`; absent when zero. `other`: table metadata, and what lies between
+   * ranges.
    */
   readonly bytes_footer?: number;
   readonly bytes_index?: number;
   readonly bytes_data?: number;
   readonly bytes_other?: number;
-  /** Data files of which all that was needed was at hand, and the others; absent when zero. */
+  /**
+   * Data files of which all that was needed was at hand, and the other data files; absent when
+   * zero.
+   */
   readonly file_cache_hits?: number;
   readonly file_cache_misses?: number;
   readonly ordering: ScanOrdering;
