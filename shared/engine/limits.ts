@@ -36,9 +36,9 @@ export const LIST_MAPPED_MAX = 4_096;
 export const LIST_FLATTENED_MAX = 1_048_576;
 /**
  * Statements that run at once; more wait in line within their own deadline. More than this finish
- * no sooner: they only crowd out the thread that answers. Of 200 mixed statements on two cores the
- * slowest `/healthz` took 26 ms with two a core, 59 ms with three, 234 ms with four, 420 ms with
- * eight, all done in the same time.
+ * no sooner: they only crowd out the thread that answers. With 200 mixed statements on two cores
+ * the slowest `/healthz` took 26 ms with two a core, and 59 ms with three. It took 234 ms with four
+ * and 420 ms with eight; all were done in equal time.
  */
 export const LIGHT_STATEMENTS_PER_CORE = 3;
 export const LIGHT_STATEMENTS_MIN = 4;

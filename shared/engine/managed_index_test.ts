@@ -77,7 +77,7 @@ Deno.test({
 
     await lab.indexes.create("svc", { config: NARROW, etag: "e2" });
     deepStrictEqual(await lab.rows("raw"), []);
-    // The rows come from an ingest server that has not heard of the drop.
+    // An ingest server that has not heard of the drop sends these: they have the epoch before it.
     await lab.append(NARROW, [{ raw: "late" }]);
     await lab.append(NARROW, [{ raw: "new" }], { epoch: 1 });
     deepStrictEqual(await lab.rows("raw"), [["new"]]);

@@ -82,7 +82,7 @@ export interface Engine extends AsyncDisposable {
   /**
    * Plans a statement. Errors: `invalid_argument` (bad SQL, not one SELECT, refused function,
    * unknown table), with a stable `reason`; `deadline_exceeded`; `unavailable` (memory pool or
-   * spill cap); `rate_limited` when it got no slot within `waitMs`, or too many wait.
+   * spill cap). It is `rate_limited` when it got no slot within `waitMs`, or too many wait.
    */
   prepare(request: QueryRequest): Promise<PreparedQuery>;
   /**
