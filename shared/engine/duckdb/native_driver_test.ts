@@ -178,7 +178,7 @@ for (const [label, driver] of Object.entries(DRIVERS)) {
       strictEqual(await whole("SELECT $1 || ','", ["a"]), "a,");
       strictEqual(await whole("SELECT 'a' WHERE false"), "");
       await rejects(whole("SELECT error('no')"), EngineFault);
-      // Who stops taking rows leaves nothing behind.
+      // A reader that stops taking rows leaves nothing behind.
       const few = connection.rows({ sql, isMeasured: false, isWhole: true });
       for await (const chunk of few) {
         ok(chunk.rowCount > 0);

@@ -79,7 +79,7 @@ Deno.test({
   },
 });
 
-/** Filters that cannot be tried out beforehand, as they are another in a moment. */
+/** Filters that cannot be tried out beforehand, because they may change in a moment. */
 const UNSTEADY: readonly string[] = [
   "random() < 2",
   "host IN (SELECT host FROM (VALUES ('h1')) v(host))",

@@ -20,8 +20,8 @@ const RETRY_AFTER_SECS = 5;
 const REASON = "storage_unavailable";
 
 /**
- * Codes of errors of the store that are no fault of who asks: they may pass, once somebody has seen
- * to them.
+ * Codes of errors of the store that are no fault of the caller: they may pass, once somebody has
+ * seen to them.
  */
 const STORE_CODES: readonly ErrorCode[] = ["unavailable", "permission_denied", "invalid_argument"];
 
