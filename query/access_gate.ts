@@ -27,11 +27,13 @@ import type { ACCESS_OPTIONS } from "./access_flags.ts";
 import { AUTH_FAILURES, type QueryMetrics, type TenantRefusal } from "./metrics/metrics.ts";
 import type { CallerGate, Peer, QueryCaller } from "./query_caller.ts";
 
+/** Options of access, and the places that decide which tenant names are nobody's. */
 export interface AccessSettings extends Settings<typeof ACCESS_OPTIONS> {
   readonly tenantNamespace: string;
   readonly warehouseUrl?: string | undefined;
 }
 
+/** What the access check needs besides its settings. */
 export interface AccessDeps {
   readonly clock: Clock;
   readonly metrics: Pick<QueryMetrics, "authFailures" | "rateLimitRejected" | "tenantDenied">;
@@ -49,6 +51,9 @@ interface AccessParts extends Pick<AccessDeps, "metrics"> {
   readonly namespace: string;
 }
 
+/**
+ * Resolves requests to callers, in the order of the file's header. Errors: those of `CallerGate`.
+ */
 export class AccessGate implements CallerGate, AsyncDisposable {
   readonly #parts: AccessParts;
 

@@ -56,6 +56,7 @@ export interface RequestedLimits {
   readonly timeout_seconds?: number | null | undefined;
 }
 
+/** Limits of one query, in force: rows, bytes, milliseconds. */
 export interface EffectiveLimits {
   readonly rowsReturnedMax: number;
   readonly rowsScannedMax: number;

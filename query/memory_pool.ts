@@ -26,6 +26,7 @@ interface MemoryPoolService {
   readonly admission: Admission;
 }
 
+/** 200 with the report, or with the caller's own figures. Errors: those of `Engine.memory`. */
 export async function memoryPool(
   { engine, admission }: MemoryPoolService,
   { tenant, isOneOfMany = false }: Pick<QueryCaller, "tenant" | "isOneOfMany">,

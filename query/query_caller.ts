@@ -1,5 +1,6 @@
 /** On whose behalf a statement runs: what it may read, and whom the audit names. */
 
+/** A caller that passed the access check. */
 export interface QueryCaller {
   /** Tenant whose WAL lanes are read, and whose statements admission keeps in one order. */
   readonly tenant: string;

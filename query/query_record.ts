@@ -8,6 +8,7 @@ import type { Endpoint } from "./metrics/metrics.ts";
 import type { QueryCaller } from "./query_caller.ts";
 import type { SqlRequest } from "./sql/sql_request.ts";
 
+/** One ended statement. Times are milliseconds, `startedMs` is Unix time. */
 export interface QueryRecord {
   /** Wall clock at the request's arrival. */
   readonly startedMs: number;

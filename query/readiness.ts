@@ -7,6 +7,7 @@
 import { messageOf } from "../shared/base/errors.ts";
 import type { Clock } from "../shared/os/clock.ts";
 
+/** What is asked, and by which clock. */
 export interface ReadinessOptions {
   /** Throws when the server could not answer now. */
   readonly ping: () => Promise<void>;
@@ -20,6 +21,7 @@ const INTERVAL_MS = 2_000;
 const AGE_MS_MAX = 10_000;
 const STOP_MS_MAX = 1_000;
 
+/** The state behind `/readyz`. Disposing it stops the checks. */
 export class Readiness implements AsyncDisposable {
   readonly #ping: () => Promise<void>;
   readonly #known: () => string | undefined;

@@ -77,6 +77,7 @@ export interface QueryDeps {
   readonly observer?: QueryObserver;
 }
 
+/** A server that listens. Disposing it stops it. */
 export interface QueryServer extends AsyncDisposable {
   readonly address: ListenAddress;
   readonly metricsAddress: ListenAddress;

@@ -15,6 +15,7 @@ import {
 } from "../limits.ts";
 import type { QueryMetrics } from "../metrics/metrics.ts";
 
+/** Bounds of admission. Bytes and milliseconds. */
 export interface AdmissionOptions {
   /** Size of the memory pool. */
   readonly budgetBytes: number;
@@ -28,6 +29,7 @@ export interface AdmissionOptions {
   readonly metrics: QueryMetrics;
 }
 
+/** Who wants how many bytes of the memory pool, and for how long the request waits. */
 export interface ReserveRequest {
   readonly tenant: string;
   readonly bytes: number;
@@ -37,6 +39,7 @@ export interface ReserveRequest {
   readonly deadlineMs: number;
 }
 
+/** What is reserved and waits now, with the members of docs/api/query.md#memory-pool. */
 export interface AdmissionState {
   readonly budget_bytes: number;
   readonly reserved_bytes: number;
@@ -48,6 +51,7 @@ const RETRY_AFTER_SECS = 1;
 /** A scan holds compressed bytes, their decoded form and what an operator makes of them. */
 const BYTES_PER_ESTIMATED = 4;
 
+/** Admission to one memory pool. All statements of a server share one. */
 export class Admission {
   /** What one batch job, or the most expensive statement, reserves. */
   readonly shareBytes: number;

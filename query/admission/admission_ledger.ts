@@ -16,12 +16,14 @@ export interface Ticket {
   readonly bytes: number;
 }
 
+/** Bytes that may be reserved, and requests that may wait. */
 export interface LedgerLimits {
   readonly budgetBytes: number;
   readonly waitersMax: number;
   readonly waitersPerTenantMax: number;
 }
 
+/** The ledger of one memory budget. No method waits or throws for want of room. */
 export class AdmissionLedger {
   readonly #limits: LedgerLimits;
   readonly #line = new TurnQueue<Ticket>();

@@ -3,6 +3,7 @@
 import type { RowObject } from "../../shared/columns/rows.ts";
 import type { QueryRecord } from "../query_record.ts";
 
+/** The columns of docs/api/tables.md#query_audit for one record. */
 export function auditRow(record: QueryRecord): RowObject {
   const { caller, cost } = record;
   const arrivedMs = BigInt(Math.floor(record.startedMs));

@@ -20,6 +20,7 @@ const COMMITS_BETWEEN_EXPIRIES = 20;
  */
 const INPUT_BYTES = 1024 * 1024;
 
+/** The table `query_audit`, with one commit for each batch. */
 export class AuditTable {
   readonly #deps: CommitDeps & { readonly encoder: ParquetEncoder };
   readonly #namespace: string;

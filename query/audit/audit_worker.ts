@@ -11,6 +11,7 @@ import { yieldingRefusal, yieldToOthers } from "../../shared/os/thread_priority.
 import { failureText } from "./failure_text.ts";
 import { type AuditPlaces, WarehouseTable } from "./warehouse_table.ts";
 
+/** What the server's thread asks of the audit's thread. */
 export interface AuditTask {
   /**
    * `begin` loads beforehand what the first batch would have to wait for. Nothing comes after

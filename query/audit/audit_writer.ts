@@ -30,6 +30,7 @@ import type { AUDIT_METRICS, DropReason, FailureReason } from "./metrics.ts";
 
 const MIB = 1024 * 1024;
 
+/** Ceilings in rows and bytes, and times in milliseconds. */
 export interface AuditLimits {
   /** Rows and bytes that may be queued, built and written together. */
   readonly rowsMax: number;
@@ -67,6 +68,7 @@ const ROW_BYTES = 512;
  */
 const BYTES_PER_TEXT_BYTE = 8;
 
+/** What the writer hands its batches to, and what it tells. */
 export interface AuditDeps {
   readonly clock: Clock;
   readonly metrics: Pick<Metrics<typeof AUDIT_METRICS>, "auditDropped" | "auditFailures">;
@@ -82,6 +84,7 @@ interface Charged {
   readonly bytes: number;
 }
 
+/** The observer that queues records. Disposing it appends what waits. */
 export class AuditWriter implements QueryObserver, AsyncDisposable {
   readonly #deps: AuditDeps;
   readonly #limits: AuditLimits;

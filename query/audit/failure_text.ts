@@ -5,6 +5,7 @@
 
 import { isOperatingError } from "../../shared/base/errors.ts";
 
+/** One text for a log line: an operating error's message, or the kind of another error. */
 export function failureText(error: unknown): string {
   if (isOperatingError(error)) return error.message;
   return error instanceof Error ? error.name : "unknown";

@@ -16,6 +16,7 @@ import { type AuditPlaces, WarehouseTable } from "./warehouse_table.ts";
 /** How long stopping waits for an append that was abandoned, and for the catalog to be closed. */
 const CLOSE_MS_MAX = 5_000;
 
+/** Where the table is, and how long one append may take in milliseconds. */
 export interface ThreadTableOptions {
   readonly places: AuditPlaces;
   readonly logLevel: LogThreshold;
@@ -24,6 +25,7 @@ export interface ThreadTableOptions {
   readonly clock: Clock;
 }
 
+/** The audit's table, written by its own thread. Disposing it closes the catalog. */
 export class ThreadTable implements AsyncDisposable {
   readonly #options: ThreadTableOptions;
   readonly #thread = new TaskThread<AuditTask, AuditReply>(

@@ -15,6 +15,7 @@ import { INLINE_PARQUET_ENCODER } from "../../shared/parquet/parquet_encoder.ts"
 import { openStore } from "../../shared/storage/open_store.ts";
 import { AuditTable } from "./audit_table.ts";
 
+/** Warehouse and catalog, and the namespace of the audit's table. */
 export interface AuditPlaces extends StoragePlaces {
   readonly namespace: string;
 }
@@ -23,6 +24,7 @@ interface Opened extends AsyncDisposable {
   readonly table: AuditTable;
 }
 
+/** The audit's table, opened with the first batch. Disposing it closes the catalog. */
 export class WarehouseTable implements AsyncDisposable {
   readonly #places: AuditPlaces;
   readonly #clock: Clock;

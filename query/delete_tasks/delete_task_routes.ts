@@ -7,10 +7,12 @@ import type { QueryCaller } from "../query_caller.ts";
 import { parseDeleteRequest, taskBody } from "./delete_task_body.ts";
 import type { DeleteTasks } from "./delete_tasks.ts";
 
+/** What these routes need of the server. */
 export interface DeleteTaskService {
   readonly deleteTasks: DeleteTasks;
 }
 
+/** `POST /api/v1/delete-tasks`: 201 with the record. Errors: those of `DeleteTasks.submit`. */
 export async function submitDeleteTask(
   request: Request,
   { deleteTasks }: DeleteTaskService,
@@ -22,6 +24,7 @@ export async function submitDeleteTask(
   return jsonResponse(taskBody(task), { status: 201, headers: { location } });
 }
 
+/** `GET /api/v1/delete-tasks`: 200 with the tenant's tasks, newest first. */
 export async function listDeleteTasks(
   _: Request,
   { deleteTasks }: DeleteTaskService,
@@ -30,6 +33,7 @@ export async function listDeleteTasks(
   return jsonResponse((await deleteTasks.list(caller.namespace)).map(taskBody));
 }
 
+/** `GET /api/v1/delete-tasks/{id}`: 200 with the record. Errors: `not_found`. */
 export async function getDeleteTask(
   _: Request,
   { deleteTasks }: DeleteTaskService,

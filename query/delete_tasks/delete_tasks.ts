@@ -20,6 +20,7 @@ const LISTED_MAX = 1_000;
 const CHECK_DEADLINE_MS = 30_000;
 const RETRY_AFTER_SECS = 5;
 
+/** What checks a predicate, and what keeps the tasks. */
 export interface DeleteTasksDeps {
   readonly engine: Pick<Engine, "checkPredicate">;
   readonly catalog: Pick<CatalogReader, "indexState">;

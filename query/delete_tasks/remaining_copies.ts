@@ -4,6 +4,7 @@
  * copied elsewhere before goes by its own rules, or by hand.
  */
 
+/** A place with copies of deleted rows. */
 export interface RemainingCopy {
   readonly place: string;
   /** What removes it. */

@@ -15,10 +15,12 @@ import { readJson } from "../json_body.ts";
 import type { QueryCaller } from "../query_caller.ts";
 import type { ManagedIndexes, TagCondition } from "./managed_indexes.ts";
 
+/** What these routes need of the server. */
 export interface IndexService {
   readonly indexes: ManagedIndexes;
 }
 
+/** `GET /api/v1/indexes`: 200 with all configurations of the tenant. */
 export async function listIndexes(
   _: Request,
   { indexes }: IndexService,
@@ -27,6 +29,7 @@ export async function listIndexes(
   return jsonResponse(await indexes.list(caller.namespace));
 }
 
+/** `POST /api/v1/indexes`: 201 with `Location` and `ETag`. Errors: those of `create`. */
 export async function createIndex(
   request: Request,
   { indexes }: IndexService,
@@ -38,6 +41,7 @@ export async function createIndex(
   return indexResponse(index, { status: 201, headers: { location } });
 }
 
+/** `GET /api/v1/indexes/{id}`: 200 with a strong `ETag`. Errors: `not_found`. */
 export async function getIndex(
   _: Request,
   { indexes }: IndexService,
@@ -46,6 +50,7 @@ export async function getIndex(
   return indexResponse(await indexes.get(caller.namespace, id));
 }
 
+/** `PUT /api/v1/indexes/{id}`: 200 with the new `ETag`. Errors: those of `replace`. */
 export async function putIndex(
   request: Request,
   { indexes }: IndexService,
@@ -56,6 +61,7 @@ export async function putIndex(
   return indexResponse(await indexes.replace(caller.namespace, config, condition));
 }
 
+/** `DELETE /api/v1/indexes/{id}`: 204. Errors: those of `drop`. */
 export async function deleteIndex(
   _: Request,
   { indexes }: IndexService,
@@ -65,6 +71,7 @@ export async function deleteIndex(
   return new Response(null, { status: 204 });
 }
 
+/** `GET /api/v1/index-templates`: 200 with all templates of the tenant. */
 export async function listTemplates(
   _: Request,
   { indexes }: IndexService,
@@ -73,6 +80,7 @@ export async function listTemplates(
   return jsonResponse(await indexes.templates(caller.namespace));
 }
 
+/** `GET /api/v1/index-templates/{id}`: 200 with a strong `ETag`. Errors: `not_found`. */
 export async function getTemplate(
   _: Request,
   { indexes }: IndexService,
@@ -81,6 +89,7 @@ export async function getTemplate(
   return templateResponse(await indexes.template(caller.namespace, id));
 }
 
+/** `PUT /api/v1/index-templates/{id}`: 200 with the new `ETag`. Errors: those of `putTemplate`. */
 export async function putTemplate(
   request: Request,
   { indexes }: IndexService,
@@ -93,6 +102,7 @@ export async function putTemplate(
   return templateResponse(template);
 }
 
+/** `DELETE /api/v1/index-templates/{id}`: 204. Errors: `not_found`. */
 export async function deleteTemplate(
   _: Request,
   { indexes }: IndexService,

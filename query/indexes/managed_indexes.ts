@@ -30,6 +30,7 @@ const REPLACE_ATTEMPTS_MAX = 5;
 /** Tag of a table that nobody configured: there is nothing in it that a client could change. */
 const UNCONFIGURED_ETAG = "unconfigured";
 
+/** Catalog and clock of the index routes. */
 export interface ManagedIndexesDeps {
   readonly catalog: Pick<
     CatalogReader,

@@ -21,6 +21,7 @@ import { JOBS_KEPT_MAX } from "./limits.ts";
 import type { ResultParts } from "./result_parts.ts";
 import type { TerminalWrites } from "./terminal_writes.ts";
 
+/** A parsed request for a batch job, with the limits that it gets. */
 export interface JobSubmission {
   readonly asked: SqlRequest;
   readonly limits: EffectiveLimits;
@@ -38,6 +39,7 @@ export interface JobTaker {
   submit(submission: JobSubmission): Promise<string>;
 }
 
+/** Which part of the list of jobs is wanted. */
 export interface JobPage {
   readonly max: number;
   /** How many characters of each statement the list has. */
@@ -74,6 +76,7 @@ export interface JobDesk extends JobTaker {
   cancel(namespace: string, id: string): Promise<void>;
 }
 
+/** Store, results, executor and admission behind the routes. */
 export interface BatchJobsDeps {
   readonly store: JobStore;
   readonly executor: JobExecutor;
@@ -93,6 +96,7 @@ export interface BatchJobsDeps {
 const NOT_ACCEPTED =
   "the job was not accepted: the job store's answer was lost; resubmit the query";
 
+/** The jobs of all tenants, each asked by its namespace. */
 export class BatchJobs implements JobDesk {
   readonly #deps: BatchJobsDeps;
   readonly #stop = new AbortController();
@@ -252,6 +256,7 @@ function stopping(): OperatingError {
   });
 }
 
+/** The `not_found` of a job that is not there, or is another tenant's. */
 export function unknownJob(id: string): OperatingError {
   return new OperatingError(
     "not_found",

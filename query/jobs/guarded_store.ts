@@ -14,6 +14,7 @@ import type { JOB_METRICS } from "./metrics.ts";
 
 export const JOB_STORE_UNAVAILABLE = "job_store_unavailable";
 
+/** How the store is opened, and where its failures are counted. */
 export interface GuardOptions {
   readonly open: () => Promise<JobStore>;
   readonly metrics: Pick<Metrics<typeof JOB_METRICS>, "jobStoreFailures">;

@@ -3,6 +3,7 @@
 import type { Clock } from "../../shared/os/clock.ts";
 import { WAITERS_MAX } from "./limits.ts";
 
+/** Callers that wait for the ends of jobs, of which there is a bounded number. */
 export class JobEnds {
   readonly #clock: Clock;
   readonly #waiting = new Map<string, Set<() => void>>();

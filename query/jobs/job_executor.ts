@@ -13,12 +13,14 @@ import { JobRun, type JobRunDeps, type JobTask } from "./job_run.ts";
 /** Heartbeats within one lease: two of them may be lost. */
 const HEARTBEATS_PER_LEASE = 3;
 
+/** What runs need, and the store that keeps their leases and progress. */
 export interface JobExecutorDeps extends JobRunDeps {
   readonly store: Pick<JobStore, "publish" | "renew" | "report">;
   readonly ends: JobEnds;
   readonly cancelPollMs: number;
 }
 
+/** All runs of this server. Disposing it stops them. */
 export class JobExecutor implements AsyncDisposable {
   readonly #deps: JobExecutorDeps;
   readonly #clock: Clock;

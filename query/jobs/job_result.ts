@@ -12,6 +12,7 @@ import type { SqlCall } from "../sql/sql_call.ts";
 import { INLINE_BYTES_MAX, PART_BYTES, RESULT_BYTES_MAX } from "./limits.ts";
 import { ROW_JOINT } from "./result_parts.ts";
 
+/** A whole result, with its rows, bytes and the rows that were scanned for it. */
 export interface CollectedResult {
   readonly result: StoredResult;
   readonly rowCount: number;

@@ -10,6 +10,7 @@ import { type JobDesk, unknownJob } from "./batch_jobs.ts";
 import { LIST_DEFAULT, LIST_MAX, LISTED_QUERY_LENGTH_MAX, WAIT_SECS_MAX } from "./limits.ts";
 import { resultBody } from "./result_body.ts";
 
+/** What these routes need of the server. */
 export interface JobService {
   readonly jobs: JobDesk;
   readonly answers: ByteBudget;
@@ -59,6 +60,7 @@ export async function getJob(
   return jsonResponse(jobBody(await jobs.ended(caller.namespace, id, wait)));
 }
 
+/** The records response of a job. Errors: those of `JobDesk.result` and of the first file. */
 export async function getJobResult(
   { method }: Request,
   { jobs, answers }: JobService,
@@ -76,6 +78,7 @@ export async function getJobResult(
   return new Response(body, { headers });
 }
 
+/** `DELETE /api/v1/jobs/{id}`: 202. Errors: those of `JobDesk.cancel`. */
 export async function cancelJob(
   _: Request,
   { jobs }: JobService,

@@ -33,6 +33,7 @@ export interface JobTask {
   readonly reservation: Disposable;
 }
 
+/** What one run needs: calls, results, the store and the writer of verdicts. */
 export interface JobRunDeps {
   readonly calls: CallService;
   readonly store: Pick<JobStore, "publish">;
@@ -51,6 +52,7 @@ const NOT_BEGUN =
 const SHUT_DOWN =
   `${EXECUTOR_GONE} its server was stopped while the job was open; resubmit the query`;
 
+/** One run of one job. `run` is called once. */
 export class JobRun {
   readonly #task: JobTask;
   readonly #deps: JobRunDeps;

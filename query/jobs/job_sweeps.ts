@@ -19,6 +19,7 @@ import {
 import type { JOB_METRICS } from "./metrics.ts";
 import { discardQuietly, type ResultParts } from "./result_parts.ts";
 
+/** Store and results that are swept, and how often, in milliseconds. */
 export interface JobSweepDeps {
   readonly store: Pick<JobStore, "abandoned" | "condemn" | "expire" | "known" | "trim">;
   readonly parts: Pick<ResultParts, "discard" | "olderThan">;
@@ -35,6 +36,7 @@ export interface JobSweepDeps {
   readonly exists: () => Promise<boolean>;
 }
 
+/** The sweeps of one server. Disposing it waits for a round that is under way. */
 export class JobSweeps implements AsyncDisposable {
   readonly #deps: JobSweepDeps;
   readonly #stop = new AbortController();

@@ -25,10 +25,12 @@ import { TOLD_WAIT_LOOK_MS, WAIT_LOOK_MS } from "./limits.ts";
 import { type OpenParts, WarehouseParts } from "./result_parts.ts";
 import { TerminalWrites } from "./terminal_writes.ts";
 
+/** Batch jobs of a running server. */
 export interface OpenJobs extends AsyncDisposable {
   readonly desk: BatchJobs;
 }
 
+/** What jobs need of the server besides its settings. */
 export interface OpenJobsDeps {
   readonly calls: CallService;
   readonly admission: Admission;

@@ -10,6 +10,7 @@ import { SEND_MS_MAX } from "../limits.ts";
 import { growAnswer } from "../sql/held_answer.ts";
 import { ROW_JOINT } from "./result_parts.ts";
 
+/** Where files of a result come from, and what their bytes are charged to. */
 export interface ResultSource {
   /** Rows of one file, joined. */
   readonly part: (part: number) => Promise<Uint8Array<ArrayBuffer>>;

@@ -31,6 +31,7 @@ const SCHEMA: TableSchema = {
 };
 const FILE_NAME = /^([0-9a-f-]{36})-([0-9]+)\.parquet$/;
 
+/** Files of large results. Disposing it closes the warehouse. */
 export interface ResultParts extends AsyncDisposable {
   /** Stores rows that each end with `ROW_JOINT`. Errors: the store's. */
   put(id: string, part: number, rows: readonly Uint8Array[]): Promise<void>;
@@ -42,11 +43,13 @@ export interface ResultParts extends AsyncDisposable {
   olderThan(beforeMs: number): Promise<string[]>;
 }
 
+/** The warehouse's store, and the thread that encodes files. */
 export interface OpenParts extends AsyncDisposable {
   readonly store: ObjectStore;
   readonly encoder: ParquetEncoder;
 }
 
+/** Files of large results below one namespace of the warehouse. */
 export class WarehouseParts implements ResultParts {
   readonly #opened: LateResource<OpenParts>;
   readonly #prefix: string;

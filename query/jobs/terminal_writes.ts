@@ -21,6 +21,7 @@ export const ERROR_NOT_STORED =
   "resubmit the query to see why";
 const RECORDED_LATER = "recorded after the job store became reachable again";
 
+/** The store, and whose jobs' ends are written to it. */
 export interface TerminalWriteDeps {
   readonly store: Pick<JobStore, "finish">;
   /** Owner of the jobs whose ends are written. */
@@ -29,6 +30,7 @@ export interface TerminalWriteDeps {
   readonly metrics: Pick<Metrics<typeof JOB_METRICS>, "jobTerminalWrites" | "jobsUnpersisted">;
 }
 
+/** Ends of this server's jobs that are written, or are still to be written. */
 export class TerminalWrites implements AsyncDisposable {
   readonly #deps: TerminalWriteDeps;
   readonly #stop = new AbortController();

@@ -20,6 +20,7 @@ export const ENGINE_METRICS = {
   },
 } as const satisfies MetricTable;
 
+/** Counts what becomes of DuckDB's processes. */
 export function processMeter(metrics: QueryMetrics): ProcessMeter {
   return {
     ended: (engine, reason) =>

@@ -41,6 +41,7 @@ export const HELD_ROWS_METRICS = {
   },
 } as const satisfies MetricTable;
 
+/** Counts what becomes of rows in memory. */
 export function heldRowsMeter(metrics: QueryMetrics): HeldRowsMeter {
   return {
     limit: (bytes) => metrics.heldRowsLimitBytes.set(bytes, {}),

@@ -24,6 +24,7 @@ export const HOT_CACHE_METRICS = {
   },
 } as const satisfies MetricTable;
 
+/** Counts what the hot caches do. */
 export function hotCacheMeter(metrics: QueryMetrics): HotCacheMeter {
   return {
     held({ bytes, segments }) {

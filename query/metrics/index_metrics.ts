@@ -41,6 +41,7 @@ export const INDEX_METRICS = {
   },
 } as const satisfies MetricTable;
 
+/** Counts what lookups in indexes answer. */
 export function indexMeter(metrics: QueryMetrics): IndexMeter {
   const meterOf = (cache: typeof CACHES[number]): CacheMeter => ({
     lookedUp: (outcome) => metrics.indexCacheLookups.add(1, { cache, outcome }),

@@ -135,6 +135,7 @@ export const METRICS = {
 
 export type QueryMetrics = Metrics<typeof METRICS>;
 
+/** All metrics of a query server, each at zero. */
 export function createQueryMetrics(build: BuildInfo): QueryMetrics {
   return createMetrics(METRICS, build);
 }

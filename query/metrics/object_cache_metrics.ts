@@ -41,6 +41,7 @@ export const OBJECT_CACHE_METRICS = {
   },
 } as const satisfies MetricTable;
 
+/** Counts what the range cache does. */
 export function objectCacheMeter(metrics: QueryMetrics): ObjectCacheMeter {
   return {
     held: (bytes) => metrics.objectCacheBytes.set(bytes, {}),

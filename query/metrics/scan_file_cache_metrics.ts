@@ -38,6 +38,7 @@ export const SCAN_FILE_CACHE_METRICS = {
   },
 } as const satisfies MetricTable;
 
+/** Counts what the cache of decoded columns does. */
 export function scanFileCacheMeter(metrics: QueryMetrics): DecodedCacheMeter {
   return {
     lookedUp: (outcome) => metrics.scanFileCacheFiles.add(1, { outcome }),

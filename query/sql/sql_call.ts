@@ -83,6 +83,10 @@ export const POOL_RETRY_AFTER_SECS = 5;
 /** Reason of an engine error that says memory pool or spill cap are used up. */
 export const POOL_EXHAUSTED = "pool_exhausted";
 
+/**
+ * One statement of one request, from its text to its end. Errors: those of the engine and of
+ * admission.
+ */
 export class SqlCall implements AsyncDisposable {
   readonly #service: CallService;
   readonly #caller: QueryCaller;

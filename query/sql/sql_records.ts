@@ -57,6 +57,7 @@ async function recordsOf(
   }
 }
 
+/** The members of a records answer besides its rows. */
 export interface RecordsFields {
   readonly columns: readonly string[];
   readonly rowCount: number;

@@ -10,6 +10,7 @@ import type { TraceAnswer } from "./trace_answers.ts";
 import type { TraceCall } from "./trace_call.ts";
 import { dependenciesSql } from "./trace_statements.ts";
 
+/** One route of one of Jaeger's APIs. */
 export interface TraceHandler {
   /** The path after `/api/v1/tracing/{index}/api`. */
   readonly path: string;
@@ -21,6 +22,7 @@ export interface TraceHandler {
   plan(asked: TraceAsked): () => Promise<TraceAnswer>;
 }
 
+/** A request for a trace route, with its call and its parameters. */
 export interface TraceAsked {
   readonly call: TraceCall;
   readonly params: URLSearchParams;
@@ -67,6 +69,7 @@ export function serviceParameter(params: URLSearchParams): string {
   return service;
 }
 
+/** How often one service called another. */
 export interface Dependency {
   readonly parent: string;
   readonly child: string;

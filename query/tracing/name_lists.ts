@@ -21,6 +21,7 @@ const CACHE_BYTES_MAX = 32 * 1024 * 1024;
 /** A string's own head, and its place in the list. */
 const BYTES_PER_STRING = 40;
 
+/** An operation of a service with one kind. */
 export interface Operation {
   readonly name: string;
   /** The kind as it is stored: `SPAN_KIND_SERVER` and so on. */
@@ -102,6 +103,7 @@ async function committed(
   return rows;
 }
 
+/** A list that is kept with the snapshot that it was read from. */
 export interface NameList {
   /** The table's snapshot, when all of its names were in the list. */
   readonly snapshotId: string;

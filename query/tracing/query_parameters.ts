@@ -142,6 +142,7 @@ export function refuseContradictions(
   }
 }
 
+/** The refusal of a parameter: its name, its value cut to a bound, and the remedy. */
 export function badParameter(
   { name, value }: { readonly name: string; readonly value: string },
   remedy: string,
@@ -154,6 +155,7 @@ export function badParameter(
   );
 }
 
+/** The refusal of a request without a parameter that it needs. */
 export function missingParameter(name: string): OperatingError {
   return new OperatingError("invalid_argument", `Cannot answer without ${name}: give it`, {
     reason: "missing_parameter",

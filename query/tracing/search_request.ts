@@ -3,6 +3,7 @@
  * traces.
  */
 
+/** A search by either API. */
 export interface TraceSearch extends SpanConditions {
   readonly range: TimeSpan;
   /** Traces wanted; undefined: the API's default. */

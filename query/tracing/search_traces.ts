@@ -25,6 +25,7 @@ const WINDOW_GROWTH = 4n;
 /** After an empty window the next one may be much wider. */
 const EMPTY_GROWTH = 16n;
 
+/** The traces that a search found. */
 export interface FoundTraces {
   /** Ids as they are stored, newest match first; at most the limit. */
   readonly ids: readonly string[];

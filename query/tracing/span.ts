@@ -20,6 +20,7 @@ export interface SpanOutline {
   readonly durationNs: bigint;
 }
 
+/** A whole span, with JSON texts that are not parsed yet. */
 export interface Span extends SpanOutline {
   readonly statusMessage: string | null;
   readonly traceState: string | null;
@@ -46,6 +47,7 @@ export interface SpanAttributes {
   readonly droppedLinks: number | undefined;
 }
 
+/** An event of a span. Its time is in Unix nanoseconds. */
 export interface SpanEvent {
   readonly timeNs: bigint;
   readonly name: string;
@@ -53,6 +55,7 @@ export interface SpanEvent {
   readonly droppedAttributes: number | undefined;
 }
 
+/** A link of a span to another one. Ids are hexadecimal. */
 export interface SpanLink {
   readonly traceId: string;
   readonly spanId: string;
@@ -134,6 +137,7 @@ export function spanAttributesOf({ attributes }: Span): SpanAttributes {
   return { own, scope, flags, droppedAttributes, droppedEvents, droppedLinks };
 }
 
+/** The events of a span, in their order. */
 export function eventsOf({ events }: Span): SpanEvent[] {
   return elementsOf(events).map((event) => ({
     timeNs: nanosOf(event["time_unix_nano"]),

@@ -46,6 +46,7 @@ function* v1Pieces(traces: readonly Trace<Span>[], errors: unknown): Generator<s
   yield `],"total":0,"limit":0,"offset":0,"errors":${JSON.stringify(errors)}}`;
 }
 
+/** An error in v1's envelope, with the error's own HTTP status. */
 export function v1Error(thrown: unknown): Response {
   const error = asOperatingError(thrown);
   const { httpStatus: code } = error;
@@ -68,6 +69,7 @@ function* v3Pieces(traces: readonly Trace<Span>[]): Generator<string> {
   yield "}";
 }
 
+/** An error in v3's form, with the error's own HTTP status. */
 export function v3Error(thrown: unknown): Response {
   const error = asOperatingError(thrown);
   // Jaeger's clients look for this sentence.
@@ -77,6 +79,7 @@ export function v3Error(thrown: unknown): Response {
 
 const TRACE_NOT_FOUND = "trace not found";
 
+/** The `not_found` of a trace that has no span. */
 export function traceNotFound(): OperatingError {
   return new OperatingError("not_found", TRACE_NOT_FOUND, { reason: "trace_not_found" });
 }

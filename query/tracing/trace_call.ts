@@ -30,6 +30,7 @@ export interface TraceCallMade {
   readonly asked: string;
 }
 
+/** Which rows a statement reads, and how many it may give. */
 export interface StatementOptions {
   /** Rows that the statement may give. */
   readonly rowsMax: number;
@@ -44,6 +45,7 @@ export interface StatementOptions {
   readonly since?: string | undefined;
 }
 
+/** How a trace request ended. */
 export interface TraceCallEnd {
   /** Spans in the answer. */
   readonly spans?: number | undefined;
@@ -72,6 +74,10 @@ const NO_COST: Cost = {
   warnings: [],
 };
 
+/**
+ * One trace request, from its admission to its end. Errors: those of the engine, admission and the
+ * ceilings.
+ */
 export class TraceCall implements AsyncDisposable {
   readonly ceilings: TraceCeilings;
   readonly made: TraceCallMade;

@@ -20,6 +20,7 @@ const COPIES_OF_ROWS = 4;
 /** A name in a list, with its encoded form and its place in DuckDB's hash table. */
 const BYTES_PER_NAME = KIB;
 
+/** Ceilings of one trace request. */
 export interface TraceCeilings {
   readonly reservationBytes: number;
   /** Traces that one search or one fetch of several ids may answer. */

@@ -33,6 +33,7 @@ export interface TraceAddress {
   readonly names: Readonly<Record<string, string>>;
 }
 
+/** One route, bound to its API's form of answers. */
 export interface TraceRoute {
   readonly path: string;
   /** Answers a request. Never rejects: an error is an answer in the API's form. */

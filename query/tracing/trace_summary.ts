@@ -6,6 +6,7 @@
 import type { SpanOutline } from "./span.ts";
 import type { Trace } from "./traces.ts";
 
+/** A trace summary with the names of v3's JSON. */
 export interface TraceSummary {
   readonly traceId: string;
   readonly rootServiceName: string;

@@ -2,6 +2,7 @@
 
 import type { SpanOutline } from "./span.ts";
 
+/** A trace and its spans. */
 export interface Trace<S extends SpanOutline> {
   /** The id as it is stored: 32 digits. */
   readonly id: string;

@@ -11,6 +11,7 @@ import type { RunProfile } from "../duckdb/driver.ts";
 import { countFiles, partBytes, partRows, type Plan, type TablePlan } from "../plan/plan.ts";
 import type { Phases, ScanOrdering, ScanStats, ServedBy, Stats } from "../types.ts";
 
+/** The statistics of one run: rows, bytes and microseconds. */
 export function statsOf(
   plan: Plan,
   run: {

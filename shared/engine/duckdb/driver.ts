@@ -10,6 +10,7 @@
 import type { RunProgress } from "../types.ts";
 import type { PlaceInLine } from "../turns/waiters.ts";
 
+/** What a DuckDB may use: directories, memory and spill space in bytes, threads, connections. */
 export interface DriverOptions {
   /**
    * Absolute directories that statements may read, and the engine's own statements may write.
@@ -29,11 +30,13 @@ export interface DriverOptions {
   readonly setup: readonly string[];
 }
 
+/** Opens databases, in this process or in one of their own. */
 export interface EngineDriver {
   readonly name: "native" | "process";
   open(options: DriverOptions): Promise<EngineDatabase>;
 }
 
+/** One DuckDB with a fixed number of connections. */
 export interface EngineDatabase {
   /**
    * A connection for one request, given back by `release`. Waits for a free one; tenants go one
@@ -53,11 +56,13 @@ export interface EngineDatabase {
   close(): Promise<void>;
 }
 
+/** Who wants a connection, and for which statement. */
 export interface ConnectionWanted extends PlaceInLine {
   /** The statement that it is wanted for, to name it in the log by its hash. */
   readonly sql?: string;
 }
 
+/** One connection, lent to one request. Errors of all methods: `EngineFault`. */
 export interface EngineConnection {
   /** The parsed statement as JSON text; a syntax error is a value in it. */
   serialize(sql: string): Promise<string>;
@@ -84,6 +89,7 @@ export interface EngineConnection {
   release(): Promise<void>;
 }
 
+/** A statement whose rows are texts, with the values of its places. */
 export interface RunStatement {
   readonly sql: string;
   /** Values of its places `$1`, `$2`, …; default: it has none. */
@@ -115,6 +121,7 @@ export interface Relation {
   readonly select: string;
 }
 
+/** A column of a result. */
 export interface DescribedColumn {
   readonly name: string;
   readonly type: EngineType;
@@ -131,6 +138,7 @@ export interface EngineType {
   readonly fields?: readonly DescribedColumn[];
 }
 
+/** What a run measured. Bytes and counts. */
 export interface RunProfile {
   /** Rows emitted by scans of data files. */
   readonly rowsScanned: number;
@@ -156,6 +164,7 @@ export type FaultKind =
   | "lost"
   | "internal";
 
+/** An error of DuckDB. Its message may name paths, so it never leaves the engine as it is. */
 export class EngineFault extends Error {
   override readonly name = "EngineFault";
   constructor(readonly kind: FaultKind, message: string, options: { cause?: unknown } = {}) {

@@ -11,6 +11,7 @@ import { POOL_RETRY_AFTER_SECS } from "../limits.ts";
 /** Reason of an error that says that DuckDB's process had to be replaced. */
 export const ENGINE_REPLACED = "engine_replaced";
 
+/** What a message needs to count places in the caller's text. */
 export interface FaultContext {
   /** Lines that were put before the caller's statement. */
   readonly linesBefore: number;

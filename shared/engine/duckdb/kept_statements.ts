@@ -5,6 +5,7 @@
 
 import { PREPARED_KEPT_MAX } from "../limits.ts";
 
+/** Up to so many prepared statements, each taken by one run at a time. */
 export class KeptStatements<T> {
   readonly #kept = new Map<string, T>();
 

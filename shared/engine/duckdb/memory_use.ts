@@ -8,6 +8,7 @@ import type { MemoryUse } from "../types.ts";
 export const MEMORY_SQL =
   "SELECT tag, memory_usage_bytes, temporary_storage_bytes FROM duckdb_memory()";
 
+/** Adds up rows of `MEMORY_SQL`. Bytes; consumers with the largest first. */
 export function memoryUse(
   rows: readonly (readonly (string | null)[])[],
 ): Pick<MemoryUse, "poolBytes" | "spillBytes" | "consumers"> {

@@ -31,6 +31,7 @@ import { type ProfileNode, runProfileOf } from "./run_profile.ts";
 import { NOT_AT_HAND, quoteName } from "./statement_text.ts";
 import type { RunProgress } from "../types.ts";
 
+/** What a connection needs of its driver. */
 export interface ConnectionHooks {
   /** Reads the profile that the database wrote last. */
   readonly profile: () => Promise<Uint8Array>;
@@ -38,11 +39,13 @@ export interface ConnectionHooks {
   readonly giveBack: () => void;
 }
 
+/** The two connections of the database that one connection consists of. */
 export interface NativePair {
   readonly running: DuckDBConnection;
   readonly asking: DuckDBConnection;
 }
 
+/** A connection of DuckDB in this process. Errors of all methods: `EngineFault`. */
 export class NativeConnection implements EngineConnection {
   #closed = false;
   /**

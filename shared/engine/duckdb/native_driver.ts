@@ -17,11 +17,16 @@ import { NativeConnection } from "./native_connection.ts";
 import { quoteText } from "./statement_text.ts";
 import { type PlaceInLine, Waiters } from "../turns/waiters.ts";
 
+/** What the driver needs of the file system. */
 export interface NativeDriverOptions {
   /** Reads a profile that the database wrote below `scratchDir`. */
   readonly readFile: (path: string) => Promise<Uint8Array>;
 }
 
+/**
+ * The driver of a DuckDB in this process. Errors of `open`: `unavailable` when the library cannot
+ * be loaded.
+ */
 export function nativeDriver(options: NativeDriverOptions): EngineDriver {
   return { name: "native", open: (database) => openNative(database, options) };
 }

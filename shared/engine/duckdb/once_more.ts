@@ -8,6 +8,7 @@ import { isOperatingError } from "../../base/errors.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import { EngineFault } from "./driver.ts";
 
+/** One statement's second chance, which it has until its deadline. */
 export class SecondChance {
   #isTaken = false;
 

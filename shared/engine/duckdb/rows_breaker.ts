@@ -14,6 +14,7 @@ import { OperatingError } from "../../base/errors.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import type { EngineConnection, RunProfile } from "./driver.ts";
 
+/** Rows that a statement may take. */
 export interface RowsAllowed {
   /** `limits.max_rows_scanned`. */
   readonly rowsScannedMax: number;
@@ -23,6 +24,7 @@ export interface RowsAllowed {
 
 export const MIDFLIGHT_ROWS_SCANNED = "midflight_rows_scanned_exceeded";
 
+/** Has `deadline` end the statement with `too_large` when it takes more rows than allowed. */
 export function breakOnRows(
   running: Pick<EngineConnection, "progress">,
   deadline: Deadline,

@@ -8,6 +8,7 @@ import { ROWS_COLUMN, VALUE_COLUMN } from "../../derived/summary/value_counts.ts
 import type { RunProfile } from "./driver.ts";
 import { HELD_SCHEMA } from "../held_rows/held_rows.ts";
 
+/** A node of DuckDB's JSON profile, as far as it is read. */
 export interface ProfileNode {
   /** Set at the root, which is the statement. */
   readonly query_name?: string;

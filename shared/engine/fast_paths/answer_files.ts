@@ -8,6 +8,7 @@ import { messageOf, OperatingError } from "../../base/errors.ts";
 import type { FileSystem } from "../../os/file_system.ts";
 import { quoteText } from "../duckdb/statement_text.ts";
 
+/** A file of weighted rows, its rows and its bytes. */
 export interface AnswerFile {
   readonly path: string;
   readonly entries: number;
@@ -24,6 +25,7 @@ interface Held {
   dropped: boolean;
 }
 
+/** The files of one directory, removed once no statement reads them. */
 export class AnswerFiles {
   readonly #files: Pick<FileSystem, "create" | "remove" | "stat">;
   /** Path of a directory that exists and is empty. */

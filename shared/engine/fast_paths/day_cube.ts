@@ -46,6 +46,7 @@ const RETRY_MS = 60_000;
 /** Files of a day from which on a roll-up is looked for. */
 const ROLLED_MIN = 2;
 
+/** Where summaries are read, and by which clock. */
 export interface DayCubeDeps {
   readonly store: ReadableStore;
   readonly sidecars: SidecarSource;
@@ -57,6 +58,7 @@ export interface DayCubeDeps {
 
 const EMPTY: Cube = { cells: NO_CELLS, measures: new Map(), held: new Map() };
 
+/** One day's cube of one set of columns. Updates follow each other. */
 export class DayCube {
   readonly #deps: DayCubeDeps;
   readonly #spec: CubeSpec;

@@ -44,6 +44,7 @@ export interface FileEdge {
   readonly range: TimeRange;
 }
 
+/** Rows of one minute. */
 export interface MinuteRows {
   /** Minutes since 1970. */
   readonly minute: number;
@@ -56,6 +57,7 @@ export interface MinuteRows {
  */
 export type WindowTimes = Uint32Array | undefined;
 
+/** Bytes that may be kept, and how a window is read. */
 export interface EdgeTimesOptions {
   readonly bytesMax: number;
   /** Reads a window. Errors: the file's and DuckDB's. */
@@ -63,6 +65,7 @@ export interface EdgeTimesOptions {
   readonly nowMs: () => number;
 }
 
+/** Instants of windows that statements asked for. Disposing it ends what is being read. */
 export class EdgeTimes implements AsyncDisposable {
   /** Windows by key, least recently asked first. */
   readonly #kept = new Map<string, { readonly times: WindowTimes }>();

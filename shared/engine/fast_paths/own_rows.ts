@@ -24,6 +24,7 @@ export interface FileRanges {
   readonly ranges: readonly TimeRange[];
 }
 
+/** Paths and footers of data files. */
 export interface OwnRowsSource {
   readonly path: (file: DataFile) => string;
   readonly footer: (file: DataFile) => Promise<ParquetFooter>;
@@ -32,6 +33,7 @@ export interface OwnRowsSource {
 /** Rows with bounds of their columns. */
 export type BoundedRows = Pick<DataFile, "rows" | "lowerBounds" | "upperBounds">;
 
+/** Collects what is read of a table's own rows. */
 export class OwnRowsReading {
   readonly #source: OwnRowsSource;
   readonly #range: TimeRange;

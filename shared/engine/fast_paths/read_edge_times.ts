@@ -18,6 +18,7 @@ const DIGITS_BASE = 1_000_000_000n;
 const DIGITS = String(DIGITS_BASE).length;
 const ZERO = 48;
 
+/** What reads a window. */
 export interface EdgeReading {
   readonly data: DataFiles;
   /** Runs background work. */

@@ -13,6 +13,7 @@ import { type Cube, DayCube } from "./day_cube.ts";
 import { type CubeSpec, TableValues } from "./file_part.ts";
 import { WideColumn, type WideKind } from "./wide_column.ts";
 
+/** Where summaries are read, and how many bytes may be kept. */
 export interface TableAnswersOptions {
   readonly store: ReadableStore;
   readonly sidecars: SidecarSource;
@@ -35,6 +36,7 @@ export interface TableCubes {
   readonly wideIds: Set<number>;
 }
 
+/** Cubes that together count files, and the files that they cannot count. */
 export interface CubesOfFiles {
   /** One cube for each day. */
   readonly cubes: readonly Cube[];
@@ -42,6 +44,7 @@ export interface CubesOfFiles {
   readonly without: readonly DataFile[];
 }
 
+/** What is kept of all tables' summaries. */
 export class TableAnswers {
   /** Tables by uuid, least recently asked first. */
   readonly #tables = new Map<string, KeptTable>();

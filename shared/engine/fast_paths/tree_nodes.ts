@@ -13,6 +13,7 @@ export function columnNode(...names: readonly string[]): TreeNode {
   };
 }
 
+/** A constant of type INTEGER. */
 export function integerNode(value: number): TreeNode {
   return {
     class: "CONSTANT",
@@ -23,6 +24,7 @@ export function integerNode(value: number): TreeNode {
   };
 }
 
+/** A constant of type VARCHAR. */
 export function textNode(value: string): TreeNode {
   return {
     class: "CONSTANT",

@@ -136,6 +136,7 @@ export class Aggregates {
   }
 }
 
+/** Whether a node is a call of an aggregate of DuckDB. */
 export function isAggregate(node: TreeNode): boolean {
   return textAt(node, "class") === "FUNCTION" &&
     AGGREGATE_FUNCTIONS.has(textAt(node, "function_name").toLowerCase());

@@ -36,6 +36,7 @@ import type { WeightedStatement } from "./weighted_statement.ts";
 const NS_PER_MINUTE = 60_000_000_000n;
 const NS_PER_DAY = 86_400_000_000_000n;
 
+/** Weighted rows, and the rows of the table that are read besides. */
 export interface WeightedPlan {
   readonly rows: WeightedRows;
   readonly own: readonly OwnRows[];
@@ -63,6 +64,7 @@ export interface WeightedAside extends StepAside {
   readonly edgesMissed?: readonly FileEdge[];
 }
 
+/** What a plan of weighted rows is made from. */
 export interface WeightedSource extends OwnRowsSource {
   readonly table: TablePlan;
   readonly cubes: TableCubes;

@@ -33,6 +33,7 @@ import { columnNode, conjunctionNode } from "./tree_nodes.ts";
 import { Aggregates, isAggregate, type Measure } from "./weighted_aggregates.ts";
 import { VALUE_FUNCTIONS } from "./weighted_functions.ts";
 
+/** A statement over weighted rows, and what these must have. */
 export interface WeightedStatement {
   /** Columns that weighted rows must have, without `timestamp`; by id. */
   readonly columns: readonly Column[];

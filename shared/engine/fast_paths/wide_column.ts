@@ -44,6 +44,7 @@ const READS_MAX = 16;
  */
 const RETRY_MS = 60_000;
 
+/** Where summaries are read, and where counts are written. */
 export interface WideDeps {
   readonly store: ReadableStore;
   readonly sidecars: SidecarSource;
@@ -73,6 +74,7 @@ export interface WideCounts extends Disposable {
   readonly without: readonly DataFile[];
 }
 
+/** Counts of all files that were added up. */
 export interface WideSum {
   readonly file: AnswerFile;
   /** Rows of its most frequent values, descending. */
@@ -95,6 +97,7 @@ interface Part {
 
 type Asking = Pick<EngineConnection, "texts">;
 
+/** One column's counts over the days of a range. Updates follow each other. */
 export class WideColumn {
   readonly #deps: WideDeps;
   readonly #column: Column;

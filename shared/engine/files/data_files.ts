@@ -10,6 +10,7 @@ import type { ReadableStore } from "../../storage/object_store.ts";
 import { FooterCache } from "./footer_cache.ts";
 import type { Plan } from "../plan/plan.ts";
 
+/** Data files as all statements share them. */
 export interface DataFiles {
   /**
    * Files for one statement, which disposes of the lease. `signal` ends its waits, with its reason.
@@ -17,6 +18,7 @@ export interface DataFiles {
   lease(signal: AbortSignal): DataFileLease;
 }
 
+/** Data files as one statement has them, until it disposes of the lease. */
 export interface DataFileLease extends Disposable {
   /** The warehouse, for the statement's reads of metadata. */
   readonly store: ReadableStore;
@@ -45,11 +47,13 @@ export interface DataFileLease extends Disposable {
   readonly decoded?: FileCacheCounts;
 }
 
+/** How many data files were at hand, and how many were not. */
 export interface FileCacheCounts {
   readonly hits: number;
   readonly misses: number;
 }
 
+/** What a statement asked the store for: requests, files and bytes. */
 export interface StoreReadsReport {
   readonly requests: number;
   readonly filesHit: number;
@@ -60,6 +64,7 @@ export interface StoreReadsReport {
   readonly unanswered: UnansweredRead | undefined;
 }
 
+/** A read of the store that has not come for so many milliseconds. */
 export interface UnansweredRead {
   /** Key of the object. */
   readonly key: string;

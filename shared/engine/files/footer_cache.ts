@@ -7,6 +7,7 @@ import { type ParquetFooter, readFooter } from "../../parquet/footer.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 import { FOOTERS_KEPT_MAX } from "../limits.ts";
 
+/** Up to `FOOTERS_KEPT_MAX` footers. */
 export class FooterCache {
   readonly #footers = new Map<string, Promise<ParquetFooter>>();
 

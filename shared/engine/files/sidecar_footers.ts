@@ -28,6 +28,7 @@ interface Known {
   readonly atMs: number;
 }
 
+/** Footers of sidecars, kept in a cache that others share. */
 export class SidecarFooters implements SidecarSource {
   readonly #cache: WeighedCache;
   readonly #nowMs: () => number;

@@ -11,6 +11,7 @@ import { exchangeMatchCalls, holdsMatchCalls } from "./match_calls.ts";
 import { exchangePatternCalls, hasPatternCalls } from "./pattern_calls.ts";
 import { aliasesOf } from "./value_growth.ts";
 
+/** What the exchange needs to know of a statement's columns. */
 export interface ExchangeOptions {
   /** The text of a SELECT. */
   readonly textOf: (select: TreeNode) => Promise<string>;
@@ -18,6 +19,7 @@ export interface ExchangeOptions {
   readonly stemmed: ReadonlySet<TreeNode>;
 }
 
+/** What became of the calls of a statement. */
 export interface ExchangedCalls {
   readonly exchanged: boolean;
   /**

@@ -19,6 +19,7 @@ import {
 } from "../statement/syntax_tree.ts";
 import { UTC_FORMAT, UTC_PARTS } from "./utc_times.ts";
 
+/** What the exchange needs to know of a statement's columns. */
 export interface UtcOptions {
   /** The `COLUMN_REF` nodes of columns that are instants (TIMESTAMP WITH TIME ZONE). */
   readonly instants: ReadonlySet<TreeNode>;

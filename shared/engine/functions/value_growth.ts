@@ -32,6 +32,7 @@ import { functionClass } from "./function_classes.ts";
 /** What a value is made of: for each leaf, how often its bytes are in it at most. */
 export type Growth = ReadonlyMap<string, Leaf>;
 
+/** One thing that a value is made of. */
 export interface Leaf {
   readonly node: TreeNode;
   /** How often the leaf's bytes are in the value at most. */

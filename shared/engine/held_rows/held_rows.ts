@@ -35,6 +35,7 @@ export interface HeldBlock {
   readonly table: string;
 }
 
+/** Rows and columns of a file that a statement wants. */
 export interface WantedBlock {
   readonly file: DataFile;
   readonly rows: RowRange;
@@ -70,6 +71,7 @@ export interface HeldRowsMeter {
   failed(): void;
 }
 
+/** Bytes that may be kept, and what makes tables. */
 export interface HeldRowsOptions {
   /** 0 keeps nothing. */
   readonly bytesMax: number;
@@ -88,6 +90,7 @@ interface Entry extends HeldBlock {
   usedBy: number;
 }
 
+/** All rows in memory of a server. Disposing it ends what is being made. */
 export class HeldRows implements AsyncDisposable {
   /** Blocks, least recently used first. */
   readonly #entries = new Map<string, Entry>();

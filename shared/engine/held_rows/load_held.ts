@@ -19,6 +19,7 @@ const TEXT_FACTOR = 1.5;
 /** The least that DuckDB takes for a table and for each column. */
 const TABLE_BYTES = 16_384;
 
+/** Where data files are, and what runs the work. */
 export interface HeldLoading {
   readonly data: DataFiles;
   /** Runs background work where cheap statements run. */
@@ -28,6 +29,7 @@ export interface HeldLoading {
   ) => Promise<T>;
 }
 
+/** Tables in the DuckDB of cheap statements. */
 export function heldTables({ data, behind }: HeldLoading): HeldTables {
   return {
     async make(wanted, { table, bytesMax, signal }) {

@@ -29,6 +29,7 @@ export interface HotCacheMeter {
   asked(segments: { readonly hits: number; readonly misses: number }): void;
 }
 
+/** The WAL that is read, and the bound on what is kept. */
 export interface HotCachesOptions {
   readonly wal: WalReader;
   readonly meter?: HotCacheMeter;
@@ -39,6 +40,7 @@ export interface HotCachesOptions {
   readonly bytesMax?: number;
 }
 
+/** The lane that a call asks about, and how its rows are counted. */
 export interface HotQuestion {
   readonly lane: LaneId;
   /** Columns by which the lane's rows are counted. */
@@ -66,6 +68,7 @@ interface HotLane {
   turn: Promise<void>;
 }
 
+/** The hot caches of a server, over all lanes. */
 export class HotCaches {
   readonly #wal: WalReader;
   readonly #bytesMax: number;

@@ -17,6 +17,7 @@ const USAGE: Readonly<Record<HotCall["kind"], string>> = {
   distinct_values: "distinct_values('<column>') or distinct_values('<column>', '<table>')",
 };
 
+/** Whether a table function is one of the two calls. */
 export function isHotFunction(name: string): name is HotCall["kind"] {
   return Object.hasOwn(USAGE, name);
 }
@@ -43,6 +44,7 @@ export function parseHotCall(kind: HotCall["kind"], call: TreeNode): HotCall {
 /** Begins the name of a call's table. Nobody would give a WITH such a name. */
 const CALL_MARK = "\u0001";
 
+/** The name of a call's table. Equal calls have equal names. */
 export function hotTableName(call: HotCall): string {
   const args = call.kind === "last_values" ? [call.table] : [call.dim, call.table];
   return `${CALL_MARK}${call.kind}(${args.join(", ")})`;

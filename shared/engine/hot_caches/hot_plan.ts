@@ -20,6 +20,7 @@ import type { HotCaches } from "./hot_caches.ts";
 
 const NS_PER_US = 1_000n;
 
+/** The caches, and where their answers are written. */
 export interface HotSource {
   readonly caches: HotCaches;
   readonly files: Pick<FileSystem, "create" | "remove">;
@@ -27,6 +28,7 @@ export interface HotSource {
   readonly dir: string;
 }
 
+/** Who calls, and which columns the statement mentions. */
 export interface HotPlanRequest {
   readonly namespace: string;
   readonly tenant: string;
@@ -35,6 +37,7 @@ export interface HotPlanRequest {
   readonly signal: AbortSignal;
 }
 
+/** A call as a table of the plan. */
 export interface PlannedHotCall {
   readonly plan: TablePlan;
   /** Disposing it removes the file. */

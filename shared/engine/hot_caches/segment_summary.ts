@@ -10,12 +10,14 @@ import type { ColumnBatch, ColumnData } from "../../columns/batch.ts";
 import { takeRows } from "../../columns/gather.ts";
 import { type RowObject, rowsOf } from "../../columns/rows.ts";
 
+/** How often a value occurs. */
 export interface ValueCount {
   readonly rows: number;
   /** Unix nanoseconds of the newest row. */
   readonly lastNs: bigint;
 }
 
+/** The newest row of one combination of tags. */
 export interface LastRow {
   readonly ns: bigint;
   readonly row: RowObject;
@@ -25,6 +27,7 @@ export interface LastRow {
 const ENTRY_BYTES = 120;
 const decoder = new TextDecoder();
 
+/** The summary of one segment. It only grows. */
 export class SegmentSummary {
   readonly values = new Map<string, Map<string, ValueCount>>();
   readonly lastRows = new Map<string, LastRow>();

@@ -17,6 +17,7 @@ import { fileSql } from "../bind/relation.ts";
 import { parsePredicate } from "./row_predicate.ts";
 import { quoteName } from "../duckdb/statement_text.ts";
 
+/** Directories and threads of a matcher, and where its DuckDB runs. */
 export interface RowMatcherOptions {
   /** Used for `scratchDir` only. */
   readonly files: FileSystem;
@@ -50,6 +51,7 @@ export interface RowTest {
   readonly endNs: bigint | undefined;
 }
 
+/** A data file whose rows are tested. */
 export interface MatchedFile {
   /** Absolute path of the file. */
   readonly path: string;
@@ -64,6 +66,7 @@ export interface MatchedRows {
   has(row: number): boolean;
 }
 
+/** Tests files one after the other. Disposing it ends its DuckDB. */
 export interface RowMatcher extends AsyncDisposable {
   /**
    * Rows for which the test is true; a row for which it is null is not among them. Errors:

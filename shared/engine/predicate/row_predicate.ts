@@ -33,6 +33,7 @@ export const PREDICATE_LENGTH_MAX = 65_536;
 /** Lines of `predicateStatement` before the predicate's first. */
 export const PREDICATE_LINES_BEFORE = 1;
 
+/** A predicate as it was sent, and its table. */
 export interface PredicateText {
   readonly predicate: string;
   readonly namespace: string;
@@ -47,6 +48,7 @@ export function predicateStatement({ predicate, table }: PredicateText): string 
   return `SELECT 1 FROM ${quoteName(table)} WHERE\n${predicate}`;
 }
 
+/** A predicate that was judged, as statements that can run. */
 export interface RowPredicate {
   /** `SELECT <columns> FROM <table> WHERE <predicate>`, written from the tree. */
   select(columns: readonly string[]): Promise<string>;

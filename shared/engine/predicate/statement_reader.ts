@@ -14,6 +14,7 @@ import { parse } from "../statement/parse.ts";
 import { soleDriver } from "../duckdb/process/sole_driver.ts";
 import { type AttributeReads, attributeReads } from "../plan/promoted_attributes.ts";
 
+/** Directory of a reader, and where its DuckDB runs. */
 export interface StatementReaderOptions {
   /** Used for `scratchDir` only. */
   readonly files: FileSystem;
@@ -26,6 +27,7 @@ export interface StatementReaderOptions {
   readonly hasProcess?: boolean;
 }
 
+/** Reads statements without running them. Disposing it ends its DuckDB. */
 export interface StatementReader extends AsyncDisposable {
   /**
    * What each statement reads of a table's attributes, in the order of the statements. Undefined

@@ -22,6 +22,7 @@ export interface ColumnBounds {
   readonly isEmpty: boolean;
 }
 
+/** Bounds of a file's columns, by its manifest. */
 export function boundsOfFile(file: DataFile): (column: Column) => ColumnBounds {
   return ({ id }) => {
     const nulls = file.nullCounts.get(id);
@@ -33,6 +34,7 @@ export function boundsOfFile(file: DataFile): (column: Column) => ColumnBounds {
   };
 }
 
+/** Bounds of a row group's columns, by its footer. */
 export function boundsOfRowGroup(chunks: readonly ColumnChunk[]): (column: Column) => ColumnBounds {
   return ({ id }) => {
     const chunk = chunks.find(({ fieldId }) => fieldId === id);
@@ -56,6 +58,7 @@ export function dependsOnBounds(predicate: Predicate<Column>): boolean {
   }
 }
 
+/** Whether a row within the bounds can meet the predicate. True where that is not known. */
 export function mayMeet(
   predicate: Predicate<Column>,
   boundsOf: (column: Column) => ColumnBounds,

@@ -15,6 +15,7 @@ import {
 } from "../statement/syntax_tree.ts";
 import type { ConstantValue } from "./predicate.ts";
 
+/** Values of constant expressions of one statement. */
 export interface Constants {
   /**
    * The value of an expression. Undefined: it is no constant, or NULL, or of a type that no

@@ -10,6 +10,7 @@ import { filePart, partBytes, partRows, type ScanPart, type TablePlan } from "..
 import type { RowIndexes } from "./row_index.ts";
 import { type RowGroupRows, type SelectedParts, selectedParts } from "./selected_parts.ts";
 
+/** Indexes, and where footers and sidecars are read. */
 export interface SelectionDeps {
   readonly indexes: RowIndexes;
   /** The store that sidecars are read from. */
@@ -18,6 +19,7 @@ export interface SelectionDeps {
   readonly footer: (file: DataFile) => Promise<ParquetFooter>;
 }
 
+/** What is left of a file, and all of it. */
 export interface FileSelection extends SelectedParts {
   /** A part that is all of the file. */
   readonly whole: ScanPart;

@@ -2,6 +2,7 @@
 
 import { likePieces } from "../functions/wildcard_pattern.ts";
 
+/** Texts that each matching text holds. */
 export interface LikeParts {
   /** Runs of literal letters, in order, none empty. */
   readonly runs: readonly string[];

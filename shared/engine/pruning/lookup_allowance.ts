@@ -11,6 +11,7 @@ const SHARE_MAX = 0.1;
 /** Milliseconds that are always allowed: a scan of anything costs as much. */
 const ALLOWED_MS = 5;
 
+/** The allowance of one statement, in milliseconds. */
 export class LookupAllowance {
   readonly #startMs: number;
   #allowedMs: number;

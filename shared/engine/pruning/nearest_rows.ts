@@ -20,6 +20,7 @@ import type { FileSelection } from "./file_selection.ts";
 import type { ProbeAnswer } from "./probed_rows.ts";
 import { clipped } from "./selected_parts.ts";
 
+/** What the walk asks of indexes and of DuckDB. */
 export interface NearestDeps {
   /** Returns what the indexes leave of a file. */
   readonly select: (file: DataFile) => Promise<FileSelection>;
@@ -52,6 +53,7 @@ export interface TimedRows {
   readonly timestampMax: bigint | undefined;
 }
 
+/** What is left to read of a table. */
 export interface NearestRows {
   /**
    * Files that were looked at, and what is to be read of each; the others hold no row of the

@@ -43,6 +43,7 @@ export type ConstantValue = string | bigint | number | boolean;
 
 export const ALL: { readonly kind: "all" } = { kind: "all" };
 
+/** The conjunction of some predicates. Without any it is `all`. */
 export function allOf<C>(of: readonly Predicate<C>[]): Predicate<C> {
   const known = of.filter(({ kind }) => kind !== "all");
   const [only] = known;

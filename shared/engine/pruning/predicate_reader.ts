@@ -18,6 +18,7 @@ import {
   type Predicate,
 } from "./predicate.ts";
 
+/** The table that a condition is read for. */
 export interface PredicateTarget {
   /** The `BASE_TABLE` node. */
   readonly reference: TreeNode;
@@ -27,6 +28,7 @@ export interface PredicateTarget {
   readonly alone: boolean;
 }
 
+/** Reads conditions of one SELECT for one of its tables. */
 export class PredicateReader {
   readonly #target: PredicateTarget;
   readonly #constants: Constants;

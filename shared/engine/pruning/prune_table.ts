@@ -16,6 +16,7 @@ import { overColumns, type Predicate } from "./predicate.ts";
 import { rowQueryOf } from "./row_query_of.ts";
 import type { RowIndexes } from "./row_index.ts";
 
+/** What pruning reads: indexes, footers and sidecars. */
 export interface PruneDeps extends Omit<SelectionDeps, "indexes"> {
   /** undefined: no indexes are asked. */
   readonly indexes: RowIndexes | undefined;

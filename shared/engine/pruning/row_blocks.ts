@@ -15,6 +15,7 @@ export interface RowBlocks {
  */
 export const RANGES_MAX = 12;
 
+/** Consecutive row numbers. */
 export interface NumberRun {
   readonly first: number;
   /** The last number, inclusive. */

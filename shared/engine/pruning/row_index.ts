@@ -5,6 +5,7 @@ import type { TableSchema } from "../../schema/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 
+/** The indexes of all data files. */
 export interface RowIndexes {
   /**
    * Rows of a data file that may meet a query: `all` where there is no index, or none that can be
@@ -13,6 +14,7 @@ export interface RowIndexes {
   rows(file: DataFile, query: RowQuery, call: IndexCall): Promise<RowSet>;
 }
 
+/** The statement that asks: its table's schema and its store. */
 export interface IndexCall {
   /** The table's schema now; files may have been written with an earlier one. */
   readonly schema: TableSchema;

@@ -4,6 +4,7 @@ import type { Column } from "../../schema/schema.ts";
 import type { RowQuery } from "../../derived/rows/row_query.ts";
 import type { CompareLeaf, Predicate } from "./predicate.ts";
 
+/** The query that holds for each row which meets the predicate. `all` asks nothing. */
 export function rowQueryOf(predicate: Predicate<Column>): RowQuery {
   switch (predicate.kind) {
     case "and":

@@ -18,6 +18,7 @@ export interface RowGroupRows {
   readonly rows: number;
 }
 
+/** Parts to read, and how many row groups were left out. */
 export interface SelectedParts {
   /** The parts in the order of the file; none when it has no row to read. */
   readonly parts: readonly ScanPart[];
@@ -44,6 +45,7 @@ export interface SelectedOf {
   readonly isDear: boolean;
 }
 
+/** The parts of a file that hold the rows of an index's answer. */
 export function selectedParts(
   of: SelectedOf,
   rowSet: Extract<RowSet, { readonly kind: "rows" | "groups" }>,

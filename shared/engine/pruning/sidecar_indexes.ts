@@ -46,11 +46,13 @@ const ALL: RowSet = { kind: "all" };
 /** What an entry takes besides its arrays. */
 const ENTRY_BYTES = 256;
 
+/** Bounds of the two caches in bytes, and what is told of them. */
 export interface SidecarIndexesOptions {
   readonly nowMs: () => number;
   readonly meter?: IndexMeter;
 }
 
+/** The indexes of all sidecars of a warehouse. */
 export class SidecarIndexes implements RowIndexes {
   /** Footers for readers of other data in the same sidecars. */
   readonly footers: SidecarFooters;

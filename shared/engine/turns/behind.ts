@@ -13,6 +13,7 @@ import type { TurnKind, Turns } from "./turns.ts";
 const LINE = "\u0000behind";
 const WORK_MS_MAX = 600_000;
 
+/** Where background work runs, and what ends it. */
 export interface Behind {
   readonly databases: Databases;
   readonly turns: Turns;

@@ -7,6 +7,7 @@
 import { OperatingError } from "../../base/errors.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
 
+/** One request's clock. Disposing it ends its timer. */
 export class Deadline implements Disposable {
   readonly #trip = new AbortController();
   readonly #timer: ReturnType<typeof setTimeout>;

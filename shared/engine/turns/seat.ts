@@ -21,6 +21,7 @@ export interface Databases {
   readonly dear: EngineDatabase;
 }
 
+/** What a statement needs to get a slot and a connection. */
 export interface SeatOptions {
   readonly databases: Databases;
   readonly turns: Turns;
@@ -33,6 +34,7 @@ export interface SeatOptions {
   readonly onOver?: (seat: Seat) => void;
 }
 
+/** One statement's slot and connection. Disposing it gives both back. */
 export class Seat implements AsyncDisposable {
   #kind: TurnKind = "light";
   #turn: Turn | undefined;

@@ -25,6 +25,7 @@ export type TurnKind = typeof TURN_KINDS[number];
 /** How many slots there are of each kind. */
 export type TurnCounts = Readonly<Record<TurnKind, number>>;
 
+/** How many slots a machine with so many cores has. */
 export function turnsFor(cores: number): TurnCounts {
   const dear = Math.min(Math.max(DEAR_STATEMENTS_MIN, cores), DEAR_STATEMENTS_MAX);
   return {
@@ -40,6 +41,7 @@ const OWN = "\0";
 /** Disposing it gives the slot to the next one. Disposing it again does nothing. */
 export type Turn = Disposable;
 
+/** The slots of one server. */
 export class Turns {
   readonly #free: Readonly<Record<TurnKind, Waiters<TurnKind>>>;
   /** The first two tenants that asked. What the server does by itself is nobody's. */

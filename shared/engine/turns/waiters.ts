@@ -8,6 +8,7 @@ import { OperatingError } from "../../base/errors.ts";
 import { TurnQueue } from "../../base/turn_queue.ts";
 import { WAITERS_MAX, WAITERS_PER_KEY_MAX } from "../limits.ts";
 
+/** For whom an item is wanted, and for how long that waits. */
 export interface PlaceInLine {
   /** The key for which it waits. */
   readonly key?: string;
@@ -23,6 +24,7 @@ interface Waiter<T> {
 /** Whether a key that holds so many items may have one more; default: always. */
 export type MayTake = (key: string, held: number) => boolean;
 
+/** Items that are lent out, and the line for them. */
 export class Waiters<T> {
   readonly #free: T[] = [];
   readonly #held = new Map<string, number>();

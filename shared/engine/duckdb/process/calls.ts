@@ -12,6 +12,7 @@ import type { DescribedColumn, DriverOptions, FaultKind, Relation } from "../dri
 import type { RunProfile, RunStatement } from "../driver.ts";
 import type { RunProgress } from "../../types.ts";
 
+/** Calls with a response. `connection` is a connection's number. */
 export interface EngineCalls {
   open(options: DriverOptions): Promise<void>;
   serialize(connection: number, sql: string): Promise<string>;
@@ -42,6 +43,7 @@ export interface EngineNotes {
   interrupt(connection: number): void;
 }
 
+/** The last response of `rows`. */
 export interface RunEnd {
   readonly progress: RunProgress;
   /** Set for a measured statement that ran to its end. */
@@ -51,6 +53,7 @@ export interface RunEnd {
 export type CallName = keyof EngineCalls;
 export type NoteName = keyof EngineNotes;
 
+/** The header of a frame from the server. */
 export interface Request {
   /** Number of the call; 0: a note. */
   readonly id: number;
@@ -58,6 +61,7 @@ export interface Request {
   readonly args: readonly unknown[];
 }
 
+/** The header of a frame to the server. */
 export interface Answer {
   /** Number of the call; 0: of no call, with a `beat`. */
   readonly id: number;

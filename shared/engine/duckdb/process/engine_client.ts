@@ -29,6 +29,7 @@ import { spawnEngine } from "./spawn_engine.ts";
 export const ENGINE_ENDS = ["deadline", "memory", "silent", "exited"] as const;
 export type EngineEnd = typeof ENGINE_ENDS[number] | "closed";
 
+/** How a process is started, and when it is ended. */
 export interface ClientOptions {
   /** Niceness of the process, 0 to 19. */
   readonly niceness: number;
@@ -70,6 +71,7 @@ const CHECK_MS = 250;
 const LATE_MS = 500;
 const NO_SOCKET = "it closed its socket";
 
+/** One process. It is never started again. */
 export class EngineClient {
   readonly #frames: FrameSocket;
   readonly #spawned: StartedChild;

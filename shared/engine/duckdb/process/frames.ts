@@ -19,6 +19,7 @@ const JOINED_BYTES_MAX = 65_536;
 
 const DECODER = new TextDecoder();
 
+/** Takes what comes over the socket. */
 export interface FrameReader {
   /** Takes a frame. `body` is the receiver's own. */
   onFrame(header: unknown, body: Uint8Array<ArrayBuffer>): void;
@@ -26,6 +27,7 @@ export interface FrameReader {
   onEnd(): void;
 }
 
+/** Sends frames over a socket, and gives those that come to a `FrameReader`. */
 export class FrameSocket {
   #outgoing: Uint8Array<ArrayBuffer>[] = [];
   #isOver = false;

@@ -16,6 +16,7 @@ import type { RunProgress } from "../../types.ts";
 import { type CallName, CHUNKS_ASKED, type EngineCalls, type RunEnd } from "./calls.ts";
 import type { EngineClient, Work } from "./engine_client.ts";
 
+/** A connection in a process, and what it was lent for. */
 export interface ConnectionPlace {
   /** The connection's number in the process. */
   readonly at: number;
@@ -27,6 +28,7 @@ export interface ConnectionPlace {
 const NOTHING_DONE: RunProgress = { rows: 0, percent: undefined };
 const ENDS_BYTES = 4;
 
+/** A connection of DuckDB in another process. Errors of all methods: `EngineFault`. */
 export class ProcessConnection implements EngineConnection {
   /** The progress that was last told. */
   #progress = NOTHING_DONE;

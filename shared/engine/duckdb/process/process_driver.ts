@@ -41,6 +41,7 @@ export interface ProcessMeter {
   tooLarge(engine: string): void;
 }
 
+/** How processes are started, watched and told of. Bytes and milliseconds. */
 export interface ProcessDriverOptions {
   /** Names the process in the log and to `meter`. */
   readonly engine: string;

@@ -22,6 +22,7 @@ export function headroomBytesFor(poolBytes: number): number {
  */
 export type ResidentVerdict = "fine" | "interrupt" | "end";
 
+/** Judges one process by the resident memory that it tells. */
 export class ResidentWatch {
   #sinceMs: number | undefined;
 

@@ -9,6 +9,7 @@ import { nativeDriver } from "../native_driver.ts";
 import { processDriver } from "./process_driver.ts";
 import { headroomBytesFor } from "./resident_watch.ts";
 
+/** Where the DuckDB runs, and its memory in bytes. */
 export interface SoleDriverOptions {
   /** Names it in the log. */
   readonly engine: string;
@@ -22,6 +23,7 @@ export interface SoleDriverOptions {
   readonly files: FileSystem;
 }
 
+/** The driver for one piece of work, by `hasProcess`. */
 export function soleDriver(
   { engine, hasProcess, memoryBytesMax, files }: SoleDriverOptions,
 ): EngineDriver {

@@ -10,6 +10,7 @@ import { startChild, type StartedChild } from "../../../os/child_process.ts";
 import { DenoFileSystem } from "../../../os/deno_file_system.ts";
 import { ENGINE_PROCESS } from "./engine_process.ts";
 
+/** Folder and log of a process. */
 export interface SpawnOptions {
   readonly niceness: number;
   /** Folder of its spill files and profiles. */

@@ -31,6 +31,7 @@ export interface Wanted {
   readonly columns: readonly Column[];
 }
 
+/** A copy: its path and its columns. */
 export interface DecodedFile {
   readonly path: string;
   readonly byteLength: number;
@@ -55,6 +56,7 @@ export interface DecodedCacheMeter {
   failed(): void;
 }
 
+/** Where copies lie, and their bounds in bytes and number. */
 export interface DecodedCacheOptions {
   readonly bytesMax: number;
   readonly entriesMax: number;
@@ -78,6 +80,7 @@ interface Entry extends TakenFile {
   usedBy: number;
 }
 
+/** All copies of a server. Disposing it ends what is being made. */
 export class DecodedCache implements AsyncDisposable {
   /** Copies, least recently used first. */
   readonly #entries = new Map<string, Entry>();

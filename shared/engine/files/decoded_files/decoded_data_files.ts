@@ -31,6 +31,7 @@ const READ_SHARE_MIN = 1 / 4;
 /** Bytes of a column that the file has not: NULLs take next to nothing. */
 const CHUNK_BYTES_MIN = 64;
 
+/** The data files behind the copies, and how a copy is written. */
 export interface DecodedDataFilesOptions {
   readonly cache: DecodedCache;
   /** Runs a statement of ours that writes below the cache's folder. */
@@ -39,6 +40,7 @@ export interface DecodedDataFilesOptions {
   readonly settle: (path: string) => Promise<number>;
 }
 
+/** Data files, read from copies where there are some. */
 export class DecodedDataFiles implements DataFiles, Decoder {
   readonly #inner: DataFiles;
   readonly #options: DecodedDataFilesOptions;

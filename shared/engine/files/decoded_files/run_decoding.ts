@@ -13,6 +13,7 @@ export async function runDecoding(sql: string, options: Behind): Promise<void> {
   await behind((connection) => connection.texts(sql), options);
 }
 
+/** Makes a file look old enough to be trusted. Returns its bytes. Errors: the file system's. */
 export async function settledSize(
   files: Pick<FileSystem, "setModified" | "stat">,
   path: string,

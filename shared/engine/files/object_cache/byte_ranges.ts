@@ -6,6 +6,7 @@ export interface ByteRange {
   readonly end: number;
 }
 
+/** A set of bytes that grows. */
 export class RangeSet {
   /** Ranges in order; between two neighbours lies at least one byte. */
   readonly #ranges: ByteRange[] = [];
@@ -76,6 +77,7 @@ export class RangeSet {
   }
 }
 
+/** How many bytes ranges have that do not overlap. */
 export function rangeBytes(ranges: readonly ByteRange[]): number {
   return ranges.reduce((sum, { start, end }) => sum + end - start, 0);
 }

@@ -20,6 +20,7 @@ import { type ObjectCache, REQUEST_BYTES_MAX } from "./object_cache.ts";
 import { isSettled, scannedParts } from "./scanned_parts.ts";
 import { StoreReads } from "./store_reads.ts";
 
+/** Data files of an object store, in one cache for all statements. */
 export class CachedDataFiles implements DataFiles {
   #leases = 0;
 

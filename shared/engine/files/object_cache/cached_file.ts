@@ -20,6 +20,7 @@ export type CacheFiles = Pick<
   "create" | "openAppend" | "openRead" | "remove" | "setModified"
 >;
 
+/** Where the file lies, and what numbers its fills. */
 export interface CachedFileOptions {
   readonly path: string;
   readonly files: CacheFiles;
@@ -38,6 +39,7 @@ export interface Caller {
   readonly signal: AbortSignal;
 }
 
+/** A read of a footer that is under way. */
 export interface Loading {
   readonly caller: Caller;
   readonly done: Promise<{ readonly layout: FileLayout; readonly wasMissing: boolean }>;
@@ -49,11 +51,13 @@ export interface Flight {
   readonly done: Promise<void>;
 }
 
+/** An object by its key, and its length in bytes. */
 export interface CachedObject {
   readonly key: string;
   readonly byteLength: number;
 }
 
+/** The file of one object. Errors of its methods: the file system's. */
 export class CachedFile {
   readonly filled = new RangeSet();
   readonly flights = new Set<Flight>();

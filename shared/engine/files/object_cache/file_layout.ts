@@ -29,6 +29,7 @@ interface Section extends ByteRange {
   readonly kind: ByteClass;
 }
 
+/** Where the parts of one Parquet file lie. */
 export class FileLayout {
   /** Sections sorted by start. */
   readonly #sections: readonly Section[];

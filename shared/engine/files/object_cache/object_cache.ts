@@ -49,6 +49,7 @@ const JOIN_BYTES_MAX = 256 * 1024;
 const SHORT_ANSWERS_MAX = 1;
 const NO_BYTES = { footer: 0, index: 0, data: 0, other: 0 };
 
+/** Store and directory of the cache, and its bounds in bytes. */
 export interface ObjectCacheOptions {
   readonly store: Pick<ReadableStore, "getRange">;
   readonly files: CacheFiles;
@@ -61,6 +62,7 @@ export interface ObjectCacheOptions {
   readonly meter?: Pick<ObjectCacheMeter, "held" | "evicted">;
 }
 
+/** All files of one cache directory. */
 export class ObjectCache {
   /** Files by path, least recently used first. */
   readonly #files = new Map<string, CachedFile>();

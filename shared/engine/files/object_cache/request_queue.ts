@@ -6,6 +6,7 @@
 
 import { TurnQueue } from "../../../base/turn_queue.ts";
 
+/** Requests and bytes that may be under way. */
 export interface RequestQueueOptions {
   readonly requestsMax: number;
   /** A request for more bytes is made when no other is under way. */
@@ -17,6 +18,7 @@ interface Waiting {
   readonly start: () => void;
 }
 
+/** Runs requests within its bounds. */
 export class RequestQueue {
   readonly #waiting = new TurnQueue<Waiting>();
   #requests = 0;

@@ -6,6 +6,7 @@
 import type { UnansweredRead } from "../data_files.ts";
 import type { ByteClass } from "./file_layout.ts";
 
+/** Counts of one statement. */
 export class StoreReads {
   #requests = 0;
   /** When something came last. */
