@@ -11,33 +11,36 @@ export const HELD_ROWS_METRICS = {
   heldRowsBytes: {
     kind: "gauge",
     name: "svc_query_held_rows_bytes",
-    help: "Bytes of data files' rows that are held in the memory pool for ordered scans, about",
+    help:
+      "Bytes of data files' rows in memory for ordered scans, about; they are part of the memory pool",
   },
   heldRowsLimitBytes: {
     kind: "gauge",
     name: "svc_query_held_rows_limit_bytes",
-    help: "Bytes that may be held so; 0 where none are",
+    help: "Bytes that rows in memory may take; 0 where none are kept",
   },
   heldRowsBlocks: {
     kind: "gauge",
     name: "svc_query_held_rows_blocks",
-    help: "Blocks of rows that are held so",
+    help: "Blocks of rows in memory",
   },
   heldRowsLookups: {
     kind: "counter",
     name: "svc_query_held_rows_lookups_total",
-    help: "Blocks that statements asked for, by whether they were held with the wanted columns",
+    help:
+      "Blocks of rows that statements asked for, by whether they were in memory with the wanted columns",
     labels: { outcome: ["hit", "miss"] },
   },
   heldRowsEvicted: {
     kind: "counter",
     name: "svc_query_held_rows_evicted_total",
-    help: "Blocks that made room for others",
+    help: "Blocks of rows in memory that made room for others",
   },
   heldRowsFailures: {
     kind: "counter",
     name: "svc_query_held_rows_failures_total",
-    help: "Blocks that could not be made; their data files are read as they are",
+    help:
+      "Blocks of rows that could not be brought into memory; their data files are read as they are",
   },
 } as const satisfies MetricTable;
 

@@ -8,18 +8,18 @@ export const HOT_CACHE_METRICS = {
   hotCacheBytes: {
     kind: "gauge",
     name: "svc_query_hot_cache_bytes",
-    help: "Bytes of the summaries of WAL segments, about",
+    help: "Bytes of the hot caches' summaries of WAL segments, about",
   },
   hotCacheSegments: {
     kind: "gauge",
     name: "svc_query_hot_cache_segments",
-    help: "WAL segments that have a summary",
+    help: "WAL segments that have a summary in the hot caches",
   },
   hotCacheAsked: {
     kind: "counter",
     name: "svc_query_hot_cache_segments_total",
     help:
-      "WAL segments that last_values and distinct_values were asked of, by whether all of one was summarized already",
+      "WAL segments that calls of last_values and distinct_values asked about, by whether the summary was complete before",
     labels: { outcome: ["hit", "miss"] },
   },
 } as const satisfies MetricTable;

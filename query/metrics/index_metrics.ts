@@ -30,13 +30,13 @@ export const INDEX_METRICS = {
   indexCacheLimitBytes: {
     kind: "gauge",
     name: "svc_query_index_cache_limit_bytes",
-    help: "Bytes that each of those caches may hold",
+    help: "Bytes that each of the index caches may hold",
     labels: { cache: CACHES },
   },
   indexCacheLookups: {
     kind: "counter",
     name: "svc_query_index_cache_lookups_total",
-    help: "Things looked up in those caches, by whether they were there or on their way",
+    help: "Lookups in the index caches, by whether the thing was there or on its way",
     labels: { cache: CACHES, outcome: ["hit", "miss"] },
   },
 } as const satisfies MetricTable;

@@ -15,18 +15,19 @@ export const OBJECT_CACHE_METRICS = {
   objectCacheLimitBytes: {
     kind: "gauge",
     name: "svc_query_object_cache_limit_bytes",
-    help: "Bytes that the cache keeps for later statements; running ones may hold more",
+    help: "Bytes that the range cache keeps for later statements; running ones may hold more",
   },
   objectCacheFiles: {
     kind: "counter",
     name: "svc_query_object_cache_files_total",
-    help: "Data files that statements read, by whether all they needed of one was in the cache",
+    help:
+      "Data files that statements read, by whether all that was needed of the file was in the range cache",
     labels: { outcome: ["hit", "miss"] },
   },
   objectCacheEvicted: {
     kind: "counter",
     name: "svc_query_object_cache_evicted_files_total",
-    help: "Files removed from the cache to make room",
+    help: "Data files removed from the range cache to make room",
   },
   objectStoreReads: {
     kind: "counter",

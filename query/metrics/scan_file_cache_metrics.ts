@@ -18,23 +18,25 @@ export const SCAN_FILE_CACHE_METRICS = {
   scanFileCacheEntries: {
     kind: "gauge",
     name: "svc_query_scan_file_cache_entries",
-    help: "Sets of a data file's columns that are held so",
+    help: "Sets of a data file's columns that lie decompressed in the cache directory now",
   },
   scanFileCacheFiles: {
     kind: "counter",
     name: "svc_query_scan_file_cache_files_total",
-    help: "Data files that statements read, by whether the wanted columns were held so",
+    help:
+      "Data files that statements read, by whether the wanted columns were in the cache of decompressed columns",
     labels: { outcome: ["hit", "miss"] },
   },
   scanFileCacheEvicted: {
     kind: "counter",
     name: "svc_query_scan_file_cache_evicted_total",
-    help: "Sets of columns that made room for others",
+    help: "Sets of decompressed columns that made room for others",
   },
   scanFileCacheFailures: {
     kind: "counter",
     name: "svc_query_scan_file_cache_failures_total",
-    help: "Sets of columns that could not be written; their data files are read as they are",
+    help:
+      "Sets of decompressed columns that could not be written; their data files are read as they are",
   },
 } as const satisfies MetricTable;
 
