@@ -49,7 +49,7 @@ const CASES: { argv: string[]; status: number; out?: RegExp; notes?: RegExp }[] 
   { argv: ["--help"], status: 0, out: /^Usage: svc[^]* {2}refuse {2}refuses\.\n/ },
   { argv: ["help", "echo"], status: 0, out: /^Usage: svc echo/ },
   { argv: ["echo", "--help"], status: 0, out: /^Usage: svc echo[^]*--data-dir <DATA_DIR>/ },
-  { argv: ["--version"], status: 0, out: /^0\.1\.0\n$/ },
+  { argv: ["--version"], status: 0, out: /^0\.2\.0\n$/ },
   { argv: ["ecoh"], status: 2, notes: /^svc: Cannot run the command "ecoh".*Did you mean echo\?/ },
   { argv: ["zzzzzz"], status: 2, notes: /^svc: Cannot run the command "zzzzzz"[^?]*$/ },
   {
