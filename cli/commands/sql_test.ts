@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import { OperatingError } from "../../shared/base/errors.ts";
-import { type FakeEngineOptions } from "../../tests/doubles/fake_engine.ts";
+import type { FakeEngineOptions } from "../../tests/doubles/fake_engine.ts";
 import { startTestServer } from "../../tests/doubles/query_server.ts";
 import { COMMANDS } from "../commands.ts";
 import { RecordingConsole } from "../recording_console.ts";

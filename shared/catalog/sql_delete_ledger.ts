@@ -4,13 +4,13 @@
  */
 
 import { OperatingError } from "../base/errors.ts";
-import {
-  type DeleteClaimRequest,
-  type DeleteLedger,
-  type DeleteProgress,
-  type DeleteTask,
-  type DeleteTaskStatus,
-  type NewDeleteTask,
+import type {
+  DeleteClaimRequest,
+  DeleteLedger,
+  DeleteProgress,
+  DeleteTask,
+  DeleteTaskStatus,
+  NewDeleteTask,
 } from "./delete_ledger.ts";
 import {
   integerOf,

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { concatBytes } from "../base/bytes.ts";
 import { isOperatingError } from "../base/errors.ts";
 import type { TableSchema } from "../schema/schema.ts";
-import { ALL_TYPES_SCHEMA, row as rowArbitrary } from "./batch_arbitrary.ts";
+import { ALL_TYPES_SCHEMA, row as rowArbitrary } from "../testing/batch_arbitrary.ts";
 import { compactColumns, expandColumns } from "./compact.ts";
 import { decodeBatch, encodeBatch, encodeColumns } from "./ipc.ts";
 import { batchOfRows, type RowObject, rowsOf } from "./rows.ts";

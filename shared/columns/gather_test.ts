@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import assert from "node:assert/strict";
-import { ALL_TYPES_SCHEMA, rows as rowsArbitrary } from "./batch_arbitrary.ts";
+import { ALL_TYPES_SCHEMA, rows as rowsArbitrary } from "../testing/batch_arbitrary.ts";
 import { concatBatches, sliceByDay, sliceRows, sortOrder, takeRows } from "./gather.ts";
 import { batchOfRows, type RowObject, rowsOf } from "./rows.ts";
 

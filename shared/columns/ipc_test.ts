@@ -7,7 +7,7 @@ import { isOperatingError } from "../base/errors.ts";
 import { EVENTS_SCHEMA } from "../schema/events.ts";
 import type { TableSchema } from "../schema/schema.ts";
 import type { ColumnBatch } from "./batch.ts";
-import { ALL_TYPES_SCHEMA, rows as rowsArbitrary } from "./batch_arbitrary.ts";
+import { ALL_TYPES_SCHEMA, rows as rowsArbitrary } from "../testing/batch_arbitrary.ts";
 import {
   decodeBatch,
   decodeSchemaMessage,

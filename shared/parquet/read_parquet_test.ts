@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { isOperatingError } from "../base/errors.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
-import { ALL_TYPES_SCHEMA, rows as arbitraryRows } from "../columns/batch_arbitrary.ts";
+import { ALL_TYPES_SCHEMA, rows as arbitraryRows } from "../testing/batch_arbitrary.ts";
 import { batchOfRows, type RowObject, rowsOf } from "../columns/rows.ts";
 import { readParquet } from "./read_parquet.ts";
 import { writeParquet } from "./write_parquet.ts";

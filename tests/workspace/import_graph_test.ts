@@ -1,37 +1,10 @@
 import assert from "node:assert/strict";
-import { BINARIES, THREADS } from "../../cli/compile.ts";
-import denoJson from "../../deno.json" with { type: "json" };
 import testsJson from "../deno.json" with { type: "json" };
-import {
-  importsOf,
-  packageOf,
-  reachedFrom,
-  refusedDenoCalls,
-  refusedImport,
-} from "./import_rules.ts";
+import { importsOf, refusedDenoCalls, refusedImport } from "./import_rules.ts";
+import { readSources } from "./sources.ts";
 
-const ROOT = new URL("../../", import.meta.url);
-const PARTS = ["cli", "compactor", "ingest", "proto", "query", "shared", "tests"];
-/** What an installation brings, and what tests may import besides. */
-const INSTALLED: Readonly<Record<string, string>> = denoJson.imports;
-const KNOWN: Readonly<Record<string, string>> = testsJson.imports;
-const PACKAGES = new Set(Object.keys(KNOWN));
-
-async function* sourceFiles(folder: string): AsyncGenerator<string> {
-  for await (const entry of Deno.readDir(new URL(folder, ROOT))) {
-    const path = `${folder}${entry.name}`;
-    if (entry.name === "node_modules") continue;
-    if (entry.isDirectory) yield* sourceFiles(`${path}/`);
-    else if (path.endsWith(".ts")) yield path;
-  }
-}
-
-const SOURCES = new Map<string, string>();
-for (const part of PARTS) {
-  for await (const file of sourceFiles(`${part}/`)) {
-    SOURCES.set(file, await Deno.readTextFile(new URL(file, ROOT)));
-  }
-}
+const SOURCES = await readSources();
+const PACKAGES = new Set(Object.keys(testsJson.imports));
 
 Deno.test({
   name: "importGraph every arrow of the workspace points down",
@@ -54,34 +27,6 @@ Deno.test({
       refusedDenoCalls(file, source).map(({ line, member }) => `${file}:${line}: Deno.${member}`)
     );
     assert.deepEqual(wrong, []);
-  },
-});
-
-Deno.test({
-  name: "importGraph programs and threads import installed packages alone, never those of tests",
-  fn: () => {
-    const programs = [...BINARIES.map(({ entry }) => entry), ...THREADS];
-    const reached = reachedFrom(programs, SOURCES);
-    const wrong = [...reached].flatMap((file) =>
-      importsOf(SOURCES.get(file) ?? "")
-        .filter(({ specifier }) => !/^(\.|node:)/.test(specifier))
-        .filter(({ specifier }) => !(packageOf(specifier) in INSTALLED))
-        .map(({ specifier, line }) => `${file}:${line}: ${specifier} is in tests/deno.json alone`)
-    );
-    assert.deepEqual(wrong, []);
-    assert.ok(reached.size > 300, "the programs were followed");
-  },
-});
-
-Deno.test({
-  name: "tests/deno.json has each installed package in the version that is installed",
-  fn: () => {
-    const ofTests = Object.fromEntries(
-      Object.keys(INSTALLED).map((name) => [name, KNOWN[name]]),
-    );
-    assert.deepEqual(ofTests, INSTALLED);
-    assert.deepEqual(testsJson.compilerOptions, denoJson.compilerOptions);
-    assert.deepEqual(testsJson.unstable, denoJson.unstable);
   },
 });
 

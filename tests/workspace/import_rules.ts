@@ -91,6 +91,9 @@ const STATEMENT = new RegExp(
   "gm",
 );
 
+/** A module that is loaded by its address, which no import names. */
+const THREAD = /new URL\(\s*"(\.[^"]+\.ts)",\s*import\.meta\.url/g;
+
 /** Every import, re-export and dynamic import with a literal specifier. */
 export function importsOf(source: string): ImportStatement[] {
   return [...source.matchAll(STATEMENT)].map((match) => {
@@ -131,8 +134,9 @@ export function refusedImport(
 }
 
 /**
- * Files that run when those of `entries` do, these included. `sources` are texts by path from the
- * workspace.
+ * Files that run when those of `entries` do, these included: what they import, and the modules that
+ * they start as threads (`new URL("./x_worker.ts", import.meta.url)`). `sources` are texts by path
+ * from the workspace.
  */
 export function reachedFrom(
   entries: readonly string[],
@@ -143,11 +147,29 @@ export function reachedFrom(
   for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
     if (reached.has(file)) continue;
     reached.add(file);
-    for (const { specifier, typeOnly } of importsOf(sources.get(file) ?? "")) {
+    const source = sources.get(file) ?? "";
+    for (const { specifier, typeOnly } of importsOf(source)) {
       if (specifier.startsWith(".") && !typeOnly) pending.push(resolve(file, specifier));
     }
+    for (const [, module = ""] of source.matchAll(THREAD)) pending.push(resolve(file, module));
   }
   return reached;
+}
+
+/** Packages that `files` import; with `types`, also those of which they name types alone. */
+export function packagesOf(
+  files: Iterable<string>,
+  sources: ReadonlyMap<string, string>,
+  { types = false } = {},
+): string[] {
+  const names = new Set<string>();
+  for (const file of files) {
+    for (const { specifier, typeOnly } of importsOf(sources.get(file) ?? "")) {
+      if (/^(\.|node:)/.test(specifier) || typeOnly && !types) continue;
+      names.add(packageOf(specifier));
+    }
+  }
+  return [...names].toSorted();
 }
 
 function refusedArrow(file: string, target: string, typeOnly: boolean): string | undefined {
@@ -182,7 +204,7 @@ function codeOf(line: string): string {
   return /^\s*(\*|\/\*|\/\/)/.test(line) ? "" : line.replace(/\s\/\/.*$/, "");
 }
 
-function isTest(path: string): boolean {
+export function isTest(path: string): boolean {
   return path.endsWith("_test.ts") || path.startsWith("tests/");
 }
 

@@ -15,6 +15,7 @@ import {
   runtimeFlags,
   workspacePath,
 } from "../../cli/permissions.ts";
+import cliJson from "../../cli/deno.json" with { type: "json" };
 import denoJson from "../../deno.json" with { type: "json" };
 import { freePort } from "../../shared/testing/free_ports.ts";
 import type { Attempt } from "./permission_probe.ts";
@@ -384,7 +385,7 @@ for (const [args, env, written] of QUERY_WRITES) {
 Deno.test({
   name: "set cli may load DuckDB's library in the version that is installed, and no other",
   fn() {
-    const [, version] = /@(1[^@]*)$/.exec(denoJson.imports["@duckdb/node-bindings"]) ?? [];
+    const [, version] = /@(1[^@]*)$/.exec(cliJson.imports["@duckdb/node-bindings"]) ?? [];
     const { ffi } = denoJson.permissions.cli;
     for (const folder of ffi) {
       assert.match(folder, /^\.\/node_modules\/\.deno\/@duckdb\+node-bindings-[a-z0-9-]+@[^/]+$/);

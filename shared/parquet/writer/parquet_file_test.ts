@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { parquetMetadata, parquetReadObjects, readColumnIndex, readOffsetIndex } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
-import { ALL_TYPES_SCHEMA } from "../../columns/batch_arbitrary.ts";
+import { ALL_TYPES_SCHEMA } from "../../testing/batch_arbitrary.ts";
 import type { ColumnBatch, ColumnData } from "../../columns/batch.ts";
 import { rowsOfStream } from "../../columns/ipc_stream.ts";
 import { batchOfRows, type ColumnValue, type RowObject, rowsOf } from "../../columns/rows.ts";

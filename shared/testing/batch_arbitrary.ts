@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import type { TableSchema } from "../schema/schema.ts";
-import type { RowObject } from "./rows.ts";
+import type { RowObject } from "../columns/rows.ts";
 
 export const ALL_TYPES_SCHEMA: TableSchema = {
   columns: [
