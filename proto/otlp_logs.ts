@@ -105,7 +105,25 @@ export interface LogsRequest {
   }[];
 }
 
-/** An `ExportLogsServiceRequest` in protobuf: for tests, load generators and tools. */
+/**
+ * An `ExportLogsServiceRequest` in protobuf: for tests, load generators and tools. It is the body of
+ * a POST to `/v1/logs` with the content type `application/x-protobuf`.
+ *
+ * ```ts
+ * import { encodeLogsRequest, ExportLogsServiceRequest } from "@svc/proto/otlp_logs";
+ *
+ * const body = encodeLogsRequest({
+ *   resourceLogs: [{
+ *     resource: { attributes: [{ key: "service.name", value: { stringValue: "checkout" } }] },
+ *     scopeLogs: [{
+ *       logRecords: [{ timeUnixNano: "1795250209000000001", body: { stringValue: "declined" } }],
+ *     }],
+ *   }],
+ * });
+ * const { resourceLogs } = ExportLogsServiceRequest.decode(body).toJSON();
+ * if (resourceLogs[0].scopeLogs[0].logRecords[0].body.stringValue !== "declined") throw Error();
+ * ```
+ */
 export function encodeLogsRequest(request: LogsRequest): Uint8Array {
   return ExportLogsServiceRequest.encode(ExportLogsServiceRequest.fromObject(request)).finish();
 }
@@ -129,7 +147,16 @@ export function encodeExportLogsResponseProtobuf(partial: PartialSuccess = {}): 
   return ExportLogsServiceResponse.encode(exportLogsResponse(partial)).finish();
 }
 
-/** The response in OTLP/JSON. */
+/**
+ * An `ExportLogsServiceResponse` in OTLP/JSON; `{}` on full success.
+ *
+ * ```ts
+ * import { exportLogsResponseJson } from "@svc/proto/otlp_logs";
+ *
+ * const text = exportLogsResponseJson({ rejected: 2, message: "a body is no UTF-8" });
+ * if (JSON.parse(text).partialSuccess.rejectedLogRecords !== "2") throw Error(text);
+ * ```
+ */
 export function exportLogsResponseJson(partial: PartialSuccess = {}): string {
   return JSON.stringify(exportLogsResponse(partial));
 }
@@ -202,7 +229,18 @@ export function encodeStatusProtobuf(fields: StatusFields): Uint8Array {
   return Status.encode({ code, message, details }).finish();
 }
 
-/** A `google.rpc.Status` in JSON. */
+/**
+ * A `google.rpc.Status` in JSON, as an HTTP answer has it.
+ *
+ * ```ts
+ * import { requestViolation, statusJson } from "@svc/proto/otlp_logs";
+ *
+ * const message = "the body is no protobuf";
+ * const violations = [requestViolation(message, "bad_body")];
+ * const { details } = JSON.parse(statusJson({ code: 3, message, violations }));
+ * if (details[0].fieldViolations[0].reason !== "BAD_BODY") throw Error();
+ * ```
+ */
 export function statusJson({ code, message, violations, reason }: StatusFields): string {
   const details = [
     ...(violations === undefined

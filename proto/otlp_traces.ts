@@ -111,7 +111,30 @@ export interface TracesRequest {
   }[];
 }
 
-/** An `ExportTraceServiceRequest` in protobuf: for tests, load generators and tools. */
+/**
+ * An `ExportTraceServiceRequest` in protobuf: for tests, load generators and tools. It is the body
+ * of a POST to `/v1/traces` with the content type `application/x-protobuf`.
+ *
+ * ```ts
+ * import { encodeTracesRequest, ExportTraceServiceRequest } from "@svc/proto/otlp_traces";
+ *
+ * const body = encodeTracesRequest({
+ *   resourceSpans: [{
+ *     scopeSpans: [{
+ *       spans: [{
+ *         traceId: new Uint8Array(16).fill(7),
+ *         spanId: new Uint8Array(8).fill(9),
+ *         name: "POST /orders",
+ *         startTimeUnixNano: "1795250209000000000",
+ *         endTimeUnixNano: "1795250209250000000",
+ *       }],
+ *     }],
+ *   }],
+ * });
+ * const { resourceSpans } = ExportTraceServiceRequest.decode(body).toJSON();
+ * if (resourceSpans[0].scopeSpans[0].spans[0].name !== "POST /orders") throw Error();
+ * ```
+ */
 export function encodeTracesRequest(request: TracesRequest): Uint8Array {
   return ExportTraceServiceRequest.encode(ExportTraceServiceRequest.fromObject(request)).finish();
 }

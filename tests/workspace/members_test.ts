@@ -7,14 +7,15 @@ import assert from "node:assert/strict";
 import { BINARIES, THREADS } from "../../cli/compile.ts";
 import { ROLES } from "../../cli/permissions.ts";
 import denoJson from "../../deno.json" with { type: "json" };
+import examplesJson from "../../examples/deno.json" with { type: "json" };
 import { VERSION } from "../../shared/base/version.ts";
 import testsJson from "../deno.json" with { type: "json" };
 import { isTest, packagesOf, reachedFrom } from "./import_rules.ts";
 import { readSources, ROOT } from "./sources.ts";
 
 interface Member {
-  readonly name: string;
-  readonly version: string;
+  /** Of a member that other workspaces import. */
+  readonly version?: string;
   readonly exports?: string | Readonly<Record<string, string>>;
   readonly imports: Readonly<Record<string, string>>;
 }
@@ -82,6 +83,16 @@ Deno.test({
 });
 
 Deno.test({
+  name: "workspace svc/wal needs no package, and svc/wal/arrow just Arrow",
+  fn: () => {
+    const needed = (file: string) =>
+      packagesOf(reachedFrom([`shared/wal/${file}`], SOURCES), SOURCES);
+    assert.deepEqual(needed("open_wal_consumer.ts"), []);
+    assert.deepEqual(needed("record_batch.ts"), ["apache-arrow"]);
+  },
+});
+
+Deno.test({
   name: "workspace every thread that a program starts is one that binaries contain",
   fn: () => {
     const started = [...reachedFrom(PROGRAMS, SOURCES)].filter((file) => /_worker\.ts$/.test(file));
@@ -96,10 +107,13 @@ Deno.test({
     for (const [name, { imports, version, exports = {} }] of MEMBERS) {
       const ofTests = Object.fromEntries(Object.keys(imports).map((key) => [key, known[key]]));
       assert.deepEqual(ofTests, imports, `${name}/deno.json and tests/deno.json`);
-      assert.equal(version, VERSION, `the version in ${name}/deno.json`);
+      assert.equal(version ?? VERSION, VERSION, `the version in ${name}/deno.json`);
       for (const path of typeof exports === "string" ? [exports] : Object.values(exports)) {
         assert.ok(SOURCES.has(`${name}/${path.replace("./", "")}`), `${name} exports ${path}`);
       }
+    }
+    for (const [name, place] of Object.entries(examplesJson.imports)) {
+      assert.equal(place, known[name], `${name} in examples/deno.json`);
     }
     assert.deepEqual(testsJson.compilerOptions, denoJson.compilerOptions);
     assert.deepEqual(testsJson.unstable, denoJson.unstable);
