@@ -106,8 +106,8 @@ export interface LogsRequest {
 }
 
 /**
- * An `ExportLogsServiceRequest` in protobuf: for tests, load generators and tools. It is the body of
- * a POST to `/v1/logs` with the content type `application/x-protobuf`.
+ * An `ExportLogsServiceRequest` in protobuf: for tests, load generators and tools. It is the body
+ * of a POST to `/v1/logs` with the content type `application/x-protobuf`.
  *
  * ```ts
  * import { encodeLogsRequest, ExportLogsServiceRequest } from "@svc/proto/otlp_logs";
