@@ -1,5 +1,5 @@
 /**
- * The public consumer library (docs/api/follow.md#wal-consumers): every sealed segment of a lane at
+ * A consumer of one lane (docs/api/follow.md#wal-consumers): every sealed segment of a lane at
  * least once, oldest first, beside the drain and independent of it. The segment's name is the
  * dedupe token.
  *

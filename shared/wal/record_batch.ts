@@ -1,7 +1,6 @@
 /**
- * Batches of the WAL as Apache Arrow's own `RecordBatch` (`svc/wal/arrow`), for who works with the
- * package `apache-arrow`. A module of its own, so that the package is loaded only where this is
- * imported.
+ * Batches of the WAL as Apache Arrow's own `RecordBatch` (`svc/wal/arrow`). It is a module of its
+ * own, so that the package `apache-arrow` is loaded only where this is imported.
  */
 
 import { type RecordBatch, tableFromIPC } from "apache-arrow";

@@ -38,7 +38,10 @@ async function withPlace(act: (place: Place) => Promise<void>): Promise<void> {
   }
 }
 
-/** Appends `segments` segments of two frames; rows are numbered by `raw`. Names as they are sealed. */
+/**
+ * Appends `segments` segments of two frames, whose rows are numbered by `raw`, and yields the name
+ * of each when it is sealed.
+ */
 async function* fill({ wal: root }: Place, segments: number): AsyncGenerator<string> {
   const fs = new DenoFileSystem();
   const clock = new SystemClock();

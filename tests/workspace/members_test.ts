@@ -14,7 +14,7 @@ import { isTest, packagesOf, reachedFrom } from "./import_rules.ts";
 import { readSources, ROOT } from "./sources.ts";
 
 interface Member {
-  /** Of a member that other workspaces import. */
+  /** Absent where no other workspace imports the member. */
   readonly version?: string;
   readonly exports?: string | Readonly<Record<string, string>>;
   readonly imports: Readonly<Record<string, string>>;
