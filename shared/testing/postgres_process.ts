@@ -60,7 +60,8 @@ export class PostgresProcess implements AsyncDisposable {
     const { default: pg } = await import("pg");
     const client = new pg.Client({ connectionString: this.uri() });
     await client.connect();
-    await client.query(`CREATE DATABASE ${name} TEMPLATE template0`);
+    // Copying the files takes a fifth of the processor time of writing them to the log.
+    await client.query(`CREATE DATABASE ${name} TEMPLATE template0 STRATEGY FILE_COPY`);
     await client.end();
     return this.uri(name);
   }
