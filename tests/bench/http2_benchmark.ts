@@ -108,7 +108,7 @@ async function waitedBeside(
   bystanders: readonly Bystander[],
   { name, port }: { readonly name: string; readonly port: number },
 ): Promise<number[]> {
-  const program = join(HERE, "../hostile/http2_attacker.ts");
+  const program = join(HERE, "../load/http2_attacker.ts");
   const secs = String(ROUND_SECS + 10);
   const attacker = denoRun(
     ["--allow-net=127.0.0.1", "--no-check", program, String(port), secs, "1", name],

@@ -69,37 +69,6 @@ Deno.test({
   },
 });
 
-/**
- * Beyond the memory pool, which `HostileLab` sets: the process, and 2,048 rows of values on their
- * way.
- */
-const HEADROOM_BYTES = 512 * 2 ** 20;
-const POOL_BYTES = 128 * 2 ** 20;
-
-Deno.test({
-  name: "values that grow and work within one row leave the process within its pool and headroom",
-  ignore: Deno.build.os !== "linux",
-  fn: async () => {
-    await using lab = await HostileLab.open();
-    const restBytes = await residentBytes("VmRSS");
-    // Forgets the peak so far.
-    await Deno.writeTextFile("/proc/self/clear_refs", "5");
-    for (const category of ["values that grow by factors", "work within one row"]) {
-      for (const [, sql] of HOSTILE[category] ?? []) {
-        await lab.ask(lab.aimed(sql));
-        const grownBytes = await residentBytes("VmHWM") - restBytes;
-        const shown = `${Math.round(grownBytes / 2 ** 20)} MiB more after ${sql.slice(0, 200)}`;
-        assert(grownBytes <= POOL_BYTES + HEADROOM_BYTES, shown);
-      }
-    }
-  },
-});
-
-async function residentBytes(name: "VmRSS" | "VmHWM"): Promise<number> {
-  const status = await Deno.readTextFile("/proc/self/status");
-  return 1_024 * Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(status)?.[1]);
-}
-
 /** Refusals that come before planning. */
 const GATE_VERDICTS: ReadonlySet<string> = new Set([
   "not_one_select",

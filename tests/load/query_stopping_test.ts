@@ -5,7 +5,7 @@
 
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import { leastOf } from "../../shared/testing/least_of.ts";
-import { startRealServer, TURNS } from "./real_query_server.ts";
+import { startRealServer, TURNS } from "../apps/real_query_server.ts";
 
 /**
  * Joins, groups and sorts that no limit but the wall clock ends: of how many rows the WHERE leaves

@@ -2,14 +2,14 @@
  * Many connections on one ingest process: 10,000 that do nothing more, 500 that send, some that
  * send slowly and some that stop in the middle of a body. Everything is on loopback; each request
  * is written to a socket of its own, so that the number of connections is what it says. `deno test
- * -A tests/apps/connections_test.ts -- --figures` tells what was measured.
+ * -A tests/load/connections_test.ts -- --figures` tells what was measured.
  */
 
 import assert from "node:assert/strict";
 import { makeDataFolders } from "../../cli/data_folders.ts";
 import { processArguments } from "../../cli/permissions.ts";
 import { storedRows } from "../clients/running_ingest.ts";
-import { Connection, headOf } from "./raw_connection.ts";
+import { Connection, headOf } from "../apps/raw_connection.ts";
 
 const IDLE = 10_000;
 const ACTIVE = 500;
