@@ -54,10 +54,17 @@ const SERVER = `
     const bytes = await readFile(file);
     const md5 = createHash("md5").update(bytes).digest("hex");
     const path = store.getResourcePath(bucket, key, "object");
-    await mkdir(dirname(path), { recursive: true });
-    await store.putMetadata(bucket, key, metadata, md5);
-    await rename(file, path);
-    return { size: bytes.byteLength, md5 };
+    for (let tries = 1;; tries += 1) {
+      try {
+        await mkdir(dirname(path), { recursive: true });
+        await store.putMetadata(bucket, key, metadata, md5);
+        await rename(file, path);
+        return { size: bytes.byteLength, md5 };
+      } catch (error) {
+        // A delete of the last object beside it took the folder away meanwhile.
+        if (error.code !== "ENOENT" || tries === 100) throw error;
+      }
+    }
   };
   const { port } = await server.run();
   console.log(port);
