@@ -8,6 +8,7 @@ import { connect, type Socket } from "node:net";
 import { makeDataFolders } from "../../cli/data_folders.ts";
 import { processArguments, type Role } from "../../cli/permissions.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
+import { YIELD_LITTLE_ENV } from "../../shared/testing/yield_little.ts";
 
 const DESCRIPTORS = 1_024;
 const SILENT = 1_021;
@@ -40,6 +41,7 @@ class FewFiles implements AsyncDisposable {
         ...["-c", `ulimit -n ${DESCRIPTORS} && exec "$0" "$@"`, Deno.execPath()],
         ...processArguments(role, dataDir, args),
       ],
+      env: YIELD_LITTLE_ENV,
       stdin: "null",
       stdout: "null",
       stderr: "piped",

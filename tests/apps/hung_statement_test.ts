@@ -11,6 +11,7 @@ import { freePorts } from "../../shared/testing/free_ports.ts";
 import { HANGING } from "../../shared/testing/hanging_statement.ts";
 import { processesBelow, residentBytes } from "../../shared/testing/processes.ts";
 import { until } from "../../shared/testing/until.ts";
+import { YIELD_LITTLE } from "../../shared/testing/yield_little.ts";
 import { GROW, HANG } from "./hanging_query_server.ts";
 
 const ignore = Deno.build.os !== "linux";
@@ -36,8 +37,7 @@ async function startServer(entry = "tests/apps/hanging_query_server.ts"): Promis
   const args = processArguments("query", dataDir, [
     ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", `127.0.0.1:${metricsPort}`],
     ...["--threads", "2", "--memory-pool-bytes", String(POOL_BYTES), "--dear-wait-ms", "20000"],
-    // Where other tests run beside this one, the lowest priority would have no turn for long.
-    ...["--dear-niceness", "1"],
+    ...YIELD_LITTLE,
   ]).map((word) => word === workspacePath("query/main.ts") ? workspacePath(entry) : word);
   // The entry lies among the tests, whose packages the role may not read.
   args.splice(1, 0, "--config", workspacePath("deno.json"));

@@ -7,6 +7,7 @@ import { makeDataFolders } from "../../cli/data_folders.ts";
 import { processArguments } from "../../cli/permissions.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
 import { threads } from "../../shared/testing/threads.ts";
+import { YIELD_LITTLE_ENV } from "../../shared/testing/yield_little.ts";
 
 export type RoleName = "ingest" | "compactor" | "query";
 
@@ -58,7 +59,7 @@ export class Stack implements AsyncDisposable {
   readonly #keepsData: boolean;
 
   private constructor(readonly dataDir: string, options: StackOptions) {
-    this.#env = options.env ?? {};
+    this.#env = { ...YIELD_LITTLE_ENV, ...options.env };
     this.#keepsData = options.dataDir !== undefined;
     const ports = freePorts(6);
     const at = (index: number) => `127.0.0.1:${ports[index]}`;

@@ -9,6 +9,7 @@ import { parseOptions } from "../../shared/config/parse_options.ts";
 import { type TurnKind, turnsFor } from "../../shared/engine/turns/turns.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { AUDIENCE, FakeIssuer } from "../../shared/testing/fake_issuer.ts";
+import { YIELD_LITTLE } from "../../shared/testing/yield_little.ts";
 
 const THREADS = 2;
 const BURST = 100;
@@ -34,6 +35,7 @@ for (const { line, query } of KINDS) {
       await using issuer = await FakeIssuer.start();
       await using server = await startQuery(parseOptions(OPTIONS, [
         ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
+        ...YIELD_LITTLE,
         ...["--data-dir", lab.dir, "--threads", String(THREADS)],
         ...["--admission-wait-ms", String(WAIT_MS), "--dear-wait-ms", String(WAIT_MS)],
         ...["--oidc-issuer", issuer.url, "--oidc-audience", AUDIENCE, "--oidc-tenant-claim", "org"],
