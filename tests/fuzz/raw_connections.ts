@@ -132,7 +132,7 @@ export async function runRawFuzz({ seed, connections }: RawFuzzOptions): Promise
   await exchange(grpcPort, VALID_CALL);
   const calls = 'svc_ingest_grpc_calls_total{endpoint="grpc_logs",code="OK"}';
   await metricReaches(ingest, calls, 1); // What is damaged below is valid.
-  const overGrpc: Promise<unknown>[] = [];
+  const overGrpc: Promise<Error | undefined>[] = [];
   for (let number = 0; number < connections; number += 1) {
     const random = new SeededRandom(seed * 2 ** 24 + number);
     const isGrpc = random.chance(0.5);
