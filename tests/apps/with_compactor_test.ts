@@ -109,8 +109,8 @@ class Lab implements AsyncDisposable {
   }
 
   /**
-   * The table as another reader has it, which takes a hundredth of a command's time; undefined while
-   * there is none to read.
+   * The table as another reader has it, without the time that a command takes to start; undefined
+   * while there is none to read.
    */
   table(): Promise<ForeignTable | undefined> {
     const ident = { namespace: "svc", name: "events" };

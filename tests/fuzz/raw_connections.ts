@@ -16,8 +16,8 @@ import { mutateBytes, pick } from "./mutate_bytes.ts";
 import { mutateProtobuf } from "./mutate_protobuf.ts";
 
 /**
- * From the end of what is sent to the end of the connection: the next sweep of a connection over
- * HTTP/2 whose peer broke the rules, and what a busy machine takes.
+ * From the end of what is sent to the end of the connection. A connection over HTTP/2 whose peer
+ * broke the rules ends with the next sweep; the rest is for a busy machine.
  */
 const END_MS_MAX = HTTP2_LIMITS.sweepMs + 10_000;
 

@@ -184,8 +184,8 @@ function sumsUp(scan: ScanStats | undefined): void {
 }
 
 /**
- * Holds the answers of `store` until `count` reads are asked for; one more throws. A read that waits
- * for the answer of another never comes, and the statement misses its deadline.
+ * Holds the answers of `store` until `count` reads are asked for; one more throws. A read that
+ * waits for the answer of another never comes, and the statement misses its deadline.
  */
 function answerTogether(store: RemoteStore, count: number): void {
   const all = Promise.withResolvers<void>();
