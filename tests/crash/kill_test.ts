@@ -9,7 +9,7 @@
  * A row whose request failed may be there or not; its number is never sent again. Once on local
  * disk; once on S3, which takes 10 ms a request and now and then throttles, hangs up or answers
  * half, and PostgreSQL, which breaks its connections. Seconds of chaos: `SVC_TEST_CHAOS_SECS`
- * (default 20).
+ * (default 12).
  */
 
 import assert from "node:assert/strict";
@@ -19,7 +19,7 @@ import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process
 import { type S3Fault, S3Process } from "../../shared/testing/s3_process.ts";
 import { type RoleName, Stack } from "../apps/stack.ts";
 
-const CHAOS_SECS = Number(Deno.env.get("SVC_TEST_CHAOS_SECS") ?? "20");
+const CHAOS_SECS = Number(Deno.env.get("SVC_TEST_CHAOS_SECS") ?? "12");
 const SENDERS = 4;
 const ROWS_PER_REQUEST = 20;
 const SETTLE_MS_MAX = 30_000;

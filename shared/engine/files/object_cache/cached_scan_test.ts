@@ -172,7 +172,7 @@ Deno.test({
         },
       ),
       // Its cases take long: the first that fails is told as it is.
-      { numRuns: 12, endOnFailure: true },
+      { numRuns: 8, endOnFailure: true },
     ),
 });
 
