@@ -10,7 +10,6 @@ import type { FileSystem } from "../os/file_system.ts";
 import type { Random } from "../os/random.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
 import type { WalReader } from "../wal/types.ts";
-import type { EngineDriver } from "./duckdb/driver.ts";
 import { behind } from "./turns/behind.ts";
 import { AnswerFiles } from "./fast_paths/answer_files.ts";
 import { EdgeTimes } from "./fast_paths/edge_times.ts";
@@ -33,11 +32,10 @@ import {
   TABLE_ANSWERS_BYTES_MAX,
   WIDE_ANSWERS_BYTES_MAX,
 } from "./limits.ts";
-import { openDatabases } from "./duckdb/open_databases.ts";
+import { type DatabaseOptions, openDatabases } from "./duckdb/open_databases.ts";
 import { CachedDataFiles } from "./files/object_cache/cached_data_files.ts";
 import { ObjectCache } from "./files/object_cache/object_cache.ts";
-import { Probe } from "./duckdb/liveness_probe.ts";
-import type { ProcessMeter } from "./duckdb/process/process_driver.ts";
+import { LivenessProbe } from "./duckdb/liveness_probe.ts";
 import { defaultIndexCacheSizes } from "./pruning/index_cache_sizes.ts";
 import type { RowIndexes } from "./pruning/row_index.ts";
 import {
@@ -55,23 +53,8 @@ import { DeltaSweep } from "./plan/delta_sweep.ts";
 import { Turns, turnsFor } from "./turns/turns.ts";
 import { WalDelta } from "./plan/wal_delta.ts";
 
-export interface EngineProcesses {
-  /** Is told what becomes of them. */
-  readonly meter?: ProcessMeter;
-  /** Bytes that each may take beyond its part of the memory pool; default: `headroomBytesFor`. */
-  readonly headroomBytes?: number;
-  /** In place of the driver, for tests. */
-  readonly asDriver?: (driver: EngineDriver) => EngineDriver;
-}
-
-export interface EngineOptions {
-  /** Default: the native driver, or that of `processes`. */
-  readonly driver?: EngineDriver;
-  /**
-   * Runs each DuckDB in a process of its own, which is replaced when a statement cannot be ended
-   * otherwise. Default: in this process, which such a statement holds for good.
-   */
-  readonly processes?: EngineProcesses;
+/** What the engine is built of: DuckDB's own options (`DatabaseOptions`), and what it reads. */
+export interface EngineOptions extends DatabaseOptions {
   /** The warehouse. */
   readonly store: ReadableStore;
   readonly catalog: CatalogReader;
@@ -83,17 +66,6 @@ export interface EngineOptions {
   readonly hotCacheMeter?: HotCacheMeter;
   /** Called for each part of a segment of `wal` that cannot be read: answers lack its rows. */
   readonly onWalDamage?: () => void;
-  /** For `cacheDir` only. */
-  readonly files: FileSystem;
-  /**
-   * Absolute path for spill files and converted WAL segments; created and emptied at start. One
-   * engine per directory.
-   */
-  readonly cacheDir: string;
-  /** Memory pool of DuckDB. */
-  readonly memoryBytesMax: number;
-  /** Bytes that queries may spill to disk, together. */
-  readonly spillBytesMax: number;
   /**
    * Bytes of data files kept in `cacheDir` when the warehouse is an object store; default 1 GiB, 0
    * keeps none. What running statements need beyond it is bounded like their spill.
@@ -130,14 +102,6 @@ export interface EngineOptions {
    * fewer than 48 times as many are scanned at once. Default 4,096.
    */
   readonly probedRows?: number;
-  /** Default: one per core. */
-  readonly threads?: number;
-  /**
-   * How far expensive statements and batch jobs step back behind others where processors are short:
-   * 1 to 19, in a DuckDB of their own (`duckdb/open_databases.ts`); needs `processes`. Default 0:
-   * they run beside the others.
-   */
-  readonly dearNiceness?: number;
   /** Default: by the number of cores, `order/fan_in.ts`. */
   readonly fanIn?: Partial<FanIn>;
   /** Lower-cased names of tables that no statement may read. */
@@ -254,8 +218,8 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   });
 }
 
-function probesOf({ light, dear }: Databases): [Probe, ...Probe[]] {
-  return [new Probe(light), ...(dear === light ? [] : [new Probe(dear)])];
+function probesOf({ light, dear }: Databases): [LivenessProbe, ...LivenessProbe[]] {
+  return [new LivenessProbe(light), ...(dear === light ? [] : [new LivenessProbe(dear)])];
 }
 
 /** They are the pool's for as long as they are there, so they are a small part of it. */

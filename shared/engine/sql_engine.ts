@@ -15,7 +15,7 @@ import { onceMore, SecondChance } from "./duckdb/once_more.ts";
 import { type PrepareDeps, prepareStatement } from "./prepare.ts";
 import { PreparedStatement } from "./prepared_statement.ts";
 import { checkPredicate } from "./predicate/check_predicate.ts";
-import type { Probe } from "./duckdb/liveness_probe.ts";
+import type { LivenessProbe } from "./duckdb/liveness_probe.ts";
 import { type Databases, Seat } from "./turns/seat.ts";
 import { TURN_KINDS, type TurnCounts, type TurnKind, type Turns } from "./turns/turns.ts";
 import type {
@@ -36,8 +36,8 @@ export interface SqlEngineOptions {
   readonly databases: Databases;
   readonly turns: Turns;
   readonly turnCounts: TurnCounts;
-  /** Of each database, that of cheap statements first. */
-  readonly probes: readonly [Probe, ...Probe[]];
+  /** Of each database, that of light statements first. */
+  readonly probes: readonly [LivenessProbe, ...LivenessProbe[]];
   readonly prepare: PrepareDeps;
   /** Work of its own while it is open. */
   readonly works: readonly (Disposable | AsyncDisposable)[];
@@ -53,7 +53,7 @@ export class SqlEngine implements Engine {
   readonly #turnCounts: TurnCounts;
   /** Of statements that are not over. */
   readonly #seats = new Set<Seat>();
-  readonly #probes: readonly [Probe, ...Probe[]];
+  readonly #probes: readonly [LivenessProbe, ...LivenessProbe[]];
   readonly #deps: PrepareDeps;
   readonly #works: readonly (Disposable | AsyncDisposable)[];
   readonly #poolBytesMax: number;

@@ -1,21 +1,21 @@
 /**
- * The DuckDB that runs statements, or two: where expensive statements are to step back behind
- * others, they and batch jobs have one of their own, of low priority. Each is in a process of its
- * own where `EngineOptions.processes` says so, which then is replaced when a statement cannot be
- * ended otherwise (`process/`). Pool and spill space are divided once, since no setting changes
- * later. Where the priority cannot be had, or the pool is too small to be divided, all share one.
+ * The DuckDB that runs statements, or two: where dear statements are to step back behind others,
+ * they and batch jobs have one of their own, of low priority. Each is in a process of its own where
+ * `DatabaseOptions.processes` says so, which then is replaced when a statement cannot be ended
+ * otherwise (`process/`). Pool and spill space are divided once, since no setting changes later.
+ * Where the priority cannot be had, or the pool is too small to be divided, all share one.
  */
 
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../base/errors.ts";
+import type { FileSystem } from "../../os/file_system.ts";
 import { yieldingRefusal } from "../../os/thread_priority.ts";
 import type { DriverOptions, EngineDatabase, EngineDriver } from "./driver.ts";
 import { DIALECT_SETUP } from "../functions/dialect.ts";
 import { HELD_SCHEMA } from "../held_rows/held_rows.ts";
 import { DIVIDED_POOL_BYTES_MIN, LIGHT_SHARE_DIVISOR, PAUSED_STREAMS_MAX } from "../limits.ts";
 import { nativeDriver } from "./native_driver.ts";
-import type { EngineOptions } from "../open_engine.ts";
-import { processDriver } from "./process/process_driver.ts";
+import { processDriver, type ProcessMeter } from "./process/process_driver.ts";
 import { headroomBytesFor } from "./process/resident_watch.ts";
 import type { Databases } from "../turns/seat.ts";
 import type { TurnCounts } from "../turns/turns.ts";
@@ -30,6 +30,47 @@ const PROBE_CONNECTIONS = 1;
 export const ENGINE_NAMES = ["light", "dear"] as const;
 export type EngineName = typeof ENGINE_NAMES[number];
 
+/** DuckDB in processes of its own. */
+export interface EngineProcesses {
+  /** Is told what becomes of them. */
+  readonly meter?: ProcessMeter;
+  /** Bytes that each may take beyond its part of the memory pool; default: `headroomBytesFor`. */
+  readonly headroomBytes?: number;
+  /** Wraps the driver, for tests. */
+  readonly asDriver?: (driver: EngineDriver) => EngineDriver;
+}
+
+/** Where DuckDB runs and what it may take. */
+export interface DatabaseOptions {
+  /** Default: the native driver, or that of `processes`. */
+  readonly driver?: EngineDriver;
+  /**
+   * Runs each DuckDB in a process of its own, which is replaced when a statement cannot be ended
+   * otherwise. Default: in this process, which such a statement holds for good.
+   */
+  readonly processes?: EngineProcesses;
+  /** For `cacheDir` only. */
+  readonly files: FileSystem;
+  /**
+   * Absolute path for spill files and converted WAL segments; created and emptied at start. One
+   * engine per directory.
+   */
+  readonly cacheDir: string;
+  /** Memory pool of DuckDB, in bytes. */
+  readonly memoryBytesMax: number;
+  /** Bytes that queries may spill to disk, together. */
+  readonly spillBytesMax: number;
+  /** DuckDB's threads; default: one per core. */
+  readonly threads?: number;
+  /**
+   * How far expensive statements and batch jobs step back behind others where processors are
+   * short: 1 to 19, in a DuckDB of their own; needs `processes`. Default 0: they run beside the
+   * others.
+   */
+  readonly dearNiceness?: number;
+}
+
+/** What the engine adds to its options when it opens its databases. */
 interface DatabaseParts {
   readonly turns: TurnCounts;
   readonly readableDirs: readonly string[];
@@ -42,7 +83,7 @@ type Share = Pick<DriverOptions, "memoryBytesMax" | "spillBytesMax"> & {
 };
 
 export async function openDatabases(
-  options: EngineOptions,
+  options: DatabaseOptions,
   { turns, readableDirs }: DatabaseParts,
 ): Promise<Databases> {
   const { files, cacheDir, memoryBytesMax, spillBytesMax } = options;
@@ -98,7 +139,7 @@ export async function openDatabases(
 
 function driverFor(
   engine: EngineName,
-  { driver, processes, files, dearNiceness = 0, memoryBytesMax }: EngineOptions,
+  { driver, processes, files, dearNiceness = 0, memoryBytesMax }: DatabaseOptions,
 ): EngineDriver {
   if (driver !== undefined) return driver;
   if (processes === undefined) return nativeDriver({ readFile: (path) => files.readFile(path) });
@@ -111,7 +152,7 @@ function driverFor(
   return asDriver === undefined ? made : asDriver(made);
 }
 
-function isDivided({ dearNiceness = 0, memoryBytesMax, processes }: EngineOptions): boolean {
+function isDivided({ dearNiceness = 0, memoryBytesMax, processes }: DatabaseOptions): boolean {
   if (processes === undefined) return false;
   return dearNiceness > 0 && memoryBytesMax >= DIVIDED_POOL_BYTES_MIN;
 }
@@ -121,7 +162,7 @@ function isDivided({ dearNiceness = 0, memoryBytesMax, processes }: EngineOption
  * asked for.
  */
 async function openDear(
-  options: EngineOptions,
+  options: DatabaseOptions,
   settings: DriverOptions,
 ): Promise<EngineDatabase | undefined> {
   try {

@@ -15,7 +15,7 @@ import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../base/errors.ts";
 import type { Column, ColumnType } from "../../schema/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
-import type { RowRange } from "../plan/plan.ts";
+import type { HeldBlock, RowRange } from "../plan/plan.ts";
 
 const log = getLogger(["svc", "engine"]);
 
@@ -28,14 +28,6 @@ const BLOCK_SHARE_DIVISOR = 4;
 /** After a failure, for example a full pool, no block is made for so long. */
 const FAILURE_PAUSE_MS = 60_000;
 
-export interface HeldBlock {
-  /** Rows by position in the file. */
-  readonly rows: RowRange;
-  /** Its table, as SQL. */
-  readonly table: string;
-}
-
-/** Rows and columns of a file that a statement wants. */
 export interface WantedBlock {
   readonly file: DataFile;
   readonly rows: RowRange;

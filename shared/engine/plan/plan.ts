@@ -9,7 +9,6 @@ import type { Column, TableSchema } from "../../schema/schema.ts";
 import type { TableIdent } from "../../tenant/tenant.ts";
 import { ALL_TIME, type DataFile, type TimeRange } from "../../iceberg/types.ts";
 import type { DeltaFile } from "./delta_file.ts";
-import type { HeldBlock } from "../held_rows/held_rows.ts";
 import type { Predicate } from "../pruning/predicate.ts";
 import type { ScanOrdering } from "../types.ts";
 
@@ -125,6 +124,14 @@ export interface PrunedByIndex {
 export interface RowRange {
   readonly first: number;
   readonly end: number;
+}
+
+/** Rows of a data file that a table in memory holds (`held_rows/`). */
+export interface HeldBlock {
+  /** Rows by position in the file. */
+  readonly rows: RowRange;
+  /** Its table, as SQL. */
+  readonly table: string;
 }
 
 export interface Plan {

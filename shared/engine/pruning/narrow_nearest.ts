@@ -14,11 +14,11 @@ import { type NearestDeps, nearestRows } from "./nearest_rows.ts";
 import { relationSql } from "../bind/relation.ts";
 import { overColumns, type Predicate } from "./predicate.ts";
 import {
-  type ProbeAnswer,
-  probeAnswer,
   probedDocument,
   probedRoot,
-  probeSql,
+  type ProbedRows,
+  probedRowsOf,
+  probedRowsSql,
 } from "./probed_rows.ts";
 import { type PruneDeps, prunedPlan, pruneTable, withinBounds } from "./prune_table.ts";
 import { rowQueryOf } from "./row_query_of.ts";
@@ -107,13 +107,13 @@ function prober(
   const named = namedColumns(probedRoot(statement.root));
   const projected = projectedOf(table, named);
   const document = JSON.stringify(probedDocument(statement.document, statement.root));
-  return async (parts: readonly ScanPart[], rows: number): Promise<ProbeAnswer | undefined> => {
+  return async (parts: readonly ScanPart[], rows: number): Promise<ProbedRows | undefined> => {
     const plan = await bring({ tables: [{ ...table, parts, projected }] });
     try {
       const sql = await connection.deserialize(document);
       const wanted = { direction, rows };
-      const text = probeSql(sql, { relations: relations(plan), wanted });
-      return probeAnswer(await connection.texts(text));
+      const text = probedRowsSql(sql, { relations: relations(plan), wanted });
+      return probedRowsOf(await connection.texts(text));
     } catch (error) {
       signal.throwIfAborted();
       // The statement itself tells what is wrong with it.

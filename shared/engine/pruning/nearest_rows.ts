@@ -17,7 +17,7 @@ import { ROW_GROUP_ROWS } from "../../parquet/row_groups.ts";
 import type { OrderedRequest } from "../order/ordered_scan.ts";
 import { deltaPart, partRows, type RowRange, type ScanPart, type TablePlan } from "../plan/plan.ts";
 import type { FileSelection } from "./file_selection.ts";
-import type { ProbeAnswer } from "./probed_rows.ts";
+import type { ProbedRows } from "./probed_rows.ts";
 import { clipped } from "./selected_parts.ts";
 
 /** What the walk asks of indexes and of DuckDB. */
@@ -30,7 +30,7 @@ export interface NearestDeps {
    * How many of the first `rows` rows that satisfy the filter some parts hold; undefined when that
    * cannot be told.
    */
-  readonly probe: (parts: readonly ScanPart[], rows: number) => Promise<ProbeAnswer | undefined>;
+  readonly probe: (parts: readonly ScanPart[], rows: number) => Promise<ProbedRows | undefined>;
   /**
    * Returns the time of the last wanted row of a part, whether or not the filter keeps it, in Unix
    * microseconds; undefined when that cannot be told.

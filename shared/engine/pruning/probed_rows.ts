@@ -8,7 +8,7 @@ import type { Relation } from "../duckdb/driver.ts";
 import type { OrderedRequest } from "../order/ordered_scan.ts";
 import { statementText } from "../duckdb/statement_text.ts";
 
-export interface ProbeAnswer {
+export interface ProbedRows {
   /** At most as many as are wanted. */
   readonly rows: number;
   /** Time of the last of them, in Unix microseconds; undefined without one. */
@@ -29,7 +29,7 @@ export function probedDocument(document: TreeNode, root: TreeNode): TreeNode {
 }
 
 /** `sql`: text of such a document. One row: how many, and the time of the last. */
-export function probeSql(
+export function probedRowsSql(
   sql: string,
   { relations, wanted }: {
     readonly relations: readonly Relation[];
@@ -45,7 +45,7 @@ export function probeSql(
   }).sql;
 }
 
-export function probeAnswer([row]: readonly (readonly (string | null)[])[]): ProbeAnswer {
+export function probedRowsOf([row]: readonly (readonly (string | null)[])[]): ProbedRows {
   const [rows, reaches] = row ?? [];
   return {
     rows: Number(rows ?? 0),

@@ -1,7 +1,7 @@
 import { deepStrictEqual, rejects, strictEqual } from "node:assert/strict";
 import { EngineFault } from "../driver.ts";
 import type { PrepareDeps } from "../../prepare.ts";
-import { Probe } from "../liveness_probe.ts";
+import { LivenessProbe } from "../liveness_probe.ts";
 import { SqlEngine } from "../../sql_engine.ts";
 import { StatementCache } from "../../statement/statement_cache.ts";
 import { Turns } from "../../turns/turns.ts";
@@ -93,10 +93,10 @@ Deno.test({
 });
 
 Deno.test({
-  name: "Probe asks again after its process took too much memory, and has its answer",
+  name: "LivenessProbe asks again after its process took too much memory, and has its answer",
   fn: async () => {
     const { database, told } = openTooLarge(once());
-    const probe = new Probe(database);
+    const probe = new LivenessProbe(database);
     deepStrictEqual(await probe.ask((connection) => connection.texts("SELECT 1")), [["1"]]);
     deepStrictEqual(told.calls, ["texts", "texts"]);
   },
@@ -138,7 +138,7 @@ for (const failure of [undefined, new EngineFault("internal", "it cannot be rele
         databases: { light: database, dear: database },
         turns: new Turns(turnCounts),
         turnCounts,
-        probes: [new Probe(database)],
+        probes: [new LivenessProbe(database)],
         prepare: deps as PrepareDeps,
         works: [],
         memoryBytesMax: 1,
