@@ -91,6 +91,8 @@ export interface Prepared {
    * matter.
    */
   readonly narrowed: (connection: EngineConnection) => Promise<Plan>;
+  /** For a request that gave one: what `Stats.snapshot` says. */
+  readonly pin: string | undefined;
   /** A plan that `narrowed` gave, as it is run. */
   readonly steps: (plan: Plan) => Steps;
   /** What a cheap statement reads of rows in memory; undefined: it reads none. */
@@ -146,6 +148,7 @@ export async function prepareStatement(
     tables: [...new Set(references.map((reference) => reference.table))],
     placeOf: (name) =>
       placeOfNode(statement.sql, references.find(({ table }) => table === name)?.node ?? {}),
+    scans: tableScans(references),
     hotCalls: hotCallsOf(references),
     ranges: bounds.ranges,
     named: namedColumns(statement.root),
@@ -158,11 +161,7 @@ export async function prepareStatement(
     data[Symbol.dispose]();
     throw error;
   });
-  const scans = tableScans(references);
-  const plannedTables = planned.tables.map((table) => {
-    const times = scans.get(table.name) ?? 1;
-    return times === 1 ? table : { ...table, scans: times };
-  });
+  const plannedTables = planned.tables;
   const leases: Disposable[] = [data, ...planned.leases];
   let isPromoted = false;
   let described: Awaited<ReturnType<typeof exchangedStatement>> | undefined;
@@ -178,7 +177,9 @@ export async function prepareStatement(
     // The statement may name other columns now.
     const tables = isChanged ? projectedAnew(promoted ?? plannedTables, statement) : plannedTables;
     // Summaries are of whole tables.
-    const fast = request.fastPaths === false || tables.some(({ since }) => since !== undefined)
+    const fast = request.fastPaths === false || tables.some(({ committed }) =>
+        committed.kind === "since"
+      )
       ? { aside: "the request wants rows read" }
       : await fastPath(statement.root, { references, tables }, {
         ...{ connection, micros: bounds.micros, data },
@@ -255,9 +256,7 @@ export async function prepareStatement(
       };
     const relations = (plan: Plan, bind: BindText = quoteText) =>
       relationsOf(names, plan.tables, (table) => path.relation(table, bind));
-    const plan = request.snapshot === undefined
-      ? ordered.plan
-      : { ...ordered.plan, pin: encodePin(ordered.plan.tables) };
+    const { plan } = ordered;
     const narrowed = async (running: EngineConnection) => {
       if (nearest === undefined || single === undefined) return plan;
       const predicate = predicates.get(single.name) ?? ALL;
@@ -287,7 +286,8 @@ export async function prepareStatement(
       explain: statement.explain,
       plan,
       narrowed,
-      steps: (whole) => stepsOf(whole, stepped, pruneDeps.path),
+      steps: (whole) => stepsOf(whole, stepped),
+      pin: request.snapshot === undefined ? undefined : encodePin(plan.tables),
       cost: costOf(ordered.plan, work),
       columns,
       ordering: ordered.ordering,
@@ -423,7 +423,7 @@ function namedTables(
     const plan = tables.find(({ name }) => name === table);
     if (plan === undefined) return [];
     const columns = plan.schema.columns.map(({ name }) => name);
-    return [{ node, columns, stemmed: plan.stemmed ?? new Set<string>() }];
+    return [{ node, columns, stemmed: plan.stemmed }];
   });
 }
 
@@ -441,7 +441,7 @@ function mayOrder(
   if (!isBareSelect(root)) return false;
   const own = references.find((reference) => reference.node === root["from_table"]);
   const table = tables.find((candidate) => candidate.name === own?.table);
-  if (table === undefined || table.noImplicitOrder === true) return false;
+  if (table === undefined || !table.order.isImplicit) return false;
   return table.schema.columns.some(({ name, type }) =>
     name === "timestamp" && type === "timestamptz"
   );

@@ -61,8 +61,10 @@ export class PreparedStatement implements PreparedQuery {
     this.defaultOrderApplied = prepared.defaultOrderApplied;
     this.tables = prepared.plan.tables.map((table) => ({
       table: shownName(table.name),
-      snapshot_id: table.snapshotId === undefined ? null : String(table.snapshotId),
-      ...(table.since === undefined ? {} : { since: String(table.since) }),
+      snapshot_id: table.version?.snapshotId === undefined
+        ? null
+        : String(table.version.snapshotId),
+      ...(table.committed.kind === "since" ? { since: String(table.committed.snapshotId) } : {}),
       files: countFiles(table.parts.filter((part) => part.origin === "file")),
       ...(table.pruned === undefined ? {} : {
         files_pruned_bloom: table.pruned.files,
@@ -348,6 +350,7 @@ class StatementRun implements RunningQuery {
       reads: this.prepared.data.reads,
       decoded: this.prepared.data.decoded,
       servedBy: this.prepared.servedBy,
+      pin: this.prepared.pin,
       phases: {
         plan_micros: micros(this.prepared.planMs),
         buffer_delta_micros: micros(this.prepared.deltaMs),
@@ -389,6 +392,7 @@ class ExplainRun implements RunningQuery {
       ordering,
       reads: undefined,
       servedBy,
+      pin: undefined,
       phases: {
         plan_micros: Math.round(planMs * 1000),
         buffer_delta_micros: Math.round(deltaMs * 1000),

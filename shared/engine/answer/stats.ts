@@ -25,6 +25,8 @@ export function statsOf(
     /** Absent when there is no such cache. */
     readonly decoded?: FileCacheCounts | undefined;
     readonly servedBy: ServedBy;
+    /** Of a request that asked for one: `plan/snapshot_pin.ts`. */
+    readonly pin: string | undefined;
   },
 ): Stats {
   const { profile, phases, ordering, reads, decoded, servedBy } = run;
@@ -35,7 +37,7 @@ export function statsOf(
     spill_bytes: profile?.spillBytes ?? 0,
     phases,
     served_by: servedBy,
-    ...(plan.pin === undefined ? {} : { snapshot: plan.pin }),
+    ...(run.pin === undefined ? {} : { snapshot: run.pin }),
   };
   if (plan.tables.every(({ parts }) => parts.length === 0)) return base;
   return {
@@ -47,7 +49,7 @@ export function statsOf(
 /** Bytes of the columns that a plan's tables want, in what it reads, as often as it reads it. */
 export function planBytes({ tables }: Plan): number {
   return sum(
-    tables.flatMap(({ parts, projected, scans = 1 }) =>
+    tables.flatMap(({ parts, projected, scans }) =>
       parts.map((part) => scans * partBytes(part, projected))
     ),
   );
@@ -55,7 +57,7 @@ export function planBytes({ tables }: Plan): number {
 
 /** Rows of what a plan reads, as often as it reads them. */
 export function planRows({ tables }: Pick<Plan, "tables">): number {
-  return sum(tables.map(({ parts, scans = 1 }) => scans * sum(parts.map(partRows))));
+  return sum(tables.map(({ parts, scans }) => scans * sum(parts.map(partRows))));
 }
 
 function scanOf(

@@ -11,7 +11,10 @@ import { ATTRIBUTES } from "../../schema/promoted.ts";
 import type { Column, ColumnType } from "../../schema/schema.ts";
 import {
   type AttributeText,
+  columnsAtHand,
+  type FilePart,
   isFilled,
+  type PartSource,
   type RowRange,
   type ScanPart,
   type TablePlan,
@@ -22,8 +25,8 @@ import { NOT_AT_HAND, quoteName, quoteText } from "../duckdb/statement_text.ts";
 /** SELECT of every column of the plan's table, over what the plan reads. */
 export function relationSql(plan: TablePlan): string {
   const { columns } = plan.schema;
-  const held = plan.parts.filter((part) => part.held !== undefined);
-  const stored = plan.parts.filter((part) => part.held === undefined);
+  const held = plan.parts.filter(isHeld);
+  const stored = plan.parts.filter((part) => !isHeld(part));
   const whole = stored.filter((part) => part.range === undefined);
   const ranges = stored.filter((part) => part.range !== undefined);
   const read = columnReader(plan);
@@ -35,14 +38,21 @@ export function relationSql(plan: TablePlan): string {
   return scans.length > 0 ? scans.join(" UNION ALL BY NAME ") : emptySql(columns);
 }
 
+type HeldPart = FilePart & { readonly source: Extract<PartSource, { readonly kind: "held" }> };
+
+function isHeld(part: ScanPart): part is HeldPart {
+  return part.origin === "file" && part.source.kind === "held";
+}
+
 /** What is read of a part: the same value for all that are read alike, as all are of most plans. */
 function columnReader(plan: TablePlan): (part: ScanPart) => ReadColumns {
-  const sources = [...plan.texts?.values() ?? []].map(({ source }) => source);
+  const sources = [...plan.texts.values()].map(({ source }) => source);
   const known = new Map<string, ReadColumns>();
+  const atHand = columnsAtHand(plan);
   return (part) => {
-    const isFilledIn = (source: Column) => isFilled(part, source);
+    const isFilledIn = (source: Column) => part.origin === "file" && isFilled(part.file, source);
     const name = sources.map(isFilledIn).join();
-    const columns = known.get(name) ?? readColumns(plan, isFilledIn);
+    const columns = known.get(name) ?? readColumns(plan, { atHand, isFilledIn });
     known.set(name, columns);
     return columns;
   };
@@ -63,13 +73,17 @@ interface ReadColumns {
  * takes none by its place, since `*` needs all.
  */
 function readColumns(
-  { schema, texts, columnsAtHand }: TablePlan,
-  isFilledIn: (source: Column) => boolean,
+  { schema, texts }: TablePlan,
+  { atHand: ids, isFilledIn }: {
+    /** By field id; undefined: all. */
+    readonly atHand: ReadonlySet<number> | undefined;
+    readonly isFilledIn: (source: Column) => boolean;
+  },
 ): ReadColumns {
-  const isAtHand = ({ id }: Column) => columnsAtHand?.has(id) ?? true;
-  const stored = schema.columns.filter(({ name }) => texts?.has(name) !== true);
+  const isAtHand = ({ id }: Column) => ids?.has(id) ?? true;
+  const stored = schema.columns.filter(({ name }) => !texts.has(name));
   const all = schema.columns.map((column) => {
-    const text = texts?.get(column.name);
+    const text = texts.get(column.name);
     if (text === undefined) return storedColumn(column);
     return madeText(column, text, { stored, isFilled: isFilledIn(text.source) });
   });
@@ -118,7 +132,7 @@ function madeText(
 }
 
 function wholeFilesSql(parts: readonly ScanPart[], { list, schema }: ReadColumns): string {
-  const paths = parts.map((part) => quoteText(part.path)).join(", ");
+  const paths = parts.map((part) => quoteText(readPath(part))).join(", ");
   return `SELECT ${list} FROM read_parquet([${paths}], schema = ${schema}${cardinality(parts)})`;
 }
 
@@ -126,7 +140,7 @@ function rowRangeSql(part: ScanPart, { list, schema }: ReadColumns): string {
   const { first, end } = part.range ?? { first: 0, end: part.rows };
   const numbers = part.rowNumbers;
   const only = numbers === undefined ? "" : ` AND ${rowsSql(numbers, { first, end })}`;
-  const scan = `SELECT ${list} FROM read_parquet([${quoteText(part.path)}], ` +
+  const scan = `SELECT ${list} FROM read_parquet([${quoteText(readPath(part))}], ` +
     `schema = ${schema}, file_row_number = true${cardinality([part])}) ` +
     `WHERE file_row_number >= ${first} AND file_row_number < ${end}${only}`;
   // The limit drops none: it keeps the statement's conditions out of the scan, which would evaluate
@@ -134,13 +148,18 @@ function rowRangeSql(part: ScanPart, { list, schema }: ReadColumns): string {
   return numbers === undefined ? scan : `SELECT * FROM (${scan} LIMIT ${numbers.length})`;
 }
 
+/** Path of the file that is read for a part: its data file's, or that of a copy. */
+function readPath(part: ScanPart): string {
+  return part.origin === "file" && part.source.kind === "copy" ? part.source.path : part.path;
+}
+
 /** A part's rows of tables that hold them (`held_rows/`). */
 function heldSql(
-  { held = [], rows, range = { first: 0, end: rows } }: ScanPart,
+  { source: { blocks }, rows, range = { first: 0, end: rows } }: HeldPart,
   { list, columns }: ReadColumns,
 ): string[] {
   const named = columns.map((column) => `${heldColumn(column)} AS ${quoteName(column.name)}`);
-  return held.map((block) => {
+  return blocks.map((block) => {
     const isCut = block.rows.first < range.first || block.rows.end > range.end;
     const where = isCut ? ` WHERE place >= ${range.first} AND place < ${range.end}` : "";
     return `SELECT ${list} FROM (SELECT ${
@@ -195,7 +214,9 @@ function rowsSql(rows: Uint32Array, range: RowRange): string {
  * orders and the counts that a breaker watches (`shared/engine/duckdb/rows_breaker.ts`) need to
  * know better.
  */
-function cardinality(parts: readonly Pick<ScanPart, "rows" | "rowNumbers">[]): string {
+function cardinality(
+  parts: readonly { readonly rows: number; readonly rowNumbers?: Uint32Array | undefined }[],
+): string {
   const rows = parts.reduce((sum, part) => sum + (part.rowNumbers?.length ?? part.rows), 0);
   return rows === 0 ? "" : `, explicit_cardinality = ${rows}`;
 }

@@ -4,11 +4,18 @@ import type { Column, TableSchema } from "../../schema/schema.ts";
 import { writeParquet } from "../../parquet/write_parquet.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
 import { nativeDriver } from "../duckdb/native_driver.ts";
-import type { ScanPart, TablePlan } from "../plan/plan.ts";
+import {
+  type FilePart,
+  filePart,
+  fileTable,
+  type RowRange,
+  type ScanPart,
+  type TablePlan,
+} from "../plan/plan.ts";
 import { blockSql, relationSql } from "./relation.ts";
 import { HELD_SCHEMA } from "../held_rows/held_rows.ts";
 import { quoteName } from "../duckdb/statement_text.ts";
-import { ALL_TIME } from "../../iceberg/types.ts";
+import { dataFile } from "../../testing/data_file.ts";
 
 /** The table as it was when the files were written. */
 const OLD: TableSchema = {
@@ -76,33 +83,24 @@ async function openLab(): Promise<Lab> {
   };
 }
 
-function part(dir: string, file: number, range?: ScanPart["range"]): ScanPart {
-  return {
-    path: `${dir}/it's ${file}.parquet`,
-    rows: ROWS_OF_FILES[file] ?? 0,
-    rowGroups: 3,
-    byteLength: 0,
-    columnSizes: new Map(),
-    range,
-    rowGroupsRead: 3,
-    origin: "file",
-  };
+function part(dir: string, file: number, range?: RowRange): FilePart {
+  const whole = dataFile({ rows: ROWS_OF_FILES[file] ?? 0, splitOffsets: [4, 8, 12] });
+  return { ...filePart(whole, `${dir}/it's ${file}.parquet`), range };
 }
 
-function planOf(parts: readonly ScanPart[]): TablePlan {
+/** As it is read of a copy of some columns, which here has them all. */
+function copied(part: FilePart): FilePart {
+  return { ...part, source: { kind: "copy", path: part.path } };
+}
+
+function columnsOf(ids: readonly number[]): readonly Column[] {
+  return NOW.filter(({ id }) => ids.includes(id));
+}
+
+function planOf(parts: readonly ScanPart[], projected = NOW): TablePlan {
   return {
-    name: "t",
-    ident: { namespace: "svc", name: "t" },
+    ...fileTable(dataFile(), projected, parts),
     schema: { columns: NOW, tags: [] },
-    snapshotId: undefined,
-    sortOrderId: 0,
-    range: ALL_TIME,
-    considered: 0,
-    files: [],
-    delta: [],
-    parts,
-    ordered: false,
-    projected: NOW,
   };
 }
 
@@ -193,22 +191,27 @@ Deno.test({
       await lab.connection.texts(`CREATE TABLE ${table} AS ${source}`);
     }
     const rowsOf = (own: ScanPart, ids: readonly number[] = NOW.map(({ id }) => id)) => {
-      const plan = { ...planOf([own, part(lab.dir, 1)]), columnsAtHand: new Set(ids) };
-      const names = NOW.filter(({ id }) => ids.includes(id)).map(({ name }) => quoteName(name));
+      const projected = columnsOf(ids);
+      const plan = planOf([own, part(lab.dir, 1)], projected);
+      const names = projected.map(({ name }) => quoteName(name));
       return lab.connection.texts(`SELECT ${names} FROM (${relationSql(plan)}) ORDER BY ALL`);
     };
     for (const range of [undefined, { first: 390, end: 410 }, { first: 0, end: 1 }]) {
       const own = part(lab.dir, 2, range);
-      const held = blocks.filter(({ rows }) => rows.first < (range?.end ?? 1_000));
+      const held: FilePart = {
+        ...own,
+        source: {
+          kind: "held",
+          blocks: blocks.filter(({ rows }) => rows.first < (range?.end ?? 1_000)),
+        },
+      };
       const expected = await rowsOf(own);
       strictEqual(expected.length, 10 + (range === undefined ? 1_000 : range.end - range.first));
-      deepStrictEqual(await rowsOf({ ...own, held }), expected);
-      deepStrictEqual(await rowsOf({ ...own, held }, [3, 8]), await rowsOf(own, [3, 8]));
+      deepStrictEqual(await rowsOf(held), expected);
+      deepStrictEqual(await rowsOf(held, [3, 8]), await rowsOf(own, [3, 8]));
     }
-    const count = relationSql({
-      ...planOf([{ ...part(lab.dir, 2), held: blocks }]),
-      columnsAtHand: new Set(),
-    });
+    const held: FilePart = { ...part(lab.dir, 2), source: { kind: "held", blocks } };
+    const count = relationSql(planOf([held], []));
     deepStrictEqual(await lab.connection.texts(`SELECT count(*) FROM (${count})`), [["1000"]]);
   },
 });
@@ -230,7 +233,7 @@ Deno.test({
     await using lab = await openLab();
     const parts = [part(lab.dir, 0, { first: 2, end: 5 }), part(lab.dir, 1, { first: 4, end: 6 })];
     const over = (ids: readonly number[], sql: string) => {
-      const plan = { ...planOf(parts), columnsAtHand: new Set(ids) };
+      const plan = planOf(parts.map(copied), columnsOf(ids));
       return lab.connection.texts(`WITH t AS NOT MATERIALIZED (${relationSql(plan)}) ${sql}`);
     };
     deepStrictEqual(await over([2], "SELECT count(timestamp_ns) FROM t"), [["5"]]);

@@ -55,7 +55,7 @@ export function costOf(
   let exact = generated.unknown.length === 0 && joined.possible === joined.certain;
   for (const table of plan.tables) {
     considered += table.considered;
-    const { parts, projected, scans = 1 } = table;
+    const { parts, projected, scans } = table;
     files += countFiles(parts.filter((part) => part.origin === "file"));
     for (const part of parts) {
       bytes += scans * partBytes(part, projected);

@@ -2,8 +2,15 @@ import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import { EVENTS_SCHEMA } from "../../schema/events.ts";
 import { columnOf } from "../../schema/schema.ts";
 import { complexityOf, costOf, isDear, type StatementWork } from "./cost.ts";
-import type { ScanPart, TablePlan } from "../plan/plan.ts";
-import { ALL_TIME } from "../../iceberg/types.ts";
+import {
+  deltaPart,
+  type FilePart,
+  filePart,
+  fileTable,
+  type ScanPart,
+  type TablePlan,
+} from "../plan/plan.ts";
+import { dataFile } from "../../testing/data_file.ts";
 
 /** docs/api/query.md#cost: bounds are inclusive, both must hold. */
 const CLASSES: readonly (readonly [expected: string, bytes: number, rows: number])[] = [
@@ -26,34 +33,29 @@ Deno.test({
   },
 });
 
-function part(changes: Partial<ScanPart>): ScanPart {
-  return {
-    path: "/x",
+function part(changes: Partial<FilePart>): FilePart {
+  const file = dataFile({
     rows: 1000,
-    rowGroups: 2,
     byteLength: 9000,
     columnSizes: new Map([[3, 500], [7, 4000]]),
-    range: undefined,
-    rowGroupsRead: 2,
-    origin: "file",
-    ...changes,
-  };
+    splitOffsets: [4, 8],
+  });
+  return { ...filePart(file, "/x"), ...changes };
+}
+
+function deltaOf(rows: number): ScanPart {
+  const { lowerBounds, upperBounds, ...file } = dataFile({
+    columnSizes: new Map([[3, 500], [7, 4000]]),
+  });
+  const bounds = { lowerBounds, upperBounds, timestampNsMin: 0n, timestampNsMax: 0n };
+  return deltaPart({ ...file, ...bounds, path: "/wal", rows });
 }
 
 function planOf(parts: readonly ScanPart[], changes: Partial<TablePlan> = {}): TablePlan {
   return {
+    ...fileTable(dataFile(), EVENTS_SCHEMA.columns.filter(({ name }) => name === "host"), parts),
     name: "events",
-    ident: { namespace: "svc", name: "events" },
-    schema: EVENTS_SCHEMA,
-    snapshotId: 1n,
-    sortOrderId: 1,
-    range: ALL_TIME,
     considered: 3,
-    files: [],
-    delta: [],
-    parts,
-    ordered: false,
-    projected: EVENTS_SCHEMA.columns.filter(({ name }) => name === "host"),
     ...changes,
   };
 }
@@ -61,7 +63,7 @@ function planOf(parts: readonly ScanPart[], changes: Partial<TablePlan> = {}): T
 Deno.test({
   name: "costOf adds projected columns of files and WAL pieces",
   fn: () => {
-    const cost = costOf({ tables: [planOf([part({}), part({ origin: "delta", rows: 10 })])] });
+    const cost = costOf({ tables: [planOf([part({}), deltaOf(10)])] });
     strictEqual(cost.files_to_scan, 1);
     strictEqual(cost.files_considered, 3);
     strictEqual(cost.estimated_bytes_scanned, 1000);

@@ -90,8 +90,8 @@ export async function fastPath(
   if (range === undefined) return { aside: "a bound of its time has no value" };
   const planning = weightedPlan(statement, range, {
     table,
-    cubes: answers.table(table.tableUuid ?? ""),
-    filesIn: (wanted: TimeRange) => table.filesIn?.(wanted) ?? Promise.resolve<DataFile[]>([]),
+    cubes: answers.table(table.version?.uuid ?? ""),
+    filesIn: (wanted: TimeRange) => filesIn(table, wanted),
     path: (file) => data.path(file),
     footer: (file) => data.footer(file),
     averages: answers.averages,
@@ -129,6 +129,10 @@ export async function fastPath(
     projected: projectedColumns(statement, { table, range }),
     relation: (brought, bind) => relationOf(statement, plan, { brought, bind }),
   };
+}
+
+function filesIn({ committed }: TablePlan, range: TimeRange): Promise<readonly DataFile[]> {
+  return committed.kind === "all" ? committed.filesIn(range) : Promise.resolve([]);
 }
 
 function disposeOf(plan: WeightedPlan | WeightedAside): void {
@@ -183,10 +187,7 @@ function relationOf(
   return wideRelationSql(column, plan.wide, { others: [...few, ...own], top: statement.top });
 }
 
-/**
- * Bringing files may have narrowed those of their parts that were whole, and put copies in the
- * place of files. Of the columns just those that are read.
- */
+/** Bringing files may have narrowed parts that were whole. Of the columns just those read. */
 function partsOf(table: TablePlan, { parts }: OwnRows): TablePlan {
   const ranged = new Set(parts.filter(({ range }) => range !== undefined).map(partName));
   const whole = new Set(parts.filter(({ range }) => range === undefined).map(({ path }) => path));
@@ -194,14 +195,12 @@ function partsOf(table: TablePlan, { parts }: OwnRows): TablePlan {
   return {
     ...table,
     schema: { ...schema, columns: projected.length > 0 ? projected : schema.columns.slice(0, 1) },
-    parts: table.parts.filter((part) =>
-      whole.has(part.copyOf ?? part.path) || ranged.has(partName(part))
-    ),
+    parts: table.parts.filter((part) => whole.has(part.path) || ranged.has(partName(part))),
   };
 }
 
-function partName({ path, copyOf = path, range }: ScanPart): string {
-  return JSON.stringify([copyOf, range?.first, range?.end]);
+function partName({ path, range }: ScanPart): string {
+  return JSON.stringify([path, range?.first, range?.end]);
 }
 
 function projectedColumns(

@@ -27,7 +27,7 @@ export interface HeldSource {
 
 export function heldPlan(plan: Plan, source: HeldSource): HeldPlan {
   const parts = plan.tables.flatMap((table) =>
-    table.parts.filter(({ file }) => file !== undefined)
+    table.parts.filter(({ origin }) => origin === "file")
   );
   const blocks = parts.reduce((sum, part) => sum + blocksOf(part), 0);
   if (blocks > BLOCKS_PER_PLAN_MAX) return { rest: plan, held: [] };
@@ -48,8 +48,7 @@ export function withHeld(brought: Plan, { held }: Pick<HeldPlan, "held">): Plan 
     tables: brought.tables.map((table, at) => {
       const own = held[at] ?? [];
       if (own.length === 0) return table;
-      const columnsAtHand = new Set(table.projected.map(({ id }) => id));
-      return { ...table, parts: [...table.parts, ...own], columnsAtHand };
+      return { ...table, parts: [...table.parts, ...own] };
     }),
   };
 }
@@ -63,13 +62,14 @@ export function isNearestHeld({ tables }: Plan): boolean {
   return tables.length > 0 &&
     tables.every(({ ordered, range, parts }) =>
       ordered && parts.length > 0 &&
-      parts.every((part) => part.held !== undefined && isInside(part, range))
+      parts.every((part) =>
+        part.origin === "file" && part.source.kind === "held" && isInside(part, range)
+      )
     );
 }
 
 function isInside({ times }: ScanPart, { minNs, maxNs }: TimeRange): boolean {
   if (minNs === undefined && maxNs === undefined) return true;
-  if (times === undefined) return false;
   return (minNs === undefined ||
     times.timestampNsMin !== undefined && times.timestampNsMin >= minNs) &&
     (maxNs === undefined || times.timestampNsMax !== undefined && times.timestampNsMax <= maxNs);
@@ -81,17 +81,22 @@ function exchangedParts(
 ): { readonly rest: readonly ScanPart[]; readonly held: readonly ScanPart[] } {
   // Texts of attributes are made of columns that differ from part to part.
   const { texts, ordered, projected: columns, parts } = table;
-  if (!ordered || texts !== undefined || columns.length === 0) return { rest: parts, held: [] };
+  if (!ordered || texts.size > 0 || columns.length === 0) return { rest: parts, held: [] };
   const rest: ScanPart[] = [];
   const held: ScanPart[] = [];
   for (const part of parts) {
-    const { file } = part;
     // Rows that an index chose are few, and of many blocks.
-    const blocks = file === undefined || part.rowNumbers !== undefined
-      ? undefined
-      : lease.take(blocksIn(part).map((rows): WantedBlock => ({ file, rows, columns })), { wants });
+    if (part.origin !== "file" || part.rowNumbers !== undefined) {
+      rest.push(part);
+      continue;
+    }
+    const { file } = part;
+    const blocks = lease.take(
+      blocksIn(part).map((rows): WantedBlock => ({ file, rows, columns })),
+      { wants },
+    );
     if (blocks === undefined) rest.push(part);
-    else held.push({ ...part, held: blocks });
+    else held.push({ ...part, source: { kind: "held", blocks } });
   }
   return { rest, held };
 }

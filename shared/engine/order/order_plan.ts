@@ -32,7 +32,8 @@ export async function order(
   const table = singleTable(statement, references, tables);
   if (table === undefined) return { plan: { tables }, ordering: "no_sort_order" };
   if (wantsNoOrder(statement.root)) return { plan: { tables }, ordering: unordered(table) };
-  if (table.orderRefusal !== undefined) return { plan: { tables }, ordering: table.orderRefusal };
+  const { refusal } = table.order;
+  if (refusal !== undefined) return { plan: { tables }, ordering: refusal };
   const narrowed = (changes: Partial<TablePlan>) => ({ tables: [{ ...table, ...changes }] });
   if ("ordering" in wanted) {
     const plan = wanted.direction === "newest"

@@ -11,9 +11,8 @@
  * rows.
  */
 
-import type { DataFile } from "../../iceberg/types.ts";
 import { orderedRequest } from "./ordered_scan.ts";
-import { partRows, type Plan, type RowTimes, type ScanPart, type TablePlan } from "../plan/plan.ts";
+import { partRows, type Plan, type ScanPart, type TablePlan } from "../plan/plan.ts";
 import { isSteady } from "../pruning/steady.ts";
 import {
   integerConstant,
@@ -50,11 +49,10 @@ const BAND_ROWS_MAX = 4_194_304;
 export function stepsOf(
   plan: Plan,
   request: BandRequest | undefined,
-  path: (file: DataFile) => string,
 ): Steps {
   const [table] = plan.tables;
   if (request === undefined || table === undefined) return { plans: [plan], rowsMax: Infinity };
-  const [first = [], ...later] = bandsOf(table, request, path);
+  const [first = [], ...later] = bandsOf(table, request);
   const of = (parts: readonly ScanPart[]) => ({ ...plan, tables: [{ ...table, parts }] });
   return { plans: [of(first), ...later.map(of)], rowsMax: request.rows ?? Infinity };
 }
@@ -78,14 +76,9 @@ export function bandRequest(root: TreeNode): BandRequest | undefined {
 function bandsOf(
   table: TablePlan,
   { direction, rows }: BandRequest,
-  path: (file: DataFile) => string,
 ): readonly (readonly ScanPart[])[] {
-  const bounds = new Map<string, RowTimes>([
-    ...table.files.map((file) => [path(file), file] as const),
-    ...table.delta.map((delta) => [delta.path, delta] as const),
-  ]);
   const timed = table.parts.flatMap((part): TimedPart[] => {
-    const { timestampNsMin: min, timestampNsMax: max } = part.times ?? bounds.get(part.path) ?? {};
+    const { timestampNsMin: min, timestampNsMax: max } = part.times;
     if (min === undefined || max === undefined) return [];
     // Signed so that smaller is wanted first.
     return direction === "newest"

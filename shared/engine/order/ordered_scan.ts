@@ -247,7 +247,7 @@ function fileUnit(file: DataFile, plan: TablePlan, deps: OrderedDeps): Unit | un
     firstRow: 0,
     source: {
       whole: filePart(file, deps.path(file)),
-      sorted: plan.sortOrderId !== 0 && file.sortOrderId === plan.sortOrderId,
+      sorted: plan.order.id !== 0 && file.sortOrderId === plan.order.id,
     },
   };
 }

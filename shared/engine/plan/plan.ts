@@ -13,61 +13,79 @@ import type { Predicate } from "../pruning/predicate.ts";
 import type { ScanOrdering } from "../types.ts";
 
 export interface TablePlan {
-  /** As statements name it. */
+  /** The name that statements give it. */
   readonly name: string;
   readonly ident: TableIdent;
   /** What the statement can name, and the columns of `unasked` that it was rewritten to. */
   readonly schema: TableSchema;
-  /** Promoted columns that no statement can name (`schema/promoted.ts`); absent: none. */
-  readonly unasked?: readonly Column[];
-  /** Columns of `schema` that no file has: texts of attributes, by their names; absent: none. */
-  readonly texts?: ReadonlyMap<string, AttributeText>;
-  /** Names of the columns whose words are compared by their stems; absent: none. */
-  readonly stemmed?: ReadonlySet<string>;
-  /** Absent before the table is there. */
-  readonly tableUuid?: string;
-  /** undefined before the first commit. */
-  readonly snapshotId: bigint | undefined;
-  /** Of its columns; absent before the table is there. */
-  readonly schemaId?: number;
-  /** Of an earlier snapshot, whose files are not among `files`; absent: all are. */
-  readonly since?: bigint;
-  /** Id of the declared time order; 0 when there is none. */
-  readonly sortOrderId: number;
-  /**
-   * A bare SELECT of it stays as written: it is no stored table, or its time field is not the
-   * column `timestamp`.
-   */
-  readonly noImplicitOrder?: true;
-  /** Why an ordered scan cannot rely on what the table declares; absent when it can. */
-  readonly orderRefusal?: ScanOrdering;
+  /** Promoted columns that no statement can name (`schema/promoted.ts`). */
+  readonly unasked: readonly Column[];
+  /** Columns of `schema` that no file has: texts of attributes, by their names. */
+  readonly texts: ReadonlyMap<string, AttributeText>;
+  /** Names of the columns whose words are compared by their stems. */
+  readonly stemmed: ReadonlySet<string>;
+  /** undefined before the first commit, and of a call's table. */
+  readonly version: TableVersion | undefined;
+  readonly order: TableOrder;
   readonly range: TimeRange;
+  readonly committed: CommittedRows;
   /** Live files before pruning. */
   readonly considered: number;
-  /** Files whose time range meets `range`, oldest first. */
+  /** Files of `committed` whose time range meets `range`, oldest first. */
   readonly files: readonly DataFile[];
   readonly delta: readonly DeltaFile[];
   /** What is read of `files` and `delta`. */
   readonly parts: readonly ScanPart[];
   /** Set when the parts hold just the newest or oldest rows that the answer can need. */
   readonly ordered: boolean;
-  /** What is known of the rows that the statement needs; absent when nothing is (`pruning/`). */
-  readonly condition?: Predicate<Column>;
-  /** What that left out of `files` by indexes; present with `condition`. */
-  readonly pruned?: PrunedByIndex;
+  /** undefined: the statement's conditions could not leave anything out (`pruning/`). */
+  readonly pruned: Pruned | undefined;
   /** Columns the statement can need. */
   readonly projected: readonly Column[];
+  /** How often the statement reads it (`shared/engine/cost/table_scans.ts`). */
+  readonly scans: number;
+}
+
+/** What the catalog says of a table that is there. */
+export interface TableVersion {
+  readonly uuid: string;
+  /** undefined: the table has columns and no commit. */
+  readonly snapshotId: bigint | undefined;
+  /** Id of the schema with its columns. */
+  readonly schemaId: number;
+}
+
+/** What may be relied on of the order of a table's rows. */
+export interface TableOrder {
+  /** Id of the declared time order; 0 when there is none. */
+  readonly id: number;
+  /** Why an ordered scan cannot rely on what the table declares; undefined when it can. */
+  readonly refusal: ScanOrdering | undefined;
   /**
-   * Live files of the same snapshot that can have rows in another range; absent: there are none.
+   * Whether a bare SELECT is ordered newest-first: not of a call's table, nor of one whose time
+   * field is not the column `timestamp`.
    */
-  readonly filesIn?: (range: TimeRange) => Promise<readonly DataFile[]>;
-  /** How often the statement reads it (`shared/engine/cost/table_scans.ts`); absent: once. */
-  readonly scans?: number;
-  /**
-   * Field ids of the columns that the parts hold; absent: all. Reading another is refused
-   * (`shared/engine/bind/relation.ts`).
-   */
-  readonly columnsAtHand?: ReadonlySet<number>;
+  readonly isImplicit: boolean;
+}
+
+/** The table's order before its first commit. */
+export const NO_ORDER: TableOrder = { id: 0, refusal: undefined, isImplicit: true };
+
+/** Which committed rows are read. */
+export type CommittedRows =
+  | {
+    readonly kind: "all";
+    /** Live files of the same snapshot that can have rows in another range. */
+    readonly filesIn: (range: TimeRange) => Promise<readonly DataFile[]>;
+  }
+  /** Those of files that came after an earlier snapshot. */
+  | { readonly kind: "since"; readonly snapshotId: bigint }
+  | { readonly kind: "none" };
+
+/** What the statement's conditions leave of a table. */
+export interface Pruned extends PrunedByIndex {
+  /** What is known of the rows that the statement needs; `all`: nothing. */
+  readonly condition: Predicate<Column>;
 }
 
 /**
@@ -80,37 +98,47 @@ export interface AttributeText {
 }
 
 /** A Parquet file, or some of its rows. */
-export interface ScanPart {
+export type ScanPart = FilePart | DeltaPart;
+
+interface PartOfFile {
   /** Local path. */
   readonly path: string;
-  /** Absent: a piece of the WAL. */
-  readonly file?: DataFile;
-  /** Path of the data file of which a copy is read; absent: `path` is it. */
-  readonly copyOf?: string;
-  /**
-   * Tables in memory that are read in place of the file, with all rows of `range`, and others;
-   * absent: none.
-   */
-  readonly held?: readonly HeldBlock[];
   readonly rows: number;
   readonly rowGroups: number;
   readonly byteLength: number;
   /** Bytes by field id; empty when they are not recorded. */
   readonly columnSizes: ReadonlyMap<number, number>;
-  /** Values by field id, nulls included, and those; absent: not known. */
-  readonly counts?: Pick<DataFile, "valueCounts" | "nullCounts">;
   /** Rows [first, end) by position in the file; undefined is all of them. */
   readonly range: RowRange | undefined;
-  /** Only these rows of `range`, ascending; absent: all of it. */
-  readonly rowNumbers?: Uint32Array;
+  /** Only these rows of `range`, ascending; undefined: all of it. */
+  readonly rowNumbers: Uint32Array | undefined;
   /** Row groups that `range` touches; all of them when it is undefined. */
   readonly rowGroupsRead: number;
-  readonly origin: "file" | "delta";
-  /** Between which its rows are, where that is less than its file's; absent: not known. */
-  readonly times?: RowTimes;
+  /** Between which its rows are. */
+  readonly times: RowTimes;
 }
 
-/** Unix nanoseconds, both inclusive. */
+/** A part of a committed data file. */
+export interface FilePart extends PartOfFile {
+  readonly origin: "file";
+  readonly file: DataFile;
+  readonly source: PartSource;
+}
+
+/** A part of a converted piece of the WAL. */
+export interface DeltaPart extends PartOfFile {
+  readonly origin: "delta";
+}
+
+/** Where the rows of a data file are read. */
+export type PartSource =
+  | { readonly kind: "file" }
+  /** A copy of some columns, at `path` (`files/decoded_files/`). */
+  | { readonly kind: "copy"; readonly path: string }
+  /** Tables in memory with all rows of `range`, and others (`held_rows/`). */
+  | { readonly kind: "held"; readonly blocks: readonly HeldBlock[] };
+
+/** Unix nanoseconds, both inclusive; undefined where they are not known. */
 export type RowTimes = Pick<DataFile, "timestampNsMin" | "timestampNsMax">;
 
 /** What was left out because indexes (`shared/derived`) said so. */
@@ -136,8 +164,6 @@ export interface HeldBlock {
 
 export interface Plan {
   readonly tables: readonly TablePlan[];
-  /** Of a statement that asked for one: `snapshot_pin.ts`. */
-  readonly pin?: string;
 }
 
 /** Files that the parts are of; several ranges of one file count once. */
@@ -167,28 +193,38 @@ export function partBytes(part: ScanPart, projected: readonly Column[]): number 
 }
 
 /** The part that is all of a committed file, at `path`. */
-export function filePart(file: DataFile, path: string): ScanPart {
+export function filePart(file: DataFile, path: string): FilePart {
   const rowGroups = Math.max(1, file.splitOffsets.length);
   return {
     path,
-    file,
     rows: file.rows,
     rowGroups,
     byteLength: file.byteLength,
     columnSizes: file.columnSizes,
-    counts: file,
     range: undefined,
+    rowNumbers: undefined,
     rowGroupsRead: rowGroups,
+    times: file,
     origin: "file",
+    file,
+    source: { kind: "file" },
   };
 }
 
-/** Whether each row of a file has a value in the column. */
-export function isFilled(
-  { rows, counts }: Pick<ScanPart, "rows" | "counts">,
-  { id }: Column,
-): boolean {
-  return counts?.valueCounts.get(id) === rows && counts.nullCounts.get(id) === 0;
+/** Whether each row of a data file has a value in the column. */
+export function isFilled({ rows, valueCounts, nullCounts }: DataFile, { id }: Column): boolean {
+  return valueCounts.get(id) === rows && nullCounts.get(id) === 0;
+}
+
+/**
+ * Field ids of the columns that all parts of a table hold; undefined: all columns. Copies and
+ * tables in memory have those that the statement needs.
+ */
+export function columnsAtHand(
+  { parts, projected }: Pick<TablePlan, "parts" | "projected">,
+): ReadonlySet<number> | undefined {
+  const hasSome = parts.some((part) => part.origin === "file" && part.source.kind !== "file");
+  return hasSome ? new Set(projected.map(({ id }) => id)) : undefined;
 }
 
 /** The plan that reads all of its files and pieces of the WAL. */
@@ -210,20 +246,26 @@ export function fileTable(
     name: "file",
     ident: { namespace: "", name: "file" },
     schema: { columns, tags: [] },
-    snapshotId: undefined,
-    sortOrderId: 0,
+    unasked: [],
+    texts: new Map(),
+    stemmed: new Set(),
+    version: undefined,
+    order: NO_ORDER,
     range: ALL_TIME,
+    committed: { kind: "none" },
     considered: 1,
     files: [file],
     delta: [],
     parts,
     ordered: false,
+    pruned: undefined,
     projected: columns,
+    scans: 1,
   };
 }
 
 /** The part that is all of a converted piece of the WAL. */
-export function deltaPart(delta: DeltaFile): ScanPart {
+export function deltaPart(delta: DeltaFile): DeltaPart {
   return {
     path: delta.path,
     rows: delta.rows,
@@ -231,7 +273,9 @@ export function deltaPart(delta: DeltaFile): ScanPart {
     byteLength: delta.byteLength,
     columnSizes: delta.columnSizes,
     range: undefined,
+    rowNumbers: undefined,
     rowGroupsRead: 1,
+    times: delta,
     origin: "delta",
   };
 }

@@ -22,7 +22,7 @@ import type { Deadline } from "../turns/deadline.ts";
 import { orderRefusal } from "./declared_order.ts";
 import { unknownTable } from "../gate/gate.ts";
 import { PLAN_ATTEMPTS_MAX } from "../limits.ts";
-import type { TablePlan } from "./plan.ts";
+import { NO_ORDER, type TableOrder, type TablePlan, type TableVersion } from "./plan.ts";
 import { projectedColumns } from "./projection.ts";
 import { readSnapshot, type SnapshotSource, type TableSnapshot } from "./snapshot.ts";
 import { pinned, type SnapshotPin } from "./snapshot_pin.ts";
@@ -43,6 +43,8 @@ export interface PlanRequest {
   readonly tables: readonly string[];
   /** Where the statement names one of them first, for messages. */
   readonly placeOf: (table: string) => string;
+  /** How often the statement reads each. */
+  readonly scans: ReadonlyMap<string, number>;
   /** Those of `tables` that are calls. */
   readonly hotCalls: ReadonlyMap<string, HotCall>;
   readonly ranges: ReadonlyMap<string, TimeRange>;
@@ -159,30 +161,22 @@ async function planOnce(
     );
     if (stored === undefined) throw await unknown(source, request, name);
     const seen = seenOf(stored);
-    const newer = await selectionSince(source, snapshot, { since: request.since, range });
-    const { files, considered } = request.uncommittedOnly
-      ? NO_FILES
-      : newer ?? await selectionOf(source, snapshot, range);
     const delta = lease?.files ?? [];
     const plan: TablePlan = {
       name,
       ident,
       ...seen,
-      ...identityOf(snapshot.table),
-      ...implicitOrderOf(mapping),
-      ...stemmedOf(mapping),
-      snapshotId: snapshot.table?.snapshotId,
-      ...(newer === undefined || request.since === undefined ? {} : { since: request.since }),
-      sortOrderId: snapshot.table?.sortOrderId ?? 0,
+      texts: new Map(),
+      stemmed: stemmedColumns(mapping),
+      version: versionOf(snapshot.table),
+      order: orderOf(snapshot.table, mapping),
       range,
-      considered,
-      files,
-      ...(request.uncommittedOnly || newer !== undefined ? {} : {
-        filesIn: async (wanted) => (await selectionOf(source, snapshot, wanted)).files,
-      }),
+      ...await committedRows(source, snapshot, { request, range }),
       delta,
       parts: [],
       ordered: false,
+      pruned: undefined,
+      scans: request.scans.get(name) ?? 1,
       projected: projectedColumns(seen.schema, request.named),
     };
     return { plan, lease, deltaMs };
@@ -217,8 +211,12 @@ async function planCall(
   if (planned.plan.delta.length === 0 && !await isTable(source, planned.plan.ident, state)) {
     throw await unknown(source, request, call.table);
   }
-  const stemmed = call.kind === "last_values" ? stemmedOf(state?.index?.config.doc_mapping) : {};
-  return { ...planned, plan: { ...planned.plan, ...stemmed }, deltaMs: nowMs() - startMs };
+  const { plan } = planned;
+  const stemmed = call.kind === "last_values"
+    ? stemmedColumns(state?.index?.config.doc_mapping)
+    : plan.stemmed;
+  const scans = request.scans.get(plan.name) ?? 1;
+  return { ...planned, plan: { ...plan, stemmed, scans }, deltaMs: nowMs() - startMs };
 }
 
 /** Whether there is such a table, though the WAL has no row for it. */
@@ -247,13 +245,18 @@ async function readPinned(
   };
 }
 
-function identityOf(
-  table: LoadedTable | undefined,
-): Pick<TablePlan, "tableUuid" | "schemaId" | "orderRefusal"> {
-  if (table === undefined) return {};
+function versionOf(table: LoadedTable | undefined): TableVersion | undefined {
+  if (table === undefined) return undefined;
+  const { uuid, snapshotId, schemaId } = table;
+  return { uuid, snapshotId, schemaId };
+}
+
+function orderOf(table: LoadedTable | undefined, mapping: DocMapping | undefined): TableOrder {
+  const timeField = mapping?.timestamp_field ?? TIMESTAMP_FIELD_DEFAULT;
+  const isImplicit = timeField === TIMESTAMP_FIELD_DEFAULT;
+  if (table === undefined) return { ...NO_ORDER, isImplicit };
   const refusal = orderRefusal(table.metadata, table.schema);
-  const { uuid: tableUuid, schemaId } = table;
-  return { tableUuid, schemaId, ...(refusal === undefined ? {} : { orderRefusal: refusal }) };
+  return { id: table.sortOrderId, refusal, isImplicit };
 }
 
 async function leaseOf(
@@ -282,13 +285,33 @@ async function selectionOf(
   return table === undefined ? NO_FILES : await source.tables.selectFiles(table, range);
 }
 
+/** Which committed rows of a snapshot the request reads, and in which files they are. */
+async function committedRows(
+  source: PlanSource,
+  snapshot: TableSnapshot,
+  { request, range }: { readonly request: PlanRequest; readonly range: TimeRange },
+): Promise<Pick<TablePlan, "committed" | "files" | "considered">> {
+  const { since, uncommittedOnly } = request;
+  const newer = since === undefined
+    ? undefined
+    : await selectionSince(source, snapshot, { since, range });
+  if (since !== undefined && newer !== undefined) {
+    const selection = uncommittedOnly ? NO_FILES : newer;
+    return { committed: { kind: "since", snapshotId: since }, ...selection };
+  }
+  if (uncommittedOnly) return { committed: { kind: "none" }, ...NO_FILES };
+  const filesIn = async (wanted: TimeRange) => (await selectionOf(source, snapshot, wanted)).files;
+  const selection = await selectionOf(source, snapshot, range);
+  return { committed: { kind: "all", filesIn }, ...selection };
+}
+
 /** undefined: all files are to be read. */
 async function selectionSince(
   { tables }: PlanSource,
   { table }: TableSnapshot,
-  { since, range }: { readonly since: bigint | undefined; readonly range: TimeRange },
+  { since, range }: { readonly since: bigint; readonly range: TimeRange },
 ): Promise<FileSelection | undefined> {
-  if (since === undefined || table === undefined) return undefined;
+  if (table === undefined) return undefined;
   const files = await filesSince(tables, table, since);
   if (files === undefined) return undefined;
   return { files: files.filter((file) => fileMayMatch(file, range)), considered: files.length };
@@ -311,18 +334,8 @@ function mappedSchema(
 
 function seenOf(schema: TableSchema): Pick<TablePlan, "schema" | "unasked"> {
   const unasked = schema.columns.filter(({ name }) => isUnasked(name));
-  if (unasked.length === 0) return { schema };
+  if (unasked.length === 0) return { schema, unasked };
   return { schema: { ...schema, columns: seenColumns(schema.columns) }, unasked };
-}
-
-function implicitOrderOf(mapping: DocMapping | undefined): Pick<TablePlan, "noImplicitOrder"> {
-  const timeField = mapping?.timestamp_field ?? TIMESTAMP_FIELD_DEFAULT;
-  return timeField === TIMESTAMP_FIELD_DEFAULT ? {} : { noImplicitOrder: true };
-}
-
-function stemmedOf(mapping: DocMapping | undefined): Pick<TablePlan, "stemmed"> {
-  const stemmed = stemmedColumns(mapping);
-  return stemmed.size === 0 ? {} : { stemmed };
 }
 
 async function unknown(

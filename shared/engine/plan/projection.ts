@@ -47,7 +47,7 @@ export function projectedOf(
   named: ReadonlySet<string> | undefined,
 ): readonly Column[] {
   const projected = projectedColumns(schema, named);
-  const isText = texts !== undefined && projected.some(({ name }) => texts.has(name));
+  const isText = projected.some(({ name }) => texts.has(name));
   if (!isText || projected.some(({ name }) => name === ATTRIBUTES)) return projected;
   return [...projected, ...schema.columns.filter(({ name }) => name === ATTRIBUTES)];
 }

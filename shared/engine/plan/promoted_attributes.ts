@@ -60,7 +60,7 @@ export function usePromoted(
   return [{
     ...table,
     schema: { ...table.schema, columns: [...table.schema.columns, ...added] },
-    ...(texts.length === 0 ? {} : { texts: new Map(texts) }),
+    texts: new Map(texts),
   }];
 }
 
@@ -118,7 +118,7 @@ function isGrouped(root: TreeNode): boolean {
 
 /** By the attribute that they hold; of two that hold the same, the one that was asked for. */
 function columnsOf(
-  { schema: { promoted = [], columns }, unasked = [] }: TablePlan,
+  { schema: { promoted = [], columns }, unasked }: TablePlan,
   withUnasked: boolean,
 ): ReadonlyMap<string, Column> {
   const all = [...withUnasked ? unasked : [], ...columns];
@@ -198,7 +198,7 @@ function textColumn(
   { attribute, source, hides }: AttributeText & { readonly hides: boolean },
 ): TextColumn {
   const isWhole = delta.length === 0 &&
-    files.every((file) => isFilled({ rows: file.rows, counts: file }, source));
+    files.every((file) => isFilled(file, source));
   if (isWhole || !hides) return { column: source, isBacked: !isWhole };
   const name = `text of attribute ${source.id}`;
   const column: Column = { id: source.id, name, type: "string", required: false };

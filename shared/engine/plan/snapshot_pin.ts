@@ -33,11 +33,11 @@ const VERSION = "p1";
 const PIN_LENGTH_MAX = 16_384;
 
 export function encodePin(tables: readonly TablePlan[]): string {
-  const entries = tables.map(({ name, tableUuid, snapshotId, schemaId }) => [
+  const entries = tables.map(({ name, version }) => [
     name,
-    tableUuid ?? "",
-    snapshotId === undefined ? null : String(snapshotId),
-    ...(schemaId === undefined ? [] : [schemaId]),
+    version?.uuid ?? "",
+    version?.snapshotId === undefined ? null : String(version.snapshotId),
+    ...(version === undefined ? [] : [version.schemaId]),
   ]);
   const bytes = new TextEncoder().encode(JSON.stringify(entries));
   return `${VERSION}.${bytes.toBase64({ alphabet: "base64url", omitPadding: true })}`;

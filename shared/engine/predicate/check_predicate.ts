@@ -34,7 +34,7 @@ export async function checkPredicate(
       select: emptySql(table?.schema.columns ?? []),
     }]);
     if (value?.type.kind !== "BOOLEAN") throw noBoolean(value?.type.text ?? "nothing");
-    return { tableUuid: table?.tableUuid };
+    return { tableUuid: table?.version?.uuid };
   } catch (error) {
     if (isOperatingError(error) && error.reason === "unknown_table") {
       // The table is named outside of the predicate, so its place is not the caller's.

@@ -12,7 +12,7 @@ import { namedColumns, projectedOf } from "../plan/projection.ts";
 import { selectOfFile } from "./file_selection.ts";
 import { type NearestDeps, nearestRows } from "./nearest_rows.ts";
 import { relationSql } from "../bind/relation.ts";
-import { overColumns, type Predicate } from "./predicate.ts";
+import { ALL, overColumns, type Predicate } from "./predicate.ts";
 import {
   probedDocument,
   probedRoot,
@@ -76,6 +76,7 @@ export async function narrowNearest(
   const plan = nearest === undefined
     ? await pruneTable(table, predicate, deps)
     : prunedPlan(table, files.filter((file) => nearest.selections.has(file)), {
+      condition: table.pruned?.condition ?? ALL,
       selections: nearest.selections,
       path: deps.path,
       delta: nearest.delta,

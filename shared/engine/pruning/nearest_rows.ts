@@ -131,7 +131,7 @@ class Walk {
     this.#sign = direction === "newest" ? -1n : 1n;
     this.#wanted = rows;
     this.#deps = deps;
-    this.#isSorted = ({ sortOrderId }) => sortOrderId !== 0 && sortOrderId === plan.sortOrderId;
+    this.#isSorted = ({ sortOrderId }) => sortOrderId !== 0 && sortOrderId === plan.order.id;
     const timed = files.flatMap((file) => {
       const near = this.#near(file.timestampNsMin, file.timestampNsMax);
       return near === undefined ? [] : [{ file, near }];

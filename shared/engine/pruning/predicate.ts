@@ -82,7 +82,7 @@ export function overColumns(predicate: Predicate, table: PredicateTable): Predic
 export interface PredicateTable {
   readonly schema: TableSchema;
   /** Names of the columns whose words are compared by their stems. */
-  readonly stemmed?: ReadonlySet<string>;
+  readonly stemmed: ReadonlySet<string>;
 }
 
 function leafOver(
@@ -98,7 +98,7 @@ function leafOver(
     : column.type === "string";
   if (!fits) return ALL;
   // Where stems are compared, words are a part of what is found.
-  const isStemmed = leaf.kind === "terms" && stemmed?.has(column.name) === true;
+  const isStemmed = leaf.kind === "terms" && stemmed.has(column.name);
   return isStemmed ? { ...leaf, column, isStemmed } : { ...leaf, column };
 }
 

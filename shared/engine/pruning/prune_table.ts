@@ -47,7 +47,7 @@ export async function pruneTable(
   const selections = indexes === undefined || query.kind === "all"
     ? new Map<DataFile, FileSelection>()
     : await untilAborted(lookUp(files, { plan, query }, { ...deps, indexes }), deps.signal);
-  return prunedPlan({ ...plan, condition: known }, files, { selections, path: deps.path });
+  return prunedPlan(plan, files, { condition: known, selections, path: deps.path });
 }
 
 /** The files that may hold a row that meets the predicate, by the bounds of their columns. */
@@ -86,7 +86,9 @@ async function lookUp(
 export function prunedPlan(
   plan: TablePlan,
   files: readonly DataFile[],
-  { selections, path, delta = plan.parts.filter(({ origin }) => origin === "delta") }: {
+  { condition, selections, path, delta = plan.parts.filter(({ origin }) => origin === "delta") }: {
+    /** What is known of the rows that are needed. */
+    readonly condition: Predicate<Column>;
     readonly selections: ReadonlyMap<DataFile, FileSelection>;
     readonly path: (file: DataFile) => string;
     /** What is read of the WAL; default: all of it. */
@@ -101,6 +103,7 @@ export function prunedPlan(
     ...plan,
     parts: [...limited.flatMap(({ parts }) => parts), ...delta],
     pruned: {
+      condition,
       files:
         limited.filter(({ whole, rowGroupsPruned }) => rowGroupsPruned === whole.rowGroups).length,
       rowGroups: limited.reduce((sum, one) => sum + one.rowGroupsPruned, 0),

@@ -88,7 +88,6 @@ class DecodedLease implements DataFileLease {
   readonly #cache: DecodedCache;
   readonly #decoder: Decoder;
   readonly #statement: number;
-  readonly #files = new Map<string, DataFile>();
   readonly #taken: TakenFile[] = [];
   readonly #missed: Wanted[] = [];
 
@@ -112,9 +111,7 @@ class DecodedLease implements DataFileLease {
   }
 
   path(file: DataFile): string {
-    const path = this.#inner.path(file);
-    this.#files.set(path, file);
-    return path;
+    return this.#inner.path(file);
   }
 
   footer(file: DataFile): Promise<ParquetFooter> {
@@ -135,8 +132,7 @@ class DecodedLease implements DataFileLease {
       tables: brought.tables.map((table, at) => {
         const decoded = exchanged[at]?.decoded ?? [];
         if (decoded.length === 0) return table;
-        const columnsAtHand = new Set(table.projected.map(({ id }) => id));
-        return { ...table, parts: [...table.parts, ...decoded], columnsAtHand };
+        return { ...table, parts: [...table.parts, ...decoded] };
       }),
     };
   }
@@ -153,16 +149,18 @@ class DecodedLease implements DataFileLease {
     const rest: ScanPart[] = [];
     const decoded: ScanPart[] = [];
     const missed: Wanted[] = [];
-    for (const [path, parts] of Map.groupBy(table.parts, (part) => part.path)) {
-      const file = this.#files.get(path);
-      const wanted = file === undefined || columns.length === 0 ? undefined : { file, columns };
+    for (const parts of Map.groupBy(table.parts, (part) => part.path).values()) {
+      const [first] = parts;
+      const wanted = first?.origin !== "file" || columns.length === 0
+        ? undefined
+        : { file: first.file, columns };
       const copy = wanted === undefined ? undefined : this.#copyOf(wanted);
       if (copy === undefined) {
         rest.push(...parts);
         const isWorthIt = wanted !== undefined &&
           rowsIn(parts) >= wanted.file.rows * READ_SHARE_MIN;
         if (isWorthIt) missed.push(wanted);
-      } else decoded.push(...parts.map((part) => ({ ...part, path: copy.path, copyOf: path })));
+      } else decoded.push(...parts.map((part) => copied(part, copy)));
     }
     return { rest: decoded.length === 0 ? table : { ...table, parts: rest }, decoded, missed };
   }
@@ -173,6 +171,10 @@ class DecodedLease implements DataFileLease {
     if (copy !== undefined) this.#taken.push(copy);
     return copy;
   }
+}
+
+function copied(part: ScanPart, { path }: TakenFile): ScanPart {
+  return part.origin === "file" ? { ...part, source: { kind: "copy", path } } : part;
 }
 
 function rowsIn(parts: readonly ScanPart[]): number {

@@ -8,7 +8,8 @@ import type { Column } from "../../../schema/schema.ts";
 import { type ColumnChunk, parseFooter } from "../../../parquet/footer.ts";
 import { HOLE_BYTE } from "../../../testing/hole_revealing_files.ts";
 import { relationSql } from "../../bind/relation.ts";
-import { ALL_TIME } from "../../../iceberg/types.ts";
+import { type FilePart, filePart, fileTable } from "../../plan/plan.ts";
+import { dataFile } from "../../../testing/data_file.ts";
 import { FileLayout } from "./file_layout.ts";
 
 const COLUMNS: readonly Column[] = [
@@ -92,28 +93,13 @@ function relation(
     readonly range: { readonly first: number; readonly end: number } | undefined;
   },
 ): string {
+  const part: FilePart = {
+    ...filePart(dataFile({ rows: ROWS }), path),
+    range,
+    source: { kind: "copy", path },
+  };
   return relationSql({
-    name: "t",
-    ident: { namespace: "n", name: "t" },
+    ...fileTable(part.file, projected, [part]),
     schema: { columns: COLUMNS, tags: [] },
-    snapshotId: 1n,
-    sortOrderId: 0,
-    range: ALL_TIME,
-    considered: 1,
-    files: [],
-    delta: [],
-    parts: [{
-      path,
-      rows: ROWS,
-      rowGroups: 1,
-      byteLength: 1,
-      columnSizes: new Map(),
-      range,
-      rowGroupsRead: 1,
-      origin: "file",
-    }],
-    ordered: false,
-    projected,
-    columnsAtHand: new Set(projected.map(({ id }) => id)),
   });
 }

@@ -17,7 +17,8 @@ import type { FileLayout } from "./file_layout.ts";
 const PARTIAL_FILES_MAX = 64;
 
 /** Whether `scannedParts` leaves the parts of a table as they are, whatever its files hold. */
-export function isSettled({ parts, range, condition = ALL }: TablePlan): boolean {
+export function isSettled({ parts, range, pruned }: TablePlan): boolean {
+  const condition = pruned?.condition ?? ALL;
   return (range.minNs === undefined && range.maxNs === undefined && !dependsOnBounds(condition)) ||
     parts.every((part) => part.origin !== "file" || part.range !== undefined);
 }
@@ -51,8 +52,8 @@ export function scannedParts(
   });
 }
 
-function mayHold(group: RowGroup, { range, condition = ALL }: TablePlan): boolean {
-  if (!mayMeet(condition, boundsOfRowGroup(group.columns))) return false;
+function mayHold(group: RowGroup, { range, pruned }: TablePlan): boolean {
+  if (!mayMeet(pruned?.condition ?? ALL, boundsOfRowGroup(group.columns))) return false;
   const { timestampMin: min, timestampMax: max } = group;
   if (min === undefined || max === undefined) return true;
   return meets(range, min * 1_000n, max * 1_000n + 999n);
