@@ -84,7 +84,7 @@ export class SqlEngine implements Engine {
         },
         { chance, again: () => seat.leave() },
       );
-      const turn = prepared.explain ? "light" : turnKind(request, prepared.cost);
+      const turn = prepared.statement.explain ? "light" : turnKind(request, prepared.cost);
       if (turn !== "light") await seat.leave();
       return new PreparedStatement(prepared, {
         seat,

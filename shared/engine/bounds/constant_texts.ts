@@ -1,14 +1,7 @@
 /** Constant expressions of a statement's tree, evaluated by DuckDB. */
 
-import type { EngineConnection } from "../duckdb/driver.ts";
+import type { CachedConnection } from "../statement/statement_cache.ts";
 import { nodeAt, nodesAt, parseTree, type TreeNode } from "../statement/syntax_tree.ts";
-
-/** What evaluates constants; the trees and texts may come from a cache. */
-export interface ConstantsConnection
-  extends Pick<EngineConnection, "serialize" | "deserialize" | "texts"> {
-  /** As `texts`, of a statement that gives the same each time: from a cache, too. */
-  steadyTexts(sql: string): Promise<readonly (readonly (string | null)[])[]>;
-}
 
 /**
  * The text of each constant; `shown` is SQL that makes a text of the constant's name, `steady` says
@@ -16,7 +9,7 @@ export interface ConstantsConnection
  * evaluated alone: the statement itself will tell why.
  */
 export async function constantTexts(
-  connection: ConstantsConnection,
+  connection: CachedConnection,
   constants: readonly TreeNode[],
   { shown, steady }: { readonly shown: (name: string) => string; readonly steady: boolean },
 ): Promise<(string | null | undefined)[]> {

@@ -9,7 +9,7 @@
  */
 
 import { ALL_TIME, type TimeRange } from "../../iceberg/types.ts";
-import type { ConstantsConnection } from "./constant_texts.ts";
+import type { CachedConnection } from "../statement/statement_cache.ts";
 import type { TableReference } from "../gate/gate.ts";
 import {
   integerConstant,
@@ -49,7 +49,7 @@ export interface TimeBounds {
  * bounds are evaluated, so a bound made from the clock only ever counts as a lower one.
  */
 export async function timeBounds(
-  connection: ConstantsConnection,
+  connection: CachedConnection,
   root: TreeNode,
   references: readonly TableReference[],
 ): Promise<TimeBounds> {

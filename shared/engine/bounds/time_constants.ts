@@ -5,7 +5,8 @@
  */
 
 import { NS_PER_US, parseRfc3339Ns } from "../../base/time.ts";
-import { type ConstantsConnection, constantTexts } from "./constant_texts.ts";
+import type { CachedConnection } from "../statement/statement_cache.ts";
+import { constantTexts } from "./constant_texts.ts";
 import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 
 const TIME_TYPES: ReadonlySet<string> = new Set(["TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "DATE"]);
@@ -108,7 +109,7 @@ export function usesClock(node: TreeNode): boolean {
  * value.
  */
 export async function microsOf(
-  connection: ConstantsConnection,
+  connection: CachedConnection,
   constants: readonly TreeNode[],
 ): Promise<ReadonlyMap<TreeNode, bigint | undefined>> {
   const micros = new Map<TreeNode, bigint | undefined>();

@@ -39,7 +39,7 @@ export interface TablePlan {
   /** Set when the parts hold just the newest or oldest rows that the answer can need. */
   readonly ordered: boolean;
   /** undefined: the statement's conditions could not leave anything out (`pruning/`). */
-  readonly pruned: Pruned | undefined;
+  readonly pruned: Pruning | undefined;
   /** Columns the statement can need. */
   readonly projected: readonly Column[];
   /** How often the statement reads it (`shared/engine/cost/table_scans.ts`). */
@@ -83,7 +83,7 @@ export type CommittedRows =
   | { readonly kind: "none" };
 
 /** What the statement's conditions leave of a table. */
-export interface Pruned extends PrunedByIndex {
+export interface Pruning extends PrunedByIndex {
   /** What is known of the rows that the statement needs; `all`: nothing. */
   readonly condition: Predicate<Column>;
 }

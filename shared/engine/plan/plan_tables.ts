@@ -63,7 +63,7 @@ export interface PlannedTables {
   /** Their files are known; which parts are read is still open (`wholePlan`). */
   readonly tables: readonly TablePlan[];
   /** Converted WAL files in use; disposed when the statement is. */
-  readonly leases: readonly Disposable[];
+  readonly leases: DisposableStack;
   /** Milliseconds of `nowMs` spent on the WAL. */
   readonly deltaMs: number;
 }
@@ -75,21 +75,16 @@ export async function planTables(
   nowMs: () => number,
 ): Promise<PlannedTables> {
   const tables: TablePlan[] = [];
-  const leases: Disposable[] = [];
+  using leases = new DisposableStack();
   let deltaMs = 0;
-  try {
-    for (const name of request.tables) {
-      request.deadline.check();
-      const planned = await planTable(source, { request, name, nowMs });
-      tables.push(planned.plan);
-      if (planned.lease !== undefined) leases.push(planned.lease);
-      deltaMs += planned.deltaMs;
-    }
-  } catch (error) {
-    for (const lease of leases) lease[Symbol.dispose]();
-    throw error;
+  for (const name of request.tables) {
+    request.deadline.check();
+    const planned = await planTable(source, { request, name, nowMs });
+    tables.push(planned.plan);
+    leases.use(planned.lease);
+    deltaMs += planned.deltaMs;
   }
-  return { tables, leases, deltaMs };
+  return { tables, leases: leases.move(), deltaMs };
 }
 
 const MISSING_RETRY_SECS = 5;

@@ -27,7 +27,7 @@ export async function checkPredicate(
       defaultOrder: false,
       rowsMax: 1,
     }, { deps, deadline });
-    using _leases = disposed(prepared.leases);
+    using _leases = prepared.leases;
     const [table] = prepared.plan.tables;
     const [value] = await connection.describe(await predicate.value(), [{
       name: request.table,
@@ -44,14 +44,6 @@ export async function checkPredicate(
     }
     throw faultError(error, { linesBefore: PREDICATE_LINES_BEFORE });
   }
-}
-
-function disposed(leases: readonly Disposable[]): Disposable {
-  return {
-    [Symbol.dispose]() {
-      for (const lease of leases) lease[Symbol.dispose]();
-    },
-  };
 }
 
 function noBoolean(type: string): OperatingError {

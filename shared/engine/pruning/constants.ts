@@ -4,7 +4,8 @@
  * that are known to be quick and to depend on nothing else.
  */
 
-import { type ConstantsConnection, constantTexts } from "../bounds/constant_texts.ts";
+import { constantTexts } from "../bounds/constant_texts.ts";
+import type { CachedConnection } from "../statement/statement_cache.ts";
 import {
   doubleConstant,
   integerConstant,
@@ -26,7 +27,7 @@ export interface Constants {
 
 /** Constants of the expressions below `roots`. */
 export async function constantsOf(
-  connection: ConstantsConnection,
+  connection: CachedConnection,
   roots: readonly TreeNode[],
 ): Promise<Constants> {
   const expressions = roots.flatMap(constantExpressions).slice(0, EXPRESSIONS_MAX);

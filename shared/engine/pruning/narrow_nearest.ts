@@ -6,7 +6,10 @@
 import type { DataFileLease } from "../files/data_files.ts";
 import { type EngineConnection, EngineFault, type Relation } from "../duckdb/driver.ts";
 import { newestFirst, type OrderedRequest } from "../order/ordered_scan.ts";
+import { present } from "../../base/assert.ts";
 import type { Statement } from "../statement/parse.ts";
+import type { CachedConnection, StatementCache } from "../statement/statement_cache.ts";
+import { untilAborted } from "../turns/until_aborted.ts";
 import { filePart, type Plan, type ScanPart, type TablePlan } from "../plan/plan.ts";
 import { namedColumns, projectedOf } from "../plan/projection.ts";
 import { selectOfFile } from "./file_selection.ts";
@@ -23,20 +26,27 @@ import {
 import { type PruneDeps, prunedPlan, pruneTable, withinBounds } from "./prune_table.ts";
 import { rowQueryOf } from "./row_query_of.ts";
 
-export interface NearestStatement {
-  readonly statement: Statement;
+/** What is to be found out of a table before its scan begins. */
+export interface NearestTrial {
   readonly wanted: OrderedRequest;
   readonly predicate: Predicate;
-  /** What the statement's names stand for, over what a plan reads. */
+  readonly deps: PruneDeps & Pick<DataFileLease, "bring"> & {
+    readonly statements: StatementCache;
+    /** Rows of the first probe; default `PROBED_ROWS`. */
+    readonly probedRows: number | undefined;
+  };
+}
+
+/** Whose table it is. */
+export interface TriedStatement {
+  readonly statement: Statement;
+  /** What its names stand for, over what a plan reads. */
   readonly relations: (plan: Plan) => readonly Relation[];
 }
 
-export interface NarrowDeps extends PruneDeps {
-  /** The one that the statement will run on. */
-  readonly connection: Pick<EngineConnection, "texts" | "deserialize">;
-  readonly bring: DataFileLease["bring"];
-  /** Rows of the first probe; default `PROBED_ROWS`. */
-  readonly probedRows: number | undefined;
+interface Trying extends TriedStatement, NearestTrial {
+  /** The connection that the statement will run on. */
+  readonly connection: CachedConnection;
 }
 
 /**
@@ -47,13 +57,23 @@ const PROBED_ROWS = 4_096;
 /** A table with fewer times the rows of a first probe is scanned at once. */
 const TABLE_ROWS_FACTOR_MIN = 48;
 
-/** Errors: the reason of `deps.signal`; the store's, of data files. */
+/**
+ * The plan with as much of its one table as holds the wanted rows. Errors: the reason of
+ * `deps.signal`; the store's, of data files.
+ */
 export async function narrowNearest(
-  table: TablePlan,
-  asked: NearestStatement,
-  deps: NarrowDeps,
-): Promise<TablePlan> {
-  const { wanted, predicate } = asked;
+  plan: Plan,
+  trial: NearestTrial,
+  { connection, ...tried }: TriedStatement & { readonly connection: EngineConnection },
+): Promise<Plan> {
+  const { signal, statements } = trial.deps;
+  const trying = { ...trial, ...tried, connection: statements.over(connection) };
+  const table = await untilAborted(narrowTable(present(plan.tables[0]), trying), signal);
+  return { ...plan, tables: [table] };
+}
+
+async function narrowTable(table: TablePlan, trying: Trying): Promise<TablePlan> {
+  const { wanted, predicate, deps } = trying;
   const firstRows = deps.probedRows ?? PROBED_ROWS;
   const known = overColumns(predicate, table);
   const files = withinBounds(table.files, known);
@@ -66,8 +86,8 @@ export async function narrowNearest(
       deps: {
         select: selection(table, predicate, deps),
         groups: async (file) => (await deps.footer(file)).rowGroups,
-        probe: prober(table, asked, deps),
-        edge: edgeFinder(table, asked, deps),
+        probe: prober(table, trying),
+        edge: edgeFinder(table, trying),
         firstRows,
         signal: deps.signal,
       },
@@ -102,8 +122,7 @@ function selection(
 
 function prober(
   table: TablePlan,
-  { statement, wanted: { direction }, relations }: NearestStatement,
-  { connection, bring, signal }: NarrowDeps,
+  { statement, wanted: { direction }, relations, connection, deps: { bring, signal } }: Trying,
 ): NearestDeps["probe"] {
   const named = namedColumns(probedRoot(statement.root));
   const projected = projectedOf(table, named);
@@ -126,8 +145,7 @@ function prober(
 
 function edgeFinder(
   table: TablePlan,
-  { wanted: { direction } }: NearestStatement,
-  { connection, bring, signal }: NarrowDeps,
+  { wanted: { direction }, connection, deps: { bring, signal } }: Trying,
 ): NearestDeps["edge"] {
   const projected = projectedOf(table, new Set(["timestamp"]));
   const last = direction === "newest" ? "min" : "max";

@@ -11,7 +11,7 @@
  * other joins, samples, renamed columns.
  */
 
-import type { ConstantsConnection } from "../bounds/constant_texts.ts";
+import type { CachedConnection } from "../statement/statement_cache.ts";
 import type { TableReference } from "../gate/gate.ts";
 import { listAt, nodeAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 import { constantsOf } from "./constants.ts";
@@ -23,7 +23,7 @@ import { PredicateReader } from "./predicate_reader.ts";
  * row, has `all`.
  */
 export async function tablePredicates(
-  connection: ConstantsConnection,
+  connection: CachedConnection,
   root: TreeNode,
   references: readonly TableReference[],
 ): Promise<ReadonlyMap<string, Predicate>> {

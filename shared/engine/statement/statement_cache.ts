@@ -10,11 +10,28 @@ import type { DescribedColumn, EngineConnection, Relation } from "../duckdb/driv
 import { KEPT_STATEMENT_LENGTH_MAX, KEPT_TREE_LENGTH_MAX, STATEMENTS_KEPT_MAX } from "../limits.ts";
 import { shapeOf } from "./statement_shape.ts";
 
+/** A connection that is asked nothing whose answer is still known. */
+export interface CachedConnection
+  extends Pick<EngineConnection, "serialize" | "deserialize" | "texts"> {
+  /** As `texts`, of a statement that gives the same each time: from the cache, too. */
+  steadyTexts(sql: string): Promise<readonly (readonly (string | null)[])[]>;
+}
+
 export class StatementCache {
   readonly #trees = new Map<string, string>();
   readonly #texts = new Map<string, string>();
   readonly #values = new Map<string, readonly (readonly (string | null)[])[]>();
   readonly #columns = new Map<string, readonly DescribedColumn[]>();
+
+  /** `connection` behind this cache. */
+  over(connection: EngineConnection): CachedConnection {
+    return {
+      serialize: (sql) => this.tree(connection, sql),
+      deserialize: (tree) => this.text(connection, tree),
+      texts: (sql) => connection.texts(sql),
+      steadyTexts: (sql) => this.values(connection, sql),
+    };
+  }
 
   /** As `EngineConnection.serialize`. */
   async tree(connection: EngineConnection, sql: string): Promise<string> {

@@ -1,0 +1,100 @@
+/** `EXPLAIN` of a statement: which path answers, and DuckDB's plan. */
+
+import { utf8 } from "../../base/bytes.ts";
+import { preparedRelations } from "../bind/prepared_relations.ts";
+import type { EngineConnection } from "../duckdb/driver.ts";
+import { faultError, withoutPaths } from "../duckdb/fault_error.ts";
+import { statementText } from "../duckdb/statement_text.ts";
+import { type HeldPlan, heldPlan, withHeld } from "../held_rows/held_plan.ts";
+import { type AnswerPath, type Prepared, servedBy } from "../prepared.ts";
+import type { Deadline } from "../turns/deadline.ts";
+import type { TurnKind } from "../turns/turns.ts";
+import type {
+  ResultChunk,
+  ResultColumn,
+  RowShape,
+  RunningQuery,
+  RunProgress,
+  Stats,
+} from "../types.ts";
+import { ROW_ENDS } from "./render.ts";
+import { statsOf } from "./stats.ts";
+
+/** The physical plan as text, behind a line that says which path answers, or why none does. */
+export async function explainedPlan(
+  prepared: Prepared,
+  { connection, turn, deadline }: {
+    readonly connection: EngineConnection;
+    /** The kind of slot that the statement would run in. */
+    readonly turn: TurnKind;
+    readonly deadline: Deadline;
+  },
+): Promise<string> {
+  const exchanged = heldOf(prepared, turn);
+  const { sql, linesBefore } = statementText(prepared.text, {
+    relations: preparedRelations(prepared, withHeld(exchanged.rest, exchanged)),
+    wrap: (from) => `SELECT * FROM ${from}`,
+  });
+  try {
+    await prepared.data.name(exchanged.rest);
+    const text = await connection.explain(sql);
+    deadline.check();
+    return `${pathLine(prepared.path)}\n${withoutPaths(text)}`;
+  } catch (error) {
+    throw faultError(error, { linesBefore });
+  }
+}
+
+/** What is in memory already. */
+function heldOf({ path, plan }: Prepared, turn: TurnKind): HeldPlan {
+  if (path.kind !== "scan" || turn !== "light") return { rest: plan, held: [] };
+  return heldPlan(plan, { lease: path.held, wants: false });
+}
+
+/** Who answers, and from what, or why no fast path does. */
+function pathLine(path: AnswerPath): string {
+  const reads = path.kind === "scan" ? `no fast path, because ${path.aside}` : path.fast.reads;
+  return `${servedBy(path)}: ${reads}`;
+}
+
+/** `EXPLAIN SELECT …`: one row that holds the physical plan. */
+export class ExplainRun implements RunningQuery {
+  readonly columns: readonly ResultColumn[] = [{ name: "plan", type: "VARCHAR" }];
+
+  constructor(
+    private readonly explain: () => Promise<string>,
+    private readonly prepared: Prepared,
+  ) {}
+
+  progress(): RunProgress {
+    return { rows: 0, percent: undefined };
+  }
+
+  async *chunks(shape: RowShape): AsyncGenerator<ResultChunk> {
+    const plan = await this.explain();
+    const row = utf8(JSON.stringify(shape === "objects" ? { plan } : [plan]) + ROW_ENDS[shape]);
+    yield { rowCount: 1, bytes: (rows = 1) => row.subarray(0, rows * row.byteLength) };
+  }
+
+  stats(): Promise<Stats> {
+    const { planMs, deltaMs, ordering, path } = this.prepared;
+    return Promise.resolve(statsOf({ tables: [] }, {
+      profile: undefined,
+      bytesScanned: 0,
+      ordering,
+      reads: undefined,
+      servedBy: servedBy(path),
+      pin: undefined,
+      phases: {
+        plan_micros: Math.round(planMs * 1000),
+        buffer_delta_micros: Math.round(deltaMs * 1000),
+        collect_micros: 0,
+        render_micros: 0,
+      },
+    }));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return Promise.resolve();
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * The phases between a statement's scheduler slot and its first row: what is read is narrowed by a
+ * trial, divided into steps, and brought to where DuckDB finds it.
+ */
+
+import { preparedRelations } from "../bind/prepared_relations.ts";
+import type { EngineConnection } from "../duckdb/driver.ts";
+import { heldPlan, withHeld } from "../held_rows/held_plan.ts";
+import { stepsOf } from "../order/ordered_bands.ts";
+import type { Plan } from "../plan/plan.ts";
+import type { Prepared } from "../prepared.ts";
+import { narrowNearest } from "../pruning/narrow_nearest.ts";
+import type { TurnKind } from "../turns/turns.ts";
+
+/** What a statement runs over, one plan after the other, until it has `rowsMax` rows. */
+export interface RunSteps {
+  /** All that it may read. */
+  readonly whole: Plan;
+  readonly first: Plan;
+  /** `first` as it is scanned: its rows are there. */
+  readonly brought: Plan;
+  readonly later: readonly Plan[];
+  readonly rowsMax: number;
+}
+
+/** What is read first is there. Errors: the store's, the deadline's, DuckDB's. */
+export async function firstStep(
+  prepared: Prepared,
+  { connection, turn }: { readonly connection: EngineConnection; readonly turn: TurnKind },
+): Promise<RunSteps> {
+  const narrowed = await triedPlan(prepared, connection);
+  const { plans: [first, ...later], rowsMax } = stepsOf(narrowed, bandsOf(prepared));
+  const brought = await broughtPlan(prepared, first, turn);
+  return { whole: later.length === 0 ? brought : narrowed, first, brought, later, rowsMax };
+}
+
+/** The statement's plan, narrowed by asking the connection that will run it. */
+async function triedPlan(prepared: Prepared, connection: EngineConnection): Promise<Plan> {
+  const { plan, path, statement } = prepared;
+  if (path.kind !== "scan" || path.trial === undefined) return plan;
+  const relations = (part: Plan) => preparedRelations(prepared, part);
+  return await narrowNearest(plan, path.trial, { statement, relations, connection });
+}
+
+function bandsOf({ path }: Prepared) {
+  return path.kind === "scan" ? path.bands : undefined;
+}
+
+/** The plan to scan. Rows are in memory in the DuckDB of light statements alone. */
+export async function broughtPlan(
+  { data, path }: Prepared,
+  plan: Plan,
+  turn: TurnKind,
+): Promise<Plan> {
+  if (path.kind !== "scan" || turn !== "light") return await data.bring(plan);
+  const exchanged = heldPlan(plan, { lease: path.held, wants: true });
+  return withHeld(await data.bring(exchanged.rest), exchanged);
+}

@@ -1,0 +1,227 @@
+/** A statement while it runs: its rows, step by step, and what it measured. */
+
+import { preparedRelations } from "../bind/prepared_relations.ts";
+import type { RunProfile, TextChunk } from "../duckdb/driver.ts";
+import { faultError } from "../duckdb/fault_error.ts";
+import type { SecondChance } from "../duckdb/once_more.ts";
+import { breakOnRows, checkRowsScanned } from "../duckdb/rows_breaker.ts";
+import { sumOfProfiles } from "../duckdb/run_profile.ts";
+import { isNearestHeld } from "../held_rows/held_plan.ts";
+import { UNLIMITED_ROWS_MIN, WHOLE_ROWS_MAX } from "../limits.ts";
+import { countFiles, type Plan } from "../plan/plan.ts";
+import { type Prepared, servedBy } from "../prepared.ts";
+import { inCallersText } from "../statement/error_place.ts";
+import type { Deadline } from "../turns/deadline.ts";
+import type { Seat } from "../turns/seat.ts";
+import type { TurnKind } from "../turns/turns.ts";
+import type {
+  ResultChunk,
+  ResultColumn,
+  RowShape,
+  RunningQuery,
+  RunProgress,
+  Stats,
+} from "../types.ts";
+import { renderingSql } from "./render.ts";
+import { broughtPlan, type RunSteps } from "./run_steps.ts";
+import { planBytes, planRows, statsOf } from "./stats.ts";
+
+/**
+ * A LIMIT of this size or more makes DuckDB scan on one thread to keep the order of rows,
+ * at less than half the speed. A stream can do without, and a job: whoever takes its rows stops
+ * taking. Records cannot, because their `stats` come from a run that ended by itself.
+ */
+function limitFor(shape: RowShape, rowsMax: number): number | undefined {
+  return shape !== "arrays" && rowsMax >= UNLIMITED_ROWS_MIN ? undefined : rowsMax + 1;
+}
+
+export interface RunOptions {
+  readonly seat: Seat;
+  /** The kind of slot that it runs in. */
+  readonly turn: TurnKind;
+  readonly deadline: Deadline;
+  readonly chance: SecondChance;
+  /** The run yields one row more. */
+  readonly rowsMax: number;
+  /** Undefined: no limit while it runs. */
+  readonly rowsScannedMax: number | undefined;
+  readonly nowMs: () => number;
+  readonly steps: RunSteps;
+  /** Milliseconds spent on fetching what it reads first. */
+  readonly bringMs: number;
+}
+
+/** Of a statement over rows in memory. */
+function heldProfile(plan: Plan): RunProfile {
+  const parts = plan.tables.flatMap((table) => table.parts);
+  return { rowsScanned: planRows(plan), filesRead: countFiles(parts), spillBytes: 0 };
+}
+
+export class StatementRun implements RunningQuery {
+  readonly columns: readonly ResultColumn[];
+  readonly approximation?: Readonly<object>;
+  readonly #rowsPlanned: number;
+  #collectMs: number;
+  #renderMs = 0;
+  #profile: RunProfile | undefined;
+  /** Of the steps before this one. */
+  readonly #before = { rows: 0, rowsPlanned: 0 };
+  #bytesScanned = 0;
+  /** Planned rows of this step. */
+  #ahead = 0;
+
+  constructor(private readonly prepared: Prepared, private readonly options: RunOptions) {
+    this.columns = prepared.columns.map(({ name, type }) => ({ name, type: type.text }));
+    const { path } = prepared;
+    const approximation = path.kind === "scan" ? undefined : path.fast.approximation;
+    if (approximation !== undefined) this.approximation = approximation;
+    this.#collectMs = options.bringMs;
+    this.#rowsPlanned = planRows(options.steps.whole);
+  }
+
+  async *chunks(shape: RowShape): AsyncGenerator<ResultChunk> {
+    const { rowsMax, rowsScannedMax, deadline, steps } = this.options;
+    if (rowsScannedMax !== undefined) {
+      const rowsPlanned = this.prepared.cost.estimated_rows_processed;
+      breakOnRows(this, deadline, { rowsScannedMax, rowsPlanned });
+    }
+    let left = Math.min(steps.rowsMax, rowsMax + 1);
+    for await (const chunk of this.#steps(shape, () => left > 0)) {
+      const rowCount = Math.min(chunk.rowCount, left);
+      left -= rowCount;
+      if (rowCount > 0) yield { rowCount, bytes: (rows = rowCount) => chunk.bytes(rows) };
+    }
+  }
+
+  /** Rows of one step after the other, as long as more are wanted. */
+  async *#steps(shape: RowShape, wantsMore: () => boolean): AsyncGenerator<ResultChunk> {
+    const { steps: { first, brought, later }, nowMs } = this.options;
+    yield* this.#rowsOnceMore(shape, { step: first, brought });
+    for (const step of later) {
+      if (!wantsMore()) return;
+      this.#before.rows += this.options.seat.progress().rows;
+      this.#before.rowsPlanned += this.#ahead;
+      const startMs = nowMs();
+      const brought = await this.#broughtFor(step);
+      this.#collectMs += nowMs() - startMs;
+      yield* this.#rowsOnceMore(shape, { step, brought });
+    }
+  }
+
+  #broughtFor(step: Plan): Promise<Plan> {
+    return broughtPlan(this.prepared, step, this.options.turn);
+  }
+
+  /**
+   * Where its process ends before its first row, from the beginning on the next one: what lay in
+   * memory is gone there.
+   */
+  async *#rowsOnceMore(
+    shape: RowShape,
+    { step, brought }: { readonly step: Plan; readonly brought: Plan },
+  ): AsyncGenerator<ResultChunk> {
+    const { seat, turn, chance } = this.options;
+    try {
+      for await (const chunk of this.#rows(shape, brought)) {
+        chance.forgo();
+        yield chunk;
+      }
+    } catch (error) {
+      if (!chance.takes(error)) throw error;
+      this.#bytesScanned -= planBytes(brought);
+      await seat.takeAnew(turn);
+      yield* this.#rows(shape, await this.#broughtFor(step));
+    }
+  }
+
+  async *#rows(shape: RowShape, plan: Plan): AsyncGenerator<ResultChunk> {
+    const { seat, deadline, rowsMax, nowMs } = this.options;
+    const { connection } = seat;
+    const { columns } = this.prepared;
+    this.#ahead = planRows(plan);
+    this.#bytesScanned += planBytes(plan);
+    const isInMemory = this.prepared.isMeasured && isNearestHeld(plan);
+    const isMeasured = this.prepared.isMeasured && !isInMemory;
+    const values: string[] = [];
+    const limit = limitFor(shape, rowsMax);
+    const { sql, linesBefore } = renderingSql(this.prepared.text, {
+      relations: preparedRelations(this.prepared, plan, (text) => `$${values.push(text)}::VARCHAR`),
+      columns,
+      shape,
+      rowsMax: limit,
+    });
+    const isWhole = !isMeasured && (limit ?? Infinity) <= WHOLE_ROWS_MAX;
+    const rows = connection.rows({ sql, values, isMeasured, isWhole })[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const startMs = nowMs();
+        const next = await rows.next();
+        this.#collectMs += nowMs() - startMs;
+        // An interrupted stream may just end.
+        deadline.check();
+        if (next.done === true) break;
+        seat.pause();
+        yield this.#timed(next.value);
+        await seat.resume();
+      }
+    } catch (error) {
+      deadline.check();
+      const told = await inCallersText(error, this.prepared.statement, connection);
+      throw faultError(told, { linesBefore });
+    } finally {
+      await rows.return?.();
+    }
+    // Measuring takes a third of what such a statement does, and it tells no more: it reads all
+    // rows of its plan.
+    const profile = isInMemory ? heldProfile(plan) : await connection.profile();
+    this.#profile = sumOfProfiles(this.#profile, profile);
+    checkRowsScanned(this.#profile, this.options);
+  }
+
+  progress(): RunProgress {
+    const { rows, percent } = this.options.seat.progress();
+    const planned = this.#rowsPlanned;
+    return {
+      rows: this.#before.rows + rows,
+      percent: percent === undefined || this.options.steps.later.length === 0 || planned === 0
+        ? percent
+        : (100 * this.#before.rowsPlanned + percent * this.#ahead) / planned,
+    };
+  }
+
+  /** The chunk, with the time that bringing its bytes takes counted. */
+  #timed(chunk: TextChunk): ResultChunk {
+    return {
+      rowCount: chunk.rowCount,
+      bytes: (rows) => {
+        const startMs = this.options.nowMs();
+        const bytes = chunk.bytes(rows);
+        this.#renderMs += this.options.nowMs() - startMs;
+        return bytes;
+      },
+    };
+  }
+
+  stats(): Promise<Stats> {
+    const micros = (ms: number) => Math.round(ms * 1000);
+    return Promise.resolve(statsOf(this.options.steps.whole, {
+      profile: this.#profile,
+      bytesScanned: this.#bytesScanned,
+      ordering: this.prepared.ordering,
+      reads: this.prepared.data.reads,
+      decoded: this.prepared.data.decoded,
+      servedBy: servedBy(this.prepared.path),
+      pin: this.prepared.pin,
+      phases: {
+        plan_micros: micros(this.prepared.planMs),
+        buffer_delta_micros: micros(this.prepared.deltaMs),
+        collect_micros: micros(this.#collectMs),
+        render_micros: micros(this.#renderMs),
+      },
+    }));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return Promise.resolve();
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * The phase in which DuckDB binds a statement, over empty tables of the same columns: it names the
+ * columns of the answer, and tells what is wrong with the statement.
+ */
+
+import type { TimeBounds } from "../bounds/time_bounds.ts";
+import type { DescribedColumn, EngineConnection } from "../duckdb/driver.ts";
+import type { Exchanged } from "../functions/exchange_statement.ts";
+import type { StatementCache } from "../statement/statement_cache.ts";
+import type { TreeNode } from "../statement/syntax_tree.ts";
+import type { Deadline } from "../turns/deadline.ts";
+import { emptySql } from "./relation.ts";
+import { relationsOf } from "./table_names.ts";
+
+export interface Described extends Exchanged {
+  readonly columns: readonly DescribedColumn[];
+}
+
+/** Errors: DuckDB's, as `EngineFault`; the deadline's. */
+export async function describeStatement(
+  exchanged: Exchanged,
+  { connection, deps, deadline }: {
+    readonly connection: EngineConnection;
+    readonly deps: { readonly statements: StatementCache };
+    readonly deadline: Deadline;
+  },
+): Promise<Described> {
+  const { statement, asked, bounds, names } = exchanged;
+  const columns = await deps.statements.columns(connection, {
+    sql: asked.text,
+    shape: columnsShape(statement.document, bounds),
+    relations: relationsOf(names, asked.tables, ({ schema }) => emptySql(schema.columns)),
+  });
+  deadline.check();
+  return { ...exchanged, columns };
+}
+
+/**
+ * What a statement's columns can depend on: all of it but where it stands and the instants that
+ * bound its time.
+ */
+function columnsShape(document: TreeNode, { micros }: TimeBounds): string {
+  return JSON.stringify(document, (member, value) => {
+    if (member === "query_location") return undefined;
+    return micros.get(value) === undefined ? value : null;
+  });
+}

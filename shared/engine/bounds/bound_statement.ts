@@ -1,0 +1,27 @@
+/**
+ * The phase that reads a statement's conditions: which times it can need of each table, and which
+ * rows.
+ */
+
+import type { Gated } from "../gate/gate_statement.ts";
+import type { Predicate } from "../pruning/predicate.ts";
+import { tablePredicates } from "../pruning/table_predicates.ts";
+import type { CachedConnection } from "../statement/statement_cache.ts";
+import { type TimeBounds, timeBounds } from "./time_bounds.ts";
+
+export interface Bounded extends Gated {
+  readonly bounds: TimeBounds;
+  /** By table name; a table that is not there has no condition. */
+  readonly predicates: ReadonlyMap<string, Predicate>;
+}
+
+/** Asks DuckDB for the values of constants. */
+export async function boundStatement(
+  gated: Gated,
+  { cached }: { readonly cached: CachedConnection },
+): Promise<Bounded> {
+  const { statement: { root }, references } = gated;
+  const bounds = await timeBounds(cached, root, references);
+  const predicates = await tablePredicates(cached, root, references);
+  return { ...gated, bounds, predicates };
+}

@@ -1,0 +1,37 @@
+/** The phase that prices a statement, by its plan and by what it does with the rows. */
+
+import type { TableName } from "../bind/table_names.ts";
+import type { Ordered } from "../order/order_statement.ts";
+import { partRows, type TablePlan } from "../plan/plan.ts";
+import type { Cost } from "../types.ts";
+import { costOf } from "./cost.ts";
+import { generatedRows } from "./generated_rows.ts";
+import { joinedRows } from "./joined_rows.ts";
+import { plainWork } from "./plain_work.ts";
+
+export interface Priced extends Ordered {
+  readonly cost: Cost;
+}
+
+export function priceStatement(ordered: Ordered): Priced {
+  const { statement: { root }, names, tables } = ordered;
+  const cost = costOf({ tables }, {
+    generated: generatedRows(root),
+    joined: joinedRows(root, (name) => rowsOf(name, { names, tables })),
+    plain: plainWork(root),
+  });
+  return { ...ordered, cost };
+}
+
+/** Rows that are read of the table with a name; undefined: it is no table's. */
+function rowsOf(
+  name: string,
+  { names, tables }: {
+    readonly names: readonly TableName[];
+    readonly tables: readonly TablePlan[];
+  },
+): number | undefined {
+  const table = names.find((known) => known.name === name)?.table;
+  const planned = tables.find((candidate) => candidate.name === table);
+  return planned?.parts.reduce((sum, part) => sum + partRows(part), 0);
+}

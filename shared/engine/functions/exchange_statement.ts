@@ -1,0 +1,118 @@
+/**
+ * The phase that exchanges calls which DuckDB must not see as they were asked, and writes the text
+ * that runs. It comes after every phase that reads the statement as it was asked. Changes the tree.
+ */
+
+import { instantColumns } from "../bind/instant_columns.ts";
+import { type NamedTable, stemmedReferences } from "../bind/stemmed_references.ts";
+import type { Priced } from "../cost/price_statement.ts";
+import type { TableReference } from "../gate/gate.ts";
+import type { TablePlan } from "../plan/plan.ts";
+import { parse, type Statement, textAsItIs, textOfTree } from "../statement/parse.ts";
+import type { CachedConnection } from "../statement/statement_cache.ts";
+import { type TreeNode, withRoot } from "../statement/syntax_tree.ts";
+import type { Deadline } from "../turns/deadline.ts";
+import { isChangedByName, renameFunctions } from "./dialect.ts";
+import { exchangeCalls, keepNames } from "./exchange_calls.ts";
+import { exchangeTimeCalls } from "./utc_calls.ts";
+
+export interface Exchanged extends Priced {
+  /** The text that runs. */
+  readonly text: string;
+  /** What is bound to know the columns, and quoted in messages. */
+  readonly asked: AskedText;
+}
+
+/** As near to the text that was sent as DuckDB can bind it. */
+export interface AskedText {
+  readonly text: string;
+  /** The tables whose columns it names. */
+  readonly tables: readonly TablePlan[];
+  /** The statement with the tree of `text`. */
+  readonly statement: Statement;
+}
+
+interface ExchangeContext {
+  readonly cached: CachedConnection;
+  readonly request: { readonly sql: string };
+  readonly deadline: Deadline;
+}
+
+/** Errors: those of `exchangeCalls`, the deadline's. */
+export async function exchangeStatement(
+  priced: Priced,
+  { cached, request, deadline }: ExchangeContext,
+): Promise<Exchanged> {
+  const { statement, path, planned, tables, isBounded, isBindable } = priced;
+  const { isGuarded, isChanged } = await exchangeOwn(priced, cached);
+  const own = isChanged ? await textOfTree(cached, statement.document) : statement.sql;
+  const text = "aside" in path ? own : await textOfPath(path, statement, cached);
+  deadline.check();
+  // Columns are called, and errors told, as it was sent where that can be bound. Binding evaluates
+  // constants.
+  const guarded = isGuarded || isBounded ? await guardedText(cached, request.sql) : undefined;
+  const asked = {
+    ...isBindable
+      ? { text: guarded?.text ?? statement.sql, tables: planned }
+      : { text: own, tables },
+    statement: { ...statement, ...(guarded === undefined ? {} : { document: guarded.document }) },
+  };
+  return { ...priced, text, asked };
+}
+
+/** Exchanges calls of the statement itself. */
+async function exchangeOwn(
+  { statement, references, planned, tables, ...is }: Priced,
+  cached: CachedConnection,
+): Promise<{ readonly isGuarded: boolean; readonly isChanged: boolean }> {
+  const { root, document } = statement;
+  const textOf = (select: TreeNode) => textAsItIs(cached, withRoot(document, select));
+  const { exchanged, guarded } = await exchangeCalls(root, {
+    textOf,
+    stemmed: stemmedReferences(root, namedTables(references, planned)),
+  });
+  const isTiming = await exchangeTimeCalls(root, {
+    instants: instantColumns(root, references, tables),
+    textOf,
+    isNamedApart: is.isBindable,
+  });
+  const isChanged = !is.isBindable || !statement.embeddable || is.isBounded ||
+    is.defaultOrderApplied || is.isPromoted || exchanged || isTiming;
+  return { isGuarded: guarded, isChanged };
+}
+
+/** The text of a fast path's statement, with its calls exchanged. */
+async function textOfPath(
+  { root }: { readonly root: TreeNode },
+  { document }: Statement,
+  cached: CachedConnection,
+): Promise<string> {
+  const textOf = (select: TreeNode) => textAsItIs(cached, withRoot(document, select));
+  await exchangeCalls(root, { textOf, stemmed: new Set() });
+  return await textOfTree(cached, withRoot(document, root));
+}
+
+/** The statement with nothing changed but calls that DuckDB must not see, as tree and text. */
+async function guardedText(
+  cached: CachedConnection,
+  sql: string,
+): Promise<Pick<Statement, "document"> & { readonly text: string }> {
+  const { document, root } = await parse(cached.serialize, sql);
+  const textOf = (select: TreeNode) => textAsItIs(cached, withRoot(document, select));
+  await keepNames(root, { textOf, wants: isChangedByName });
+  renameFunctions(root);
+  await exchangeCalls(root, { textOf, stemmed: new Set() });
+  return { document, text: await textOfTree(cached, document) };
+}
+
+function namedTables(
+  references: readonly TableReference[],
+  tables: readonly TablePlan[],
+): NamedTable[] {
+  return references.flatMap(({ node, table }) => {
+    const plan = tables.find(({ name }) => name === table);
+    if (plan === undefined) return [];
+    const columns = plan.schema.columns.map(({ name }) => name);
+    return [{ node, columns, stemmed: plan.stemmed }];
+  });
+}

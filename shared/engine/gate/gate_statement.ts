@@ -1,0 +1,38 @@
+/**
+ * The phase from a parsed statement to one that may be planned: its functions have DuckDB's names,
+ * it reads nothing but stored tables that the caller may name, and each table has a name of its
+ * own. Changes the tree.
+ */
+
+import { nameTables, type TableName } from "../bind/table_names.ts";
+import { renameFunctions } from "../functions/dialect.ts";
+import { placeOfNode, type Statement } from "../statement/parse.ts";
+import type { TreeNode } from "../statement/syntax_tree.ts";
+import { gate, type TableReference } from "./gate.ts";
+
+export interface Gated {
+  readonly statement: Statement;
+  /** Where it names stored tables. */
+  readonly references: readonly TableReference[];
+  /** The name under which it finds each of them. */
+  readonly names: readonly TableName[];
+  /** Calls in it were given a bound that the text as it was sent has not. */
+  readonly isBounded: boolean;
+  /** DuckDB can bind the text as it was sent: everything in it goes by the same name. */
+  readonly isBindable: boolean;
+}
+
+/** Errors: `invalid_argument`, those of `renameFunctions` and of `gate`. */
+export function gateStatement(
+  statement: Statement,
+  { request }: { readonly request: { readonly namespace: string } },
+): Gated {
+  const { sql, root } = statement;
+  const { renamed, bounded } = renameFunctions(root);
+  const placeOf = (node: TreeNode) => placeOfNode(sql, node);
+  const references = gate(root, { namespace: request.namespace, placeOf });
+  const { names, changed } = nameTables(root, references);
+  const hasCalls = references.some(({ hot }) => hot !== undefined);
+  const isBindable = !(hasCalls || changed || renamed);
+  return { statement, references, names, isBounded: bounded, isBindable };
+}

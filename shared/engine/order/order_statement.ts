@@ -1,0 +1,57 @@
+/**
+ * The phase that narrows a scan to the newest or oldest rows where the statement asks for just
+ * those, and says why it does not elsewhere.
+ */
+
+import type { Plan, TablePlan } from "../plan/plan.ts";
+import type { Pruned } from "../pruning/prune_statement.ts";
+import type { ScanOrdering } from "../types.ts";
+import { type FanIn, newestFirst, orderedParts, wantsNoOrder } from "./ordered_scan.ts";
+
+export interface Ordered extends Pruned {
+  readonly ordering: ScanOrdering;
+}
+
+/** Reads footers of data files. Errors: the store's. */
+export async function orderStatement(
+  pruned: Pruned,
+  { deps }: { readonly deps: { readonly fanIn: FanIn } },
+): Promise<Ordered> {
+  const { plan: { tables }, ordering } = await order(pruned, deps);
+  return { ...pruned, tables, ordering };
+}
+
+async function order(
+  { path, statement: { root }, tables, wanted, bounds, data }: Pruned,
+  { fanIn }: { readonly fanIn: FanIn },
+): Promise<{ readonly plan: Plan; readonly ordering: ScanOrdering }> {
+  if (!("aside" in path)) return { plan: { tables }, ordering: unordered(path) };
+  const [table] = tables;
+  if (wanted === undefined || table === undefined) {
+    return { plan: { tables }, ordering: "no_sort_order" };
+  }
+  if (wantsNoOrder(root)) return { plan: { tables }, ordering: unordered(table) };
+  const { refusal } = table.order;
+  if (refusal !== undefined) return { plan: { tables }, ordering: refusal };
+  const narrowed = (changes: Partial<TablePlan>) => ({ tables: [{ ...table, ...changes }] });
+  if ("ordering" in wanted) {
+    const plan = wanted.direction === "newest"
+      ? narrowed({ parts: newestFirst(table) })
+      : { tables };
+    return { plan, ordering: wanted.ordering };
+  }
+  // A bound that is not in the range would let rows count that the statement drops.
+  if (!bounds.complete) return { plan: { tables }, ordering: "filtered" };
+  const { parts, ordering } = await orderedParts(table, wanted, {
+    footer: (file) => data.footer(file),
+    path: (file) => data.path(file),
+    fanIn,
+  });
+  if (parts === undefined) return { plan: { tables }, ordering };
+  return { plan: narrowed({ parts, ordered: true }), ordering };
+}
+
+/** What a scan that nobody wants in order could tell of its order. */
+function unordered({ projected }: Pick<TablePlan, "projected">): ScanOrdering {
+  return projected.some(({ name }) => name === "timestamp") ? "no_sort_order" : "not_projected";
+}

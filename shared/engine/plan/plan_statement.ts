@@ -1,0 +1,95 @@
+/**
+ * The phase that looks at the tables: which snapshot, files and pieces of the WAL a statement is
+ * to read. From here on the statement holds leases.
+ */
+
+import type { Bounded } from "../bounds/bound_statement.ts";
+import { tableScans } from "../cost/table_scans.ts";
+import type { DataFileLease, DataFiles } from "../files/data_files.ts";
+import { lateStore } from "../files/object_cache/cache_error.ts";
+import type { TableReference } from "../gate/gate.ts";
+import type { HotCall } from "../hot_caches/hot_call.ts";
+import type { IcebergReader } from "../../iceberg/iceberg_reader.ts";
+import { placeOfNode } from "../statement/parse.ts";
+import type { Deadline } from "../turns/deadline.ts";
+import { untilAborted } from "../turns/until_aborted.ts";
+import type { QueryRequest } from "../types.ts";
+import type { TablePlan } from "./plan.ts";
+import { type PlanRequest, type PlanSource, planTables } from "./plan_tables.ts";
+import { namedColumns } from "./projection.ts";
+import { decodePin, encodePin } from "./snapshot_pin.ts";
+
+export interface Planned extends Bounded {
+  /** The tables as the catalog and the WAL have them; which parts are read is still open. */
+  readonly planned: readonly TablePlan[];
+  /** For a request that gave one: the pin that `Stats.snapshot` tells. */
+  readonly pin: string | undefined;
+  readonly data: DataFileLease;
+  /** What the statement holds: `data`, converted WAL files, and what later phases take. */
+  readonly leases: DisposableStack;
+  /** Milliseconds spent on the WAL. */
+  readonly deltaMs: number;
+}
+
+export interface PlanDeps extends PlanSource {
+  readonly tables: IcebergReader;
+  readonly dataFiles: DataFiles;
+  readonly nowMs: () => number;
+}
+
+/** Errors: `invalid_argument` (`pin_malformed`), those of `planTables`, the deadline's. */
+export async function planStatement(
+  bounded: Bounded,
+  { request, deps, deadline }: {
+    readonly request: QueryRequest;
+    readonly deps: PlanDeps;
+    readonly deadline: Deadline;
+  },
+): Promise<Planned> {
+  using leases = new DisposableStack();
+  const data = leases.use(deps.dataFiles.lease(deadline.signal));
+  deadline.blame(() => lateStore(data.reads?.unanswered, deadline.ms));
+  const source = { ...deps, tables: deps.tables.through(data.store) };
+  const planning = planTables(source, requestOf(bounded, request, deadline), deps.nowMs);
+  const { tables, leases: own, deltaMs } = await untilAborted(
+    planning,
+    deadline.signal,
+    (late) => late.leases.dispose(),
+  );
+  leases.use(own);
+  return {
+    ...bounded,
+    planned: tables,
+    pin: request.snapshot === undefined ? undefined : encodePin(tables),
+    data,
+    leases: leases.move(),
+    deltaMs,
+  };
+}
+
+function requestOf(
+  { statement, references, bounds }: Bounded,
+  request: QueryRequest,
+  deadline: Deadline,
+): PlanRequest {
+  return {
+    namespace: request.namespace,
+    tenant: request.tenant,
+    tables: [...new Set(references.map(({ table }) => table))],
+    placeOf: (name) =>
+      placeOfNode(statement.sql, references.find(({ table }) => table === name)?.node ?? {}),
+    scans: tableScans(references),
+    hotCalls: hotCallsOf(references),
+    ranges: bounds.ranges,
+    named: namedColumns(statement.root),
+    deadline,
+    pin: request.snapshot === undefined ? undefined : decodePin(request.snapshot),
+    since: request.since === undefined ? undefined : BigInt(request.since),
+    uncommittedOnly: request.uncommittedOnly ?? false,
+  };
+}
+
+/** By the names of their tables. */
+function hotCallsOf(references: readonly TableReference[]): ReadonlyMap<string, HotCall> {
+  return new Map(references.flatMap(({ table, hot }) => hot === undefined ? [] : [[table, hot]]));
+}
