@@ -19,6 +19,7 @@ import { AVERAGE_PROBE } from "./functions/exact_average.ts";
 import { type DataFiles, localDataFiles, type ObjectCacheMeter } from "./files/data_files.ts";
 import { defaultFanIn } from "./order/fan_in.ts";
 import { type HotCacheMeter, HotCaches } from "./hot_caches/hot_caches.ts";
+import type { HotSource } from "./hot_caches/hot_plan.ts";
 import { HeldRows, type HeldRowsMeter } from "./held_rows/held_rows.ts";
 import { heldTables } from "./held_rows/load_held.ts";
 import type { FanIn } from "./order/ordered_scan.ts";
@@ -117,39 +118,100 @@ export interface EngineOptions extends DatabaseOptions {
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { files, store, catalog, wal, clock } = options;
   const cores = options.threads ?? navigator.hardwareConcurrency;
-  await emptyDir(files, options.cacheDir);
-  const deltaDir = `${options.cacheDir}/wal`;
-  const objectDir = `${options.cacheDir}/objects`;
-  const answerDir = `${options.cacheDir}/answers`;
-  const decodedDir = `${options.cacheDir}/decoded`;
-  await files.mkdir(deltaDir);
-  await files.mkdir(objectDir);
-  await files.mkdir(answerDir);
-  await files.mkdir(decodedDir);
-  const counts = turnsFor(cores);
+  const nowMs = () => clock.monotonicMs();
+  const dirs = await cacheDirs(options);
+  const turnCounts = turnsFor(cores);
   const databases = await openDatabases(options, {
-    turns: counts,
-    readableDirs: [...localRoot(store), deltaDir, objectDir, answerDir, decodedDir],
+    turns: turnCounts,
+    readableDirs: [...localRoot(store), ...Object.values(dirs)],
   });
-  const delta = wal === undefined ? undefined : new WalDelta({
-    wal,
-    files,
-    dir: deltaDir,
-    ...(options.onWalDamage === undefined ? {} : { onDamage: options.onWalDamage }),
-  });
+  const turns = new Turns(turnCounts);
   const probes = probesOf(databases);
-  const [average] = await probes[0].ask((connection) => connection.texts(AVERAGE_PROBE.sql));
-  const sidecarIndexes = new SidecarIndexes(
-    { ...defaultIndexCacheSizes(Infinity), ...options.indexCaches },
-    {
-      nowMs: () => clock.monotonicMs(),
-      ...(options.indexMeter === undefined ? {} : { meter: options.indexMeter }),
+  const averages = await hasExactAverages(probes[0]);
+  const delta = deltaOf(options, dirs.wal);
+  const sidecars = sidecarIndexesOf(options);
+  const decoded = decodedCacheOf(options, dirs.decoded);
+  const data = dataFilesOf(options, dirs.objects);
+  const reading: Reading = { options, data, databases, turns };
+  const edgeTimes = edgeTimesOf(reading);
+  const held = heldRowsOf(reading);
+  const works = [edgeTimes, held, ...(decoded === undefined ? [] : [decoded])];
+  return new SqlEngine({
+    ...{ databases, turns, turnCounts, probes },
+    works: delta === undefined ? works : [new DeltaSweep(delta, clock), ...works],
+    memoryBytesMax: options.memoryBytesMax,
+    spillBytesMax: options.spillBytesMax,
+    prepare: {
+      ...{ catalog, wal, delta, edgeTimes, held, nowMs },
+      tables: new IcebergReader(store),
+      hot: hotSourceOf(options, dirs.wal),
+      dataFiles: decoded === undefined ? data : new DecodedDataFiles(data, {
+        cache: decoded,
+        run: (sql, signal) => runDecoding(sql, { databases, turns, signal }),
+        settle: (path) => settledSize(files, path),
+      }),
+      indexes: options.indexes ?? sidecars,
+      probedRows: options.probedRows,
+      statements: new StatementCache(),
+      answers: new TableAnswers({
+        ...{ store, nowMs, averages },
+        sidecars: sidecars.footers.passing,
+        bytesMax: TABLE_ANSWERS_BYTES_MAX,
+        files: new AnswerFiles(files, dirs.answers),
+        fileBytesMax: WIDE_ANSWERS_BYTES_MAX,
+      }),
+      hidden: new Set(options.hiddenTables),
+      fanIn: { ...defaultFanIn(cores), ...options.fanIn },
     },
-  );
-  const turns = new Turns(counts);
-  const decoded = decodedCacheOf(options, decodedDir);
-  const data = dataFilesOf(options, objectDir);
-  const edgeTimes = new EdgeTimes({
+  });
+}
+
+/** Folders of the cache directory, all of them empty. */
+interface CacheDirs {
+  /** Converted WAL segments. */
+  readonly wal: string;
+  /** Parts of an object store's data files. */
+  readonly objects: string;
+  /** Counts of columns with many values. */
+  readonly answers: string;
+  /** Decoded copies of data files. */
+  readonly decoded: string;
+}
+
+async function cacheDirs({ files, cacheDir }: EngineOptions): Promise<CacheDirs> {
+  await emptyDir(files, cacheDir);
+  const dirs = {
+    wal: `${cacheDir}/wal`,
+    objects: `${cacheDir}/objects`,
+    answers: `${cacheDir}/answers`,
+    decoded: `${cacheDir}/decoded`,
+  };
+  for (const dir of Object.values(dirs)) await files.mkdir(dir);
+  return dirs;
+}
+
+/** What is read behind statements is read of these. */
+interface Reading {
+  readonly options: EngineOptions;
+  readonly data: DataFiles;
+  readonly databases: Databases;
+  readonly turns: Turns;
+}
+
+function deltaOf({ wal, files, onWalDamage }: EngineOptions, dir: string): WalDelta | undefined {
+  if (wal === undefined) return undefined;
+  const damage = onWalDamage === undefined ? {} : { onDamage: onWalDamage };
+  return new WalDelta({ wal, files, dir, ...damage });
+}
+
+function sidecarIndexesOf({ indexCaches, indexMeter, clock }: EngineOptions): SidecarIndexes {
+  const meter = indexMeter === undefined ? {} : { meter: indexMeter };
+  const sizes = { ...defaultIndexCacheSizes(Infinity), ...indexCaches };
+  return new SidecarIndexes(sizes, { nowMs: () => clock.monotonicMs(), ...meter });
+}
+
+function edgeTimesOf({ options: { clock }, data, databases, turns }: Reading): EdgeTimes {
+  return new EdgeTimes({
     bytesMax: EDGE_TIMES_BYTES_MAX,
     read: (window, signal) =>
       readEdgeTimes(window, {
@@ -158,64 +220,27 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       }, signal),
     nowMs: () => clock.monotonicMs(),
   });
+}
+
+function heldRowsOf({ options, data, databases, turns }: Reading): HeldRows {
+  const meter = options.heldRowsMeter;
   const held = new HeldRows({
     bytesMax: heldRowsBytes(options, databases),
     tables: heldTables({
       data,
       behind: (work, signal) => behind(work, { databases, turns, turn: "light", signal }),
     }),
-    nowMs: () => clock.monotonicMs(),
-    ...(options.heldRowsMeter === undefined ? {} : { meter: options.heldRowsMeter }),
+    nowMs: () => options.clock.monotonicMs(),
+    ...(meter === undefined ? {} : { meter }),
   });
   databases.light.onRenewed = () => held.forget();
-  return new SqlEngine({
-    databases,
-    works: [
-      ...(delta === undefined ? [] : [new DeltaSweep(delta, clock)]),
-      ...(decoded === undefined ? [] : [decoded]),
-      edgeTimes,
-      held,
-    ],
-    turns,
-    turnCounts: counts,
-    probes,
-    memoryBytesMax: options.memoryBytesMax,
-    spillBytesMax: options.spillBytesMax,
-    prepare: {
-      catalog,
-      tables: new IcebergReader(store),
-      wal,
-      delta,
-      hot: wal === undefined || options.hotCaches !== true
-        ? undefined
-        : { caches: hotCachesOf(wal, options.hotCacheMeter), files, dir: deltaDir },
-      dataFiles: decoded === undefined ? data : new DecodedDataFiles(data, {
-        cache: decoded,
-        run: (sql, signal) => runDecoding(sql, { databases, turns, signal }),
-        settle: (path) => settledSize(files, path),
-      }),
-      indexes: options.indexes ?? sidecarIndexes,
-      probedRows: options.probedRows,
-      statements: new StatementCache(),
-      answers: new TableAnswers({
-        store,
-        sidecars: sidecarIndexes.footers.passing,
-        bytesMax: TABLE_ANSWERS_BYTES_MAX,
-        files: new AnswerFiles(files, answerDir),
-        fileBytesMax: WIDE_ANSWERS_BYTES_MAX,
-        nowMs: () => clock.monotonicMs(),
-        averages: average?.[0] === AVERAGE_PROBE.expected,
-      }),
-      edgeTimes,
-      held,
-      hidden: new Set(options.hiddenTables),
-      fanIn: {
-        ...defaultFanIn(cores),
-        ...options.fanIn,
-      },
-      nowMs: () => clock.monotonicMs(),
-    },
-  });
+  return held;
+}
+
+/** Whether this DuckDB's averages are those that summaries give. */
+async function hasExactAverages(probe: LivenessProbe): Promise<boolean> {
+  const [average] = await probe.ask((connection) => connection.texts(AVERAGE_PROBE.sql));
+  return average?.[0] === AVERAGE_PROBE.expected;
 }
 
 function probesOf({ light, dear }: Databases): [LivenessProbe, ...LivenessProbe[]] {
@@ -265,8 +290,13 @@ function decodedCacheOf(options: EngineOptions, dir: string): DecodedCache | und
   });
 }
 
-function hotCachesOf(wal: WalReader, meter: HotCacheMeter | undefined): HotCaches {
-  return new HotCaches({ wal, ...(meter === undefined ? {} : { meter }) });
+function hotSourceOf(
+  { wal, files, hotCaches, hotCacheMeter: meter }: EngineOptions,
+  dir: string,
+): HotSource | undefined {
+  if (wal === undefined || hotCaches !== true) return undefined;
+  const caches = new HotCaches({ wal, ...(meter === undefined ? {} : { meter }) });
+  return { caches, files, dir };
 }
 
 async function emptyDir(files: FileSystem, path: string): Promise<void> {

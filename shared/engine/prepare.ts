@@ -5,7 +5,7 @@
  * The tree of the statement is one object: the phases gate, rewrite and exchange change it.
  */
 
-import { type Described, describeStatement } from "./bind/describe_statement.ts";
+import { describeStatement } from "./bind/describe_statement.ts";
 import { boundStatement } from "./bounds/bound_statement.ts";
 import { priceStatement } from "./cost/price_statement.ts";
 import { type EngineConnection, EngineFault } from "./duckdb/driver.ts";
@@ -15,16 +15,14 @@ import type { TableAnswers } from "./fast_paths/table_answers.ts";
 import { exchangeStatement } from "./functions/exchange_statement.ts";
 import { gateStatement } from "./gate/gate_statement.ts";
 import type { HeldRows } from "./held_rows/held_rows.ts";
-import { bandRequest } from "./order/ordered_bands.ts";
 import type { FanIn } from "./order/ordered_scan.ts";
 import { orderStatement } from "./order/order_statement.ts";
 import { type PlanDeps, planStatement } from "./plan/plan_statement.ts";
 import { rewriteStatement } from "./plan/rewrite_statement.ts";
-import type { AnswerPath, Prepared } from "./prepared.ts";
+import { type Prepared, preparedOf } from "./prepared.ts";
 import { pruneStatement, type PruneStatementDeps } from "./pruning/prune_statement.ts";
 import { inCallersText } from "./statement/error_place.ts";
 import { parse } from "./statement/parse.ts";
-import { readsNothing } from "./statement/reads_nothing.ts";
 import type { CachedConnection } from "./statement/statement_cache.ts";
 import type { Deadline } from "./turns/deadline.ts";
 import type { QueryRequest } from "./types.ts";
@@ -76,7 +74,7 @@ export async function prepareStatement(
     const exchanged = await exchangeStatement(priced, context);
     asked = exchanged.asked.statement;
     const described = await describeStatement(exchanged, context);
-    return preparedOf(described, { deps, startMs });
+    return preparedOf(described, { held: deps.held, tookMs: deps.nowMs() - startMs });
   } catch (error) {
     leases.dispose();
     // What is wrong with it is told of the columns that its caller knows.
@@ -85,28 +83,4 @@ export async function prepareStatement(
     }
     throw await inCallersText(error, asked, connection);
   }
-}
-
-/** Takes over the leases. */
-function preparedOf(
-  described: Described,
-  { deps, startMs }: { readonly deps: PrepareDeps; readonly startMs: number },
-): Prepared {
-  const { statement, names, tables, path, text, columns, cost, data, deltaMs, pin } = described;
-  const { ordering, defaultOrderApplied, wanted, trial, leases } = described;
-  const { root } = statement;
-  const answers: AnswerPath = "aside" in path
-    ? {
-      ...{ kind: "scan", aside: path.aside, trial },
-      bands: wanted === undefined ? undefined : bandRequest(root),
-      held: leases.use(deps.held.lease()),
-    }
-    : { kind: "summaries", fast: path };
-  return {
-    ...{ statement, text, names, plan: { tables }, path: answers, columns, cost, ordering },
-    isMeasured: "aside" in path ? !readsNothing(root) : path.parts.length > 0,
-    ...{ defaultOrderApplied, pin, data, deltaMs },
-    planMs: deps.nowMs() - startMs - deltaMs,
-    leases: leases.move(),
-  };
 }

@@ -1,14 +1,16 @@
 /** A statement that was prepared, with all that it needs to run. */
 
+import type { Described } from "./bind/describe_statement.ts";
 import type { TableName } from "./bind/table_names.ts";
 import type { DescribedColumn } from "./duckdb/driver.ts";
 import type { FastPath } from "./fast_paths/fast_path.ts";
 import type { DataFileLease } from "./files/data_files.ts";
-import type { HeldLease } from "./held_rows/held_rows.ts";
-import type { BandRequest } from "./order/ordered_bands.ts";
+import type { HeldLease, HeldRows } from "./held_rows/held_rows.ts";
+import { type BandRequest, bandRequest } from "./order/ordered_bands.ts";
 import type { Plan } from "./plan/plan.ts";
 import type { NearestTrial } from "./pruning/narrow_nearest.ts";
 import type { Statement } from "./statement/parse.ts";
+import { readsNothing } from "./statement/reads_nothing.ts";
 import type { Cost, ScanOrdering, ServedBy } from "./types.ts";
 
 export interface Prepared {
@@ -55,6 +57,30 @@ export interface Scan {
 export interface Summaries {
   readonly kind: "summaries";
   readonly fast: FastPath;
+}
+
+/** The last phase: takes over the leases. It comes after all that changes the tree. */
+export function preparedOf(
+  described: Described,
+  { held, tookMs }: { readonly held: HeldRows; readonly tookMs: number },
+): Prepared {
+  const { statement, names, tables, path, text, columns, cost, data, deltaMs, pin } = described;
+  const { ordering, defaultOrderApplied, wanted, trial, leases } = described;
+  const { root } = statement;
+  const answers: AnswerPath = "aside" in path
+    ? {
+      ...{ kind: "scan", aside: path.aside, trial },
+      bands: wanted === undefined ? undefined : bandRequest(root),
+      held: leases.use(held.lease()),
+    }
+    : { kind: "summaries", fast: path };
+  return {
+    ...{ statement, text, names, plan: { tables }, path: answers, columns, cost, ordering },
+    isMeasured: "aside" in path ? !readsNothing(root) : path.parts.length > 0,
+    ...{ defaultOrderApplied, pin, data, deltaMs },
+    planMs: tookMs - deltaMs,
+    leases: leases.move(),
+  };
 }
 
 /** Who answers, in the words of `Stats`. */

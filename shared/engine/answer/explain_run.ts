@@ -1,7 +1,7 @@
 /** `EXPLAIN` of a statement: which path answers, and DuckDB's plan. */
 
 import { utf8 } from "../../base/bytes.ts";
-import { preparedRelations } from "../bind/prepared_relations.ts";
+import { planRelations } from "../bind/statement_relations.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
 import { faultError, withoutPaths } from "../duckdb/fault_error.ts";
 import { statementText } from "../duckdb/statement_text.ts";
@@ -32,7 +32,7 @@ export async function explainedPlan(
 ): Promise<string> {
   const exchanged = heldOf(prepared, turn);
   const { sql, linesBefore } = statementText(prepared.text, {
-    relations: preparedRelations(prepared, withHeld(exchanged.rest, exchanged)),
+    relations: planRelations(prepared, withHeld(exchanged.rest, exchanged)),
     wrap: (from) => `SELECT * FROM ${from}`,
   });
   try {

@@ -3,7 +3,7 @@
  * trial, divided into steps, and brought to where DuckDB finds it.
  */
 
-import { preparedRelations } from "../bind/prepared_relations.ts";
+import { planRelations } from "../bind/statement_relations.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
 import { heldPlan, withHeld } from "../held_rows/held_plan.ts";
 import { stepsOf } from "../order/ordered_bands.ts";
@@ -38,7 +38,7 @@ export async function firstStep(
 async function triedPlan(prepared: Prepared, connection: EngineConnection): Promise<Plan> {
   const { plan, path, statement } = prepared;
   if (path.kind !== "scan" || path.trial === undefined) return plan;
-  const relations = (part: Plan) => preparedRelations(prepared, part);
+  const relations = (part: Plan) => planRelations(prepared, part);
   return await narrowNearest(plan, path.trial, { statement, relations, connection });
 }
 

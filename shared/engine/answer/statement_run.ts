@@ -1,6 +1,6 @@
 /** A statement while it runs: its rows, step by step, and what it measured. */
 
-import { preparedRelations } from "../bind/prepared_relations.ts";
+import { planRelations } from "../bind/statement_relations.ts";
 import type { RunProfile, TextChunk } from "../duckdb/driver.ts";
 import { faultError } from "../duckdb/fault_error.ts";
 import type { SecondChance } from "../duckdb/once_more.ts";
@@ -145,7 +145,7 @@ export class StatementRun implements RunningQuery {
     const values: string[] = [];
     const limit = limitFor(shape, rowsMax);
     const { sql, linesBefore } = renderingSql(this.prepared.text, {
-      relations: preparedRelations(this.prepared, plan, (text) => `$${values.push(text)}::VARCHAR`),
+      relations: planRelations(this.prepared, plan, (text) => `$${values.push(text)}::VARCHAR`),
       columns,
       shape,
       rowsMax: limit,

@@ -9,8 +9,7 @@ import type { Exchanged } from "../functions/exchange_statement.ts";
 import type { StatementCache } from "../statement/statement_cache.ts";
 import type { TreeNode } from "../statement/syntax_tree.ts";
 import type { Deadline } from "../turns/deadline.ts";
-import { emptySql } from "./relation.ts";
-import { relationsOf } from "./table_names.ts";
+import { emptyRelations } from "./statement_relations.ts";
 
 export interface Described extends Exchanged {
   readonly columns: readonly DescribedColumn[];
@@ -29,7 +28,7 @@ export async function describeStatement(
   const columns = await deps.statements.columns(connection, {
     sql: asked.text,
     shape: columnsShape(statement.document, bounds),
-    relations: relationsOf(names, asked.tables, ({ schema }) => emptySql(schema.columns)),
+    relations: emptyRelations(names, asked.tables),
   });
   deadline.check();
   return { ...exchanged, columns };

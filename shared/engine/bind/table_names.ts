@@ -5,10 +5,7 @@
  * table.
  */
 
-import { present } from "../../base/assert.ts";
-import type { Relation } from "../duckdb/driver.ts";
 import type { TableReference } from "../gate/gate.ts";
-import type { TablePlan } from "../plan/plan.ts";
 import { textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 
 export interface TableName {
@@ -47,18 +44,6 @@ export function nameTables(
     names: [...names].map(([name, table]) => ({ name, table })),
     changed: qualified.length > 0,
   };
-}
-
-/** What each name stands for, given the SELECT that stands for a table. */
-export function relationsOf(
-  names: readonly TableName[],
-  tables: readonly TablePlan[],
-  select: (table: TablePlan) => string,
-): Relation[] {
-  return names.map(({ name, table }) => {
-    const plan = tables.find((candidate) => candidate.name === table);
-    return { name, select: select(present(plan)) };
-  });
 }
 
 function unused(wanted: string, taken: ReadonlySet<string>): string {

@@ -5,15 +5,21 @@
  */
 
 import { AGGREGATE_FUNCTIONS } from "../gate/allowed_functions.ts";
+import type { TablePlan } from "../plan/plan.ts";
 import { listAt, nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 
 /**
  * Adds the order, and a limit of `rowsMax` + 1 where the statement has none, so that truncation
- * shows. Returns whether it did. `root` must read one stored table whose column `timestamp` is its
- * time.
+ * shows. Returns whether it did. `table` is that of its FROM; undefined: it is no stored one.
  */
-export function applyDefaultOrder(root: TreeNode, rowsMax: number): boolean {
-  if (!isBareSelect(root)) return false;
+export function applyDefaultOrder(
+  root: TreeNode,
+  { table: stored, rowsMax }: {
+    readonly table: TablePlan | undefined;
+    readonly rowsMax: number;
+  },
+): boolean {
+  if (stored === undefined || !isEligible(stored) || !isBareSelect(root)) return false;
   const table = nodeAt(root, "from_table") ?? {};
   const qualifier = textAt(table, "alias") || textAt(table, "table_name");
   const order = {
@@ -28,6 +34,12 @@ export function applyDefaultOrder(root: TreeNode, rowsMax: number): boolean {
   const limits = nodesAt(root, "modifiers");
   root["modifiers"] = [order, ...(limits.length > 0 ? limits : [limitModifier(rowsMax + 1)])];
   return true;
+}
+
+/** Whether the table's time is its column `timestamp`. */
+function isEligible({ order, schema }: TablePlan): boolean {
+  return order.isImplicit &&
+    schema.columns.some(({ name, type }) => name === "timestamp" && type === "timestamptz");
 }
 
 /** One SELECT over one table with nothing but columns, WHERE and a plain LIMIT. */

@@ -5,8 +5,9 @@
 
 import type { Plan, TablePlan } from "../plan/plan.ts";
 import type { Pruned } from "../pruning/prune_statement.ts";
+import { nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import type { ScanOrdering } from "../types.ts";
-import { type FanIn, newestFirst, orderedParts, wantsNoOrder } from "./ordered_scan.ts";
+import { type FanIn, newestFirst, orderedParts } from "./ordered_scan.ts";
 
 export interface Ordered extends Pruned {
   readonly ordering: ScanOrdering;
@@ -49,6 +50,11 @@ async function order(
   });
   if (parts === undefined) return { plan: { tables }, ordering };
   return { plan: narrowed({ parts, ordered: true }), ordering };
+}
+
+/** Whether the statement leaves the order of its rows open. */
+function wantsNoOrder(root: TreeNode): boolean {
+  return !nodesAt(root, "modifiers").some((one) => textAt(one, "type") === "ORDER_MODIFIER");
 }
 
 /** What a scan that nobody wants in order could tell of its order. */

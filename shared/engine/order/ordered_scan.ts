@@ -86,11 +86,6 @@ export function orderedRequest(root: TreeNode): OrderedRequest | OrderRefusal {
     : { direction, rows };
 }
 
-/** Whether the statement leaves the order of its rows open. */
-export function wantsNoOrder(root: TreeNode): boolean {
-  return !nodesAt(root, "modifiers").some((one) => textAt(one, "type") === "ORDER_MODIFIER");
-}
-
 /**
  * The plan's parts with the newest first. Where a filter keeps the scan from choosing row groups,
  * DuckDB still skips those that cannot beat the rows it has; so it should meet the wanted

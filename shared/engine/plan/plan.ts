@@ -42,7 +42,7 @@ export interface TablePlan {
   readonly pruned: Pruning | undefined;
   /** Columns the statement can need. */
   readonly projected: readonly Column[];
-  /** How often the statement reads it (`shared/engine/cost/table_scans.ts`). */
+  /** How often the statement reads it. */
   readonly scans: number;
 }
 

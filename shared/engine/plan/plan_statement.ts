@@ -4,7 +4,6 @@
  */
 
 import type { Bounded } from "../bounds/bound_statement.ts";
-import { tableScans } from "../cost/table_scans.ts";
 import type { DataFileLease, DataFiles } from "../files/data_files.ts";
 import { lateStore } from "../files/object_cache/cache_error.ts";
 import type { TableReference } from "../gate/gate.ts";
@@ -87,6 +86,17 @@ function requestOf(
     since: request.since === undefined ? undefined : BigInt(request.since),
     uncommittedOnly: request.uncommittedOnly ?? false,
   };
+}
+
+/**
+ * How often a statement reads each of its tables: once wherever it names it. Recursion, or a WITH
+ * that is not materialized, reads a table again without naming it: that is counted when it has run
+ * (`duckdb/rows_breaker.ts`).
+ */
+function tableScans(references: readonly TableReference[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { table } of references) counts.set(table, (counts.get(table) ?? 0) + 1);
+  return counts;
 }
 
 /** By the names of their tables. */

@@ -52,6 +52,15 @@ export function projectedOf(
   return [...projected, ...schema.columns.filter(({ name }) => name === ATTRIBUTES)];
 }
 
+/** The tables of a statement that was changed: it may name other columns now. */
+export function projectedAnew(
+  tables: readonly TablePlan[],
+  root: TreeNode,
+): readonly TablePlan[] {
+  const named = namedColumns(root);
+  return tables.map((table) => ({ ...table, projected: projectedOf(table, named) }));
+}
+
 export function projectedColumns(
   schema: TableSchema,
   named: ReadonlySet<string> | undefined,

@@ -3,13 +3,11 @@
  * promoted columns for attributes. Changes the tree.
  */
 
-import type { TableReference } from "../gate/gate.ts";
-import { applyDefaultOrder, isBareSelect } from "../order/default_order.ts";
-import type { TreeNode } from "../statement/syntax_tree.ts";
+import { applyDefaultOrder } from "../order/default_order.ts";
 import type { QueryRequest } from "../types.ts";
 import type { TablePlan } from "./plan.ts";
 import type { Planned } from "./plan_statement.ts";
-import { namedColumns, projectedOf } from "./projection.ts";
+import { projectedAnew } from "./projection.ts";
 import { usePromoted } from "./promoted_attributes.ts";
 
 export interface Rewritten extends Planned {
@@ -30,7 +28,7 @@ export function rewriteStatement(
 ): Rewritten {
   const { statement: { root, explain }, references, planned: before } = planned;
   const defaultOrderApplied = request.defaultOrder && !explain &&
-    mayOrder(root, references, before) && applyDefaultOrder(root, request.rowsMax);
+    applyDefaultOrder(root, { table: tableOf(planned), rowsMax: request.rowsMax });
   const promoted = usesPromoted ? usePromoted(root, references, before) : undefined;
   const isPromoted = promoted !== undefined;
   const tables = defaultOrderApplied || isPromoted
@@ -39,23 +37,8 @@ export function rewriteStatement(
   return { ...planned, tables, defaultOrderApplied, isPromoted };
 }
 
-/** The implicit order is for one stored table with a column `timestamp` that is its time. */
-function mayOrder(
-  root: TreeNode,
-  references: readonly TableReference[],
-  tables: readonly TablePlan[],
-): boolean {
-  if (!isBareSelect(root)) return false;
-  const own = references.find((reference) => reference.node === root["from_table"]);
-  const table = tables.find((candidate) => candidate.name === own?.table);
-  if (table === undefined || !table.order.isImplicit) return false;
-  return table.schema.columns.some(({ name, type }) =>
-    name === "timestamp" && type === "timestamptz"
-  );
-}
-
-/** The statement may name other columns now. */
-function projectedAnew(tables: readonly TablePlan[], root: TreeNode): readonly TablePlan[] {
-  const named = namedColumns(root);
-  return tables.map((table) => ({ ...table, projected: projectedOf(table, named) }));
+/** The stored table that is the FROM of the outermost SELECT. */
+function tableOf({ statement: { root }, references, planned }: Planned): TablePlan | undefined {
+  const own = references.find(({ node }) => node === root["from_table"]);
+  return planned.find(({ name }) => name === own?.table);
 }
