@@ -82,9 +82,9 @@ export interface EngineOptions extends DatabaseOptions {
   /** Is told what that cache does. */
   readonly scanFileCacheMeter?: DecodedCacheMeter;
   /**
-   * Bytes of data files' rows that are held in memory for ordered scans, about, out of the memory
-   * pool, and at most an eighth of that of cheap statements; default 64 MiB, of a pool below 1 GiB
-   * none. 0 holds none.
+   * Bytes of data files' rows that are held in memory for ordered scans, about. They are taken from
+   * the memory pool, an eighth of the light statements' part at most. Default 64 MiB; none of a
+   * pool below 1 GiB. 0 holds none.
    */
   readonly heldRowsBytesMax?: number;
   /** Is told what becomes of them. */

@@ -14,7 +14,7 @@ import { readsNothing } from "./statement/reads_nothing.ts";
 import type { Cost, ScanOrdering, ServedBy } from "./types.ts";
 
 export interface Prepared {
-  /** As it was sent, for messages; its tree is that of what runs. */
+  /** The statement as it was sent, for messages; its tree is that of what runs. */
   readonly statement: Statement;
   /** The text that runs. */
   readonly text: string;

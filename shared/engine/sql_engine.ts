@@ -36,7 +36,7 @@ export interface SqlEngineOptions {
   readonly databases: Databases;
   readonly turns: Turns;
   readonly turnCounts: TurnCounts;
-  /** Of each database, that of light statements first. */
+  /** One for each database, that of light statements first. */
   readonly probes: readonly [LivenessProbe, ...LivenessProbe[]];
   readonly prepare: PrepareDeps;
   /** Work of its own while it is open. */
@@ -47,11 +47,11 @@ export interface SqlEngineOptions {
 
 export class SqlEngine implements Engine {
   readonly #databases: Databases;
-  /** The same, each once. */
+  /** Each of the databases once. */
   readonly #open: ReadonlySet<EngineDatabase>;
   readonly #turns: Turns;
   readonly #turnCounts: TurnCounts;
-  /** Of statements that are not over. */
+  /** The seats of statements that are not over. */
   readonly #seats = new Set<Seat>();
   readonly #probes: readonly [LivenessProbe, ...LivenessProbe[]];
   readonly #deps: PrepareDeps;

@@ -51,7 +51,7 @@ export interface RunOptions {
   readonly bringMs: number;
 }
 
-/** Of a statement over rows in memory. */
+/** What a statement over rows in memory did. */
 function heldProfile(plan: Plan): RunProfile {
   const parts = plan.tables.flatMap((table) => table.parts);
   return { rowsScanned: planRows(plan), filesRead: countFiles(parts), spillBytes: 0 };
@@ -64,7 +64,7 @@ export class StatementRun implements RunningQuery {
   #collectMs: number;
   #renderMs = 0;
   #profile: RunProfile | undefined;
-  /** Of the steps before this one. */
+  /** What the steps before this one took. */
   readonly #before = { rows: 0, rowsPlanned: 0 };
   #bytesScanned = 0;
   /** Planned rows of this step. */

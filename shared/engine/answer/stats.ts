@@ -25,7 +25,7 @@ export function statsOf(
     /** Absent when there is no such cache. */
     readonly decoded?: FileCacheCounts | undefined;
     readonly servedBy: ServedBy;
-    /** Of a request that asked for one: `plan/snapshot_pin.ts`. */
+    /** For a request that asked for one: `plan/snapshot_pin.ts`. */
     readonly pin: string | undefined;
   },
 ): Stats {

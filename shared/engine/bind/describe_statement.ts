@@ -1,6 +1,6 @@
 /**
- * The phase in which DuckDB binds a statement, over empty tables of the same columns: it names the
- * columns of the answer, and tells what is wrong with the statement.
+ * The phase in which DuckDB binds a statement, over empty tables of the same columns. It names the
+ * columns of the answer, or tells what is wrong with the statement.
  */
 
 import type { TimeBounds } from "../bounds/time_bounds.ts";

@@ -32,7 +32,7 @@ export function planRelations(
   );
 }
 
-/** The same without a row, which is enough to know the columns of an answer. */
+/** Tables without a row, which are enough to know the columns of an answer. */
 export function emptyRelations(
   names: readonly TableName[],
   tables: readonly TablePlan[],

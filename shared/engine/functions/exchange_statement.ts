@@ -23,7 +23,7 @@ export interface Exchanged extends Priced {
   readonly asked: AskedText;
 }
 
-/** As near to the text that was sent as DuckDB can bind it. */
+/** The text that is nearest to what was sent and that DuckDB can bind. */
 export interface AskedText {
   readonly text: string;
   /** The tables whose columns it names. */

@@ -1,7 +1,6 @@
 /**
- * The phase from a parsed statement to one that may be planned: its functions have DuckDB's names,
- * it reads nothing but stored tables that the caller may name, and each table has a name of its
- * own. Changes the tree.
+ * The phase from a parsed statement to one that may be planned. Its functions get DuckDB's names,
+ * each table a name of its own, and what a caller may not name is refused. Changes the tree.
  */
 
 import { nameTables, type TableName } from "../bind/table_names.ts";

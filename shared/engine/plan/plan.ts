@@ -1,8 +1,7 @@
 /**
- * What a statement will read, as a value: for each table the snapshot, the files that its time
- * range leaves, the rows of the WAL that no snapshot holds yet, and the parts DuckDB is
- * given. `shared/engine/cost/cost.ts` and `shared/engine/answer/stats.ts` are views of it;
- * `shared/engine/bind/relation.ts` makes SQL of it.
+ * What a statement will read, as a value. Each table has its snapshot, the files that its time
+ * range leaves, the rows of the WAL that no snapshot holds yet, and the parts that DuckDB is given.
+ * `cost/cost.ts` and `answer/stats.ts` are views of it; `bind/relation.ts` makes SQL of it.
  */
 
 import type { Column, TableSchema } from "../../schema/schema.ts";
@@ -78,7 +77,7 @@ export type CommittedRows =
     /** Live files of the same snapshot that can have rows in another range. */
     readonly filesIn: (range: TimeRange) => Promise<readonly DataFile[]>;
   }
-  /** Those of files that came after an earlier snapshot. */
+  /** The rows of files that came after an earlier snapshot. */
   | { readonly kind: "since"; readonly snapshotId: bigint }
   | { readonly kind: "none" };
 

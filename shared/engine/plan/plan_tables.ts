@@ -45,7 +45,7 @@ export interface PlanRequest {
   readonly placeOf: (table: string) => string;
   /** How often the statement reads each. */
   readonly scans: ReadonlyMap<string, number>;
-  /** Those of `tables` that are calls. */
+  /** The calls among `tables`. */
   readonly hotCalls: ReadonlyMap<string, HotCall>;
   readonly ranges: ReadonlyMap<string, TimeRange>;
   /** Column names the statement mentions; undefined is all. */
