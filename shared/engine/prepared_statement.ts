@@ -11,6 +11,7 @@ import { countFiles, type TablePlan } from "./plan/plan.ts";
 import { type Prepared, servedBy } from "./prepared.ts";
 import type { Cost, PlannedTable, PreparedQuery, RunningQuery, ServedBy } from "./types.ts";
 
+/** Owns the statement's seat, deadline and leases until it is disposed of. */
 export class PreparedStatement implements PreparedQuery {
   readonly cost: Cost;
   readonly tables: readonly PlannedTable[];

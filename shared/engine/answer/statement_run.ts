@@ -57,6 +57,11 @@ function heldProfile(plan: Plan): RunProfile {
   return { rowsScanned: planRows(plan), filesRead: countFiles(parts), spillBytes: 0 };
 }
 
+/**
+ * One run. Rows come as they are taken; where DuckDB's process ends before the first of them, they
+ * come from the beginning on the next one. Errors: the deadline's, `too_large`, those of
+ * `faultError`.
+ */
 export class StatementRun implements RunningQuery {
   readonly columns: readonly ResultColumn[];
   readonly approximation?: Readonly<object>;

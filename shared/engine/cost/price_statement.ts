@@ -13,6 +13,7 @@ export interface Priced extends Ordered {
   readonly cost: Cost;
 }
 
+/** Pure. It reads the statement as it was asked, so it comes before calls are exchanged. */
 export function priceStatement(ordered: Ordered): Priced {
   const { statement: { root }, names, tables } = ordered;
   const cost = costOf({ tables }, {

@@ -17,6 +17,9 @@ export interface Shortened extends Rewritten {
   readonly path: FastPath | StepAside;
 }
 
+/**
+ * Reads summaries of data files, and asks DuckDB for constants. Errors: the deadline's, the store's.
+ */
 export async function shortenStatement(
   rewritten: Rewritten,
   { connection, request, deps, deadline }: {

@@ -18,6 +18,7 @@ export interface Rewritten extends Planned {
   readonly isPromoted: boolean;
 }
 
+/** Pure but for the tree. An EXPLAIN keeps the order that it was given. */
 export function rewriteStatement(
   planned: Planned,
   { request, usesPromoted }: {
