@@ -3,7 +3,7 @@
 import type { Described } from "./bind/describe_statement.ts";
 import type { TableName } from "./bind/table_names.ts";
 import type { DescribedColumn } from "./duckdb/driver.ts";
-import type { FastPath } from "./fast_paths/fast_path.ts";
+import type { ChosenPath } from "./fast_paths/shorten_statement.ts";
 import type { DataFileLease } from "./files/data_files.ts";
 import type { HeldLease, HeldRows } from "./held_rows/held_rows.ts";
 import { type BandRequest, bandRequest } from "./order/ordered_bands.ts";
@@ -37,26 +37,19 @@ export interface Prepared {
   readonly deltaMs: number;
 }
 
-/** What answers. */
-export type AnswerPath = Scan | Summaries;
+/** What answers, with what a scan takes to run. */
+export type AnswerPath =
+  | Extract<ChosenPath, { readonly kind: "summaries" }>
+  | Extract<ChosenPath, { readonly kind: "scan" }> & ScanSteps;
 
-/** Rows are read. */
-export interface Scan {
-  readonly kind: "scan";
-  /** Why no fast path answers. */
-  readonly aside: string;
+/** What happens to a scan before its first row. */
+export interface ScanSteps {
   /** What the connection that runs it is asked before; undefined: nothing. */
   readonly trial: NearestTrial | undefined;
   /** How it goes through its table in steps; undefined: at once. */
   readonly bands: BandRequest | undefined;
   /** For rows that are in memory. */
   readonly held: HeldLease;
-}
-
-/** Counts of data files, and rows where there are none. */
-export interface Summaries {
-  readonly kind: "summaries";
-  readonly fast: FastPath;
 }
 
 /** The last phase: takes over the leases. It comes after all that changes the tree. */
@@ -67,16 +60,15 @@ export function preparedOf(
   const { statement, names, tables, path, text, columns, cost, data, deltaMs, pin } = described;
   const { ordering, defaultOrderApplied, wanted, trial, leases } = described;
   const { root } = statement;
-  const answers: AnswerPath = "aside" in path
-    ? {
-      ...{ kind: "scan", aside: path.aside, trial },
-      bands: wanted === undefined ? undefined : bandRequest(root),
-      held: leases.use(held.lease()),
-    }
-    : { kind: "summaries", fast: path };
+  const answers: AnswerPath = path.kind === "summaries" ? path : {
+    ...path,
+    trial,
+    bands: wanted === undefined ? undefined : bandRequest(root),
+    held: leases.use(held.lease()),
+  };
   return {
     ...{ statement, text, names, plan: { tables }, path: answers, columns, cost, ordering },
-    isMeasured: "aside" in path ? !readsNothing(root) : path.parts.length > 0,
+    isMeasured: path.kind === "scan" ? !readsNothing(root) : path.fast.parts.length > 0,
     ...{ defaultOrderApplied, pin, data, deltaMs },
     planMs: tookMs - deltaMs,
     leases: leases.move(),

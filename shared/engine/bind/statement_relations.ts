@@ -3,7 +3,7 @@
 import { present } from "../../base/assert.ts";
 import type { Relation } from "../duckdb/driver.ts";
 import { type BindText, quoteText } from "../duckdb/statement_text.ts";
-import type { FastPath } from "../fast_paths/fast_path.ts";
+import type { ChosenPath } from "../fast_paths/shorten_statement.ts";
 import type { Plan, TablePlan } from "../plan/plan.ts";
 import { emptySql, relationSql } from "./relation.ts";
 import type { TableName } from "./table_names.ts";
@@ -11,9 +11,7 @@ import type { TableName } from "./table_names.ts";
 /** A statement whose tables stand for rows, or for what a fast path makes of counts. */
 export interface NamingStatement {
   readonly names: readonly TableName[];
-  readonly path:
-    | { readonly kind: "scan" }
-    | { readonly kind: "summaries"; readonly fast: Pick<FastPath, "relation"> };
+  readonly path: ChosenPath;
 }
 
 /**

@@ -9,17 +9,26 @@ import type { Deadline } from "../turns/deadline.ts";
 import type { QueryRequest } from "../types.ts";
 import type { EdgeTimes } from "./edge_times.ts";
 import { type FastPath, fastPath } from "./fast_path.ts";
-import type { StepAside } from "./step_aside.ts";
 import type { TableAnswers } from "./table_answers.ts";
 
 export interface Shortened extends Rewritten {
-  /** Its lease is among `leases`. */
-  readonly path: FastPath | StepAside;
+  readonly path: ChosenPath;
 }
 
-/**
- * Reads summaries of data files, and asks DuckDB for constants. Errors: the deadline's, the store's.
- */
+/** What answers: rows that are scanned, or counts of data files and rows where there are none. */
+export type ChosenPath =
+  | {
+    readonly kind: "scan";
+    /** Why no fast path answers. */
+    readonly aside: string;
+  }
+  | {
+    readonly kind: "summaries";
+    /** Its lease is among the statement's. */
+    readonly fast: FastPath;
+  };
+
+/** Reads summaries of data files. Errors: the deadline's, the store's. */
 export async function shortenStatement(
   rewritten: Rewritten,
   { connection, request, deps, deadline }: {
@@ -33,14 +42,17 @@ export async function shortenStatement(
   // Summaries are of whole tables.
   const wantsRows = request.fastPaths === false ||
     tables.some(({ committed }) => committed.kind === "since");
-  if (wantsRows) return { ...rewritten, path: { aside: "the request wants rows read" } };
-  const path = await fastPath(statement.root, { references, tables }, {
+  if (wantsRows) {
+    return { ...rewritten, path: { kind: "scan", aside: "the request wants rows read" } };
+  }
+  const fast = await fastPath(statement.root, { references, tables }, {
     ...{ connection, micros: bounds.micros, data },
     ...{ answers: deps.answers, times: deps.edgeTimes },
     isExact: request.isExact ?? true,
     planOnly: request.planOnly === true || statement.explain,
     signal: deadline.signal,
   });
-  if (!("aside" in path)) leases.use(path.lease);
-  return { ...rewritten, path };
+  if ("aside" in fast) return { ...rewritten, path: { kind: "scan", aside: fast.aside } };
+  leases.use(fast.lease);
+  return { ...rewritten, path: { kind: "summaries", fast } };
 }

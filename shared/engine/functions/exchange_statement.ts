@@ -46,7 +46,7 @@ export async function exchangeStatement(
   const { statement, path, planned, tables, isBounded, isBindable } = priced;
   const { isGuarded, isChanged } = await exchangeOwn(priced, cached);
   const own = isChanged ? await textOfTree(cached, statement.document) : statement.sql;
-  const text = "aside" in path ? own : await textOfPath(path, statement, cached);
+  const text = path.kind === "scan" ? own : await textOfPath(path.fast, statement, cached);
   deadline.check();
   // Columns are called, and errors told, as it was sent where that can be bound. Binding evaluates
   // constants.

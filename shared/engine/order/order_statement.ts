@@ -3,7 +3,7 @@
  * those, and says why it does not elsewhere.
  */
 
-import type { Plan, TablePlan } from "../plan/plan.ts";
+import type { TablePlan } from "../plan/plan.ts";
 import type { Pruned } from "../pruning/prune_statement.ts";
 import { nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import type { ScanOrdering } from "../types.ts";
@@ -18,38 +18,34 @@ export async function orderStatement(
   pruned: Pruned,
   { deps }: { readonly deps: { readonly fanIn: FanIn } },
 ): Promise<Ordered> {
-  const { plan: { tables }, ordering } = await order(pruned, deps);
-  return { ...pruned, tables, ordering };
+  return { ...pruned, ...await narrowed(pruned, deps) };
 }
 
-async function order(
+/** What is left of the one table that the statement reads, and what is told of its order. */
+async function narrowed(
   { path, statement: { root }, tables, wanted, bounds, data }: Pruned,
   { fanIn }: { readonly fanIn: FanIn },
-): Promise<{ readonly plan: Plan; readonly ordering: ScanOrdering }> {
-  if (!("aside" in path)) return { plan: { tables }, ordering: unordered(path) };
+): Promise<Pick<Ordered, "tables" | "ordering">> {
+  if (path.kind === "summaries") return { tables, ordering: unordered(path.fast) };
   const [table] = tables;
-  if (wanted === undefined || table === undefined) {
-    return { plan: { tables }, ordering: "no_sort_order" };
-  }
-  if (wantsNoOrder(root)) return { plan: { tables }, ordering: unordered(table) };
+  if (wanted === undefined || table === undefined) return { tables, ordering: "no_sort_order" };
+  if (wantsNoOrder(root)) return { tables, ordering: unordered(table) };
   const { refusal } = table.order;
-  if (refusal !== undefined) return { plan: { tables }, ordering: refusal };
-  const narrowed = (changes: Partial<TablePlan>) => ({ tables: [{ ...table, ...changes }] });
+  if (refusal !== undefined) return { tables, ordering: refusal };
   if ("ordering" in wanted) {
-    const plan = wanted.direction === "newest"
-      ? narrowed({ parts: newestFirst(table) })
-      : { tables };
-    return { plan, ordering: wanted.ordering };
+    const isNewest = wanted.direction === "newest";
+    const sorted = isNewest ? [{ ...table, parts: newestFirst(table) }] : tables;
+    return { tables: sorted, ordering: wanted.ordering };
   }
   // A bound that is not in the range would let rows count that the statement drops.
-  if (!bounds.complete) return { plan: { tables }, ordering: "filtered" };
+  if (!bounds.complete) return { tables, ordering: "filtered" };
   const { parts, ordering } = await orderedParts(table, wanted, {
     footer: (file) => data.footer(file),
     path: (file) => data.path(file),
     fanIn,
   });
-  if (parts === undefined) return { plan: { tables }, ordering };
-  return { plan: narrowed({ parts, ordered: true }), ordering };
+  if (parts === undefined) return { tables, ordering };
+  return { tables: [{ ...table, parts, ordered: true }], ordering };
 }
 
 /** Whether the statement leaves the order of its rows open. */

@@ -37,8 +37,9 @@ export async function pruneStatement(
   { deps, deadline }: { readonly deps: PruneStatementDeps; readonly deadline: Deadline },
 ): Promise<Pruned> {
   const { path, statement, references, predicates, tables, data } = shortened;
-  if (!("aside" in path)) {
-    return { ...shortened, tables: withParts(tables, path), wanted: undefined, trial: undefined };
+  if (path.kind === "summaries") {
+    const own = withParts(tables, path.fast);
+    return { ...shortened, tables: own, wanted: undefined, trial: undefined };
   }
   const single = singleTable(statement.root, references, tables);
   const wanted = single === undefined ? undefined : orderedRequest(statement.root);
