@@ -83,7 +83,7 @@ export interface EngineOptions extends DatabaseOptions {
   readonly scanFileCacheMeter?: DecodedCacheMeter;
   /**
    * Bytes of data files' rows that are held in memory for ordered scans, about. They are taken from
-   * the memory pool, an eighth of the light statements' part at most. Default 64 MiB; none of a
+   * the memory pool, an eighth of the cheap statements' part at most. Default 64 MiB; none of a
    * pool below 1 GiB. 0 holds none.
    */
   readonly heldRowsBytesMax?: number;

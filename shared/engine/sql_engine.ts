@@ -36,7 +36,7 @@ export interface SqlEngineOptions {
   readonly databases: Databases;
   readonly turns: Turns;
   readonly turnCounts: TurnCounts;
-  /** One for each database, that of light statements first. */
+  /** One for each database, that of cheap statements first. */
   readonly probes: readonly [LivenessProbe, ...LivenessProbe[]];
   readonly prepare: PrepareDeps;
   /** Work of its own while it is open. */

@@ -46,7 +46,7 @@ function bandsOf({ path }: Prepared) {
   return path.kind === "scan" ? path.bands : undefined;
 }
 
-/** The plan to scan. Rows are in memory in the DuckDB of light statements alone. */
+/** The plan to scan. Rows are in memory in the DuckDB of cheap statements alone. */
 export async function broughtPlan(
   { data, path }: Prepared,
   plan: Plan,

@@ -12,6 +12,7 @@ import { faultError } from "./fault_error.ts";
 const PROBE_MS_MAX = 5_000;
 const FULL_POOL_RETRY_MS = 20;
 
+/** The probe's connection, which is taken with the first question. */
 export class LivenessProbe {
   /** Its last use: the next one waits for it, as an interrupt would hit either. */
   #last: Promise<unknown> = Promise.resolve();

@@ -1,9 +1,9 @@
 /**
- * The DuckDB that runs statements, or two: where dear statements are to step back behind others,
- * they and batch jobs have one of their own, of low priority. Each is in a process of its own where
- * `DatabaseOptions.processes` says so, which then is replaced when a statement cannot be ended
- * otherwise (`process/`). Pool and spill space are divided once, since no setting changes later.
- * Where the priority cannot be had, or the pool is too small to be divided, all share one.
+ * The DuckDB that runs statements, or two: where expensive statements are to step back behind
+ * others, they and batch jobs have one of their own, of low priority. Each is in a process of its
+ * own where `DatabaseOptions.processes` says so, which then is replaced when a statement cannot be
+ * ended otherwise (`process/`). Pool and spill space are divided once, since no setting changes
+ * later. Where the priority cannot be had, or the pool is too small to be divided, all share one.
  */
 
 import { getLogger } from "@logtape/logtape";

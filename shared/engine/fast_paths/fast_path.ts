@@ -187,7 +187,7 @@ function relationOf(
   return wideRelationSql(column, plan.wide, { others: [...few, ...own], top: statement.top });
 }
 
-/** Bringing files may have narrowed parts that were whole. Of the columns just those read. */
+/** Bringing files may have narrowed parts that were whole. Only columns that are read are left. */
 function partsOf(table: TablePlan, { parts }: OwnRows): TablePlan {
   const ranged = new Set(parts.filter(({ range }) => range !== undefined).map(partName));
   const whole = new Set(parts.filter(({ range }) => range === undefined).map(({ path }) => path));

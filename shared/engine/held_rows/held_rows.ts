@@ -28,6 +28,7 @@ const BLOCK_SHARE_DIVISOR = 4;
 /** After a failure, for example a full pool, no block is made for so long. */
 const FAILURE_PAUSE_MS = 60_000;
 
+/** Rows and columns of a file that a statement wants. */
 export interface WantedBlock {
   readonly file: DataFile;
   readonly rows: RowRange;
