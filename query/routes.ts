@@ -29,7 +29,7 @@ import { cancelJob, getJob, getJobResult, type JobService, listJobs } from "./jo
 import { memoryPool } from "./memory_pool.ts";
 import { answerSql, explainSql, refuseWithoutPeers } from "./sql/sql.ts";
 import type { CallerGate, Peer, QueryCaller } from "./query_caller.ts";
-import type { SqlService } from "./sql/sql_call.ts";
+import type { SqlService } from "./sql/sql_service.ts";
 import type { Readiness } from "./readiness.ts";
 import { TRACE_ROUTES, type TraceRoute, type TraceService } from "./tracing/trace_routes.ts";
 

@@ -6,7 +6,8 @@
 import { type BrowserRules, judgeSource } from "../../shared/http/browser_rules.ts";
 import type { ListenerMeter } from "../../shared/http/connection_metrics.ts";
 import type { ListenAddress } from "../../shared/http/listen_address.ts";
-import type { ConnectionBounds, TlsIdentity } from "../../shared/http/listener.ts";
+import type { ConnectionBounds } from "../../shared/http/connection_counts.ts";
+import type { TlsIdentity } from "../../shared/http/listener.ts";
 import { tellRefused } from "../../shared/http/origin_guard.ts";
 import { type Http2Server, serveHttp2 } from "../../shared/http2/serve_http2.ts";
 import type { Http2Answer, Http2Call } from "../../shared/http2/stream.ts";

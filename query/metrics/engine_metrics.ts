@@ -3,11 +3,9 @@
 import { ENGINE_NAMES, type EngineName } from "../../shared/engine/duckdb/open_databases.ts";
 import { ENGINE_ENDS } from "../../shared/engine/duckdb/process/engine_client.ts";
 import type { ProcessMeter } from "../../shared/engine/duckdb/process/process_driver.ts";
+import type { MetricHandles } from "../../shared/metrics/metrics.ts";
 import type { MetricTable } from "../../shared/metrics/table.ts";
-import type { QueryMetrics } from "./metrics.ts";
-
-/** In `svc_query_breaker_trips_total`. */
-export const ENGINE_BREAKERS = ["resident_memory"] as const;
+import type { BREAKER_METRICS } from "./breaker_metrics.ts";
 
 export const ENGINE_METRICS = {
   engineRestarts: {
@@ -21,7 +19,9 @@ export const ENGINE_METRICS = {
 } as const satisfies MetricTable;
 
 /** Counts what becomes of DuckDB's processes. */
-export function processMeter(metrics: QueryMetrics): ProcessMeter {
+export function processMeter(
+  metrics: MetricHandles<typeof ENGINE_METRICS & typeof BREAKER_METRICS>,
+): ProcessMeter {
   return {
     ended: (engine, reason) =>
       metrics.engineRestarts.add(1, { engine: engine as EngineName, reason }),

@@ -4,8 +4,8 @@
  */
 
 import type { HeldRowsMeter } from "../../shared/engine/held_rows/held_rows.ts";
+import type { MetricHandles } from "../../shared/metrics/metrics.ts";
 import type { MetricTable } from "../../shared/metrics/table.ts";
-import type { QueryMetrics } from "./metrics.ts";
 
 export const HELD_ROWS_METRICS = {
   heldRowsBytes: {
@@ -45,7 +45,7 @@ export const HELD_ROWS_METRICS = {
 } as const satisfies MetricTable;
 
 /** Counts what becomes of rows in memory. */
-export function heldRowsMeter(metrics: QueryMetrics): HeldRowsMeter {
+export function heldRowsMeter(metrics: MetricHandles<typeof HELD_ROWS_METRICS>): HeldRowsMeter {
   return {
     limit: (bytes) => metrics.heldRowsLimitBytes.set(bytes, {}),
     lookedUp: (outcome) => metrics.heldRowsLookups.add(1, { outcome }),

@@ -1,8 +1,8 @@
 /** Metrics of the hot caches; all zero without `--query-hot-caches`. */
 
 import type { HotCacheMeter } from "../../shared/engine/hot_caches/hot_caches.ts";
+import type { MetricHandles } from "../../shared/metrics/metrics.ts";
 import type { MetricTable } from "../../shared/metrics/table.ts";
-import type { QueryMetrics } from "./metrics.ts";
 
 export const HOT_CACHE_METRICS = {
   hotCacheBytes: {
@@ -25,7 +25,7 @@ export const HOT_CACHE_METRICS = {
 } as const satisfies MetricTable;
 
 /** Counts what the hot caches do. */
-export function hotCacheMeter(metrics: QueryMetrics): HotCacheMeter {
+export function hotCacheMeter(metrics: MetricHandles<typeof HOT_CACHE_METRICS>): HotCacheMeter {
   return {
     held({ bytes, segments }) {
       metrics.hotCacheBytes.set(bytes, {});

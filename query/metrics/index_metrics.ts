@@ -2,8 +2,8 @@
 
 import type { CacheMeter } from "../../shared/base/weighed_cache.ts";
 import { type IndexMeter, UNUSABLE_REASONS } from "../../shared/engine/pruning/sidecar_indexes.ts";
+import type { MetricHandles } from "../../shared/metrics/metrics.ts";
 import type { MetricTable } from "../../shared/metrics/table.ts";
-import type { QueryMetrics } from "./metrics.ts";
 
 const CACHES = ["parsed_index", "puffin_blob"] as const;
 
@@ -42,7 +42,7 @@ export const INDEX_METRICS = {
 } as const satisfies MetricTable;
 
 /** Counts what lookups in indexes answer. */
-export function indexMeter(metrics: QueryMetrics): IndexMeter {
+export function indexMeter(metrics: MetricHandles<typeof INDEX_METRICS>): IndexMeter {
   const meterOf = (cache: typeof CACHES[number]): CacheMeter => ({
     lookedUp: (outcome) => metrics.indexCacheLookups.add(1, { cache, outcome }),
     held: (bytes) => metrics.indexCacheBytes.set(bytes, { cache }),

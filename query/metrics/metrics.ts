@@ -14,14 +14,15 @@ import {
 } from "../../shared/metrics/table.ts";
 import { ADMISSION_METRICS } from "../admission/admission_metrics.ts";
 import { AUDIT_METRICS } from "../audit/metrics.ts";
-import { ENGINE_BREAKERS, ENGINE_METRICS } from "./engine_metrics.ts";
+import { BREAKER_METRICS } from "./breaker_metrics.ts";
+import { ENGINE_METRICS } from "./engine_metrics.ts";
 import { HELD_ROWS_METRICS } from "./held_rows_metrics.ts";
 import { INDEX_METRICS } from "./index_metrics.ts";
 import { JOB_METRICS } from "../jobs/metrics.ts";
 import { HOT_CACHE_METRICS } from "./hot_cache_metrics.ts";
 import { OBJECT_CACHE_METRICS } from "./object_cache_metrics.ts";
 import { SCAN_FILE_CACHE_METRICS } from "./scan_file_cache_metrics.ts";
-import { TRACE_BREAKERS, TRACE_ENDPOINTS } from "../tracing/metrics.ts";
+import { TRACE_ENDPOINTS } from "../tracing/metrics.ts";
 
 /** How a request for SQL ended. `timeout`: the wall clock ran out. */
 export const OUTCOMES = ["ok", "truncated", "refused", "failed", "timeout", "cancelled"] as const;
@@ -85,20 +86,7 @@ export const METRICS = {
     help: "Statements that were run, by what answers them: stats.served_by",
     labels: { served_by: SERVED_BY },
   },
-  breakerTrips: {
-    kind: "counter",
-    name: "svc_query_breaker_trips_total",
-    help: "Queries stopped by a limit, by limit",
-    labels: {
-      breaker: [
-        "pool_exhausted",
-        ...ENGINE_BREAKERS,
-        "midflight_rows_scanned",
-        "stalled_reader",
-        ...TRACE_BREAKERS,
-      ],
-    },
-  },
+  ...BREAKER_METRICS,
   authFailures: {
     kind: "counter",
     name: "svc_query_auth_failures_total",

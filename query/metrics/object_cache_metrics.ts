@@ -3,8 +3,8 @@
  */
 
 import type { ObjectCacheMeter } from "../../shared/engine/files/data_files.ts";
+import type { MetricHandles } from "../../shared/metrics/metrics.ts";
 import type { MetricTable } from "../../shared/metrics/table.ts";
-import type { QueryMetrics } from "./metrics.ts";
 
 export const OBJECT_CACHE_METRICS = {
   objectCacheBytes: {
@@ -43,7 +43,9 @@ export const OBJECT_CACHE_METRICS = {
 } as const satisfies MetricTable;
 
 /** Counts what the range cache does. */
-export function objectCacheMeter(metrics: QueryMetrics): ObjectCacheMeter {
+export function objectCacheMeter(
+  metrics: MetricHandles<typeof OBJECT_CACHE_METRICS>,
+): ObjectCacheMeter {
   return {
     held: (bytes) => metrics.objectCacheBytes.set(bytes, {}),
     evicted: (files) => metrics.objectCacheEvicted.add(files, {}),

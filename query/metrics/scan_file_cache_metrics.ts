@@ -1,8 +1,8 @@
 /** Metrics of the cache of decoded source files; all zero where it is off. */
 
 import type { DecodedCacheMeter } from "../../shared/engine/files/decoded_files/decoded_cache.ts";
+import type { MetricHandles } from "../../shared/metrics/metrics.ts";
 import type { MetricTable } from "../../shared/metrics/table.ts";
-import type { QueryMetrics } from "./metrics.ts";
 
 export const SCAN_FILE_CACHE_METRICS = {
   scanFileCacheBytes: {
@@ -41,7 +41,9 @@ export const SCAN_FILE_CACHE_METRICS = {
 } as const satisfies MetricTable;
 
 /** Counts what the cache of decoded columns does. */
-export function scanFileCacheMeter(metrics: QueryMetrics): DecodedCacheMeter {
+export function scanFileCacheMeter(
+  metrics: MetricHandles<typeof SCAN_FILE_CACHE_METRICS>,
+): DecodedCacheMeter {
   return {
     lookedUp: (outcome) => metrics.scanFileCacheFiles.add(1, { outcome }),
     held: (bytes, entries) => {

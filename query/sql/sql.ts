@@ -5,9 +5,10 @@ import { jobAccepted } from "../jobs/job_routes.ts";
 import { readJsonText } from "../json_body.ts";
 import { BATCH_TIER, effectiveLimits, interactiveTier, SQL_BODY_BYTES_MAX } from "../limits.ts";
 import type { QueryCaller } from "../query_caller.ts";
-import { type CallMade, SqlCall, type SqlService } from "./sql_call.ts";
+import { type CallMade, SqlCall } from "./sql_call.ts";
 import { recordsResponse } from "./sql_records.ts";
 import { noPeers, parseSqlRequest, type SqlRequest } from "./sql_request.ts";
+import type { SqlService } from "./sql_service.ts";
 import { streamResponse } from "./sql_stream.ts";
 
 /**

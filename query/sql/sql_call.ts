@@ -14,10 +14,8 @@ import { ENGINE_REPLACED } from "../../shared/engine/duckdb/fault_error.ts";
 import { MIDFLIGHT_ROWS_SCANNED } from "../../shared/engine/duckdb/rows_breaker.ts";
 import type { Cost, Engine, PreparedQuery, RunningQuery } from "../../shared/engine/types.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
-import type { ByteBudget } from "../../shared/base/byte_budget.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 import { type Admission, ADMISSION_FULL } from "../admission/admission.ts";
-import type { JobTaker } from "../jobs/batch_jobs.ts";
 import type { EffectiveLimits } from "../limits.ts";
 import type { Endpoint, Outcome, QueryMetrics } from "../metrics/metrics.ts";
 import type { QueryCaller } from "../query_caller.ts";
@@ -32,17 +30,6 @@ export interface CallService {
   readonly clock: Clock;
   /** Told of every statement that was read from a request. */
   readonly observer: QueryObserver;
-}
-
-/** What answering SQL needs. */
-export interface SqlService extends CallService {
-  readonly jobs: JobTaker;
-  /** The server's ceiling of `limits.max_rows_returned`. */
-  readonly rowsCeiling: number;
-  /** A stream is given up when its client takes nothing for so long. */
-  readonly stallMsMax: number;
-  /** What buffered answers may hold together. */
-  readonly answers: ByteBudget;
 }
 
 /** Who made a call, and through which route. */

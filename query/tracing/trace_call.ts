@@ -16,7 +16,8 @@ import { TRACES_TABLE } from "../../shared/schema/traces.ts";
 import { type EffectiveLimits, effectiveLimits, interactiveTier } from "../limits.ts";
 import type { Outcome } from "../metrics/metrics.ts";
 import type { QueryCaller } from "../query_caller.ts";
-import { POOL_EXHAUSTED, serverStops, type SqlService } from "../sql/sql_call.ts";
+import { POOL_EXHAUSTED, serverStops } from "../sql/sql_call.ts";
+import type { SqlService } from "../sql/sql_service.ts";
 import type { TraceBreaker, TraceEndpoint } from "./metrics.ts";
 import { type TraceCeilings, traceCeilings } from "./trace_ceilings.ts";
 

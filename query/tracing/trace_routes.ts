@@ -13,7 +13,7 @@ import type { ByteHold } from "../../shared/base/byte_budget.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
 import { growAnswer, sendHeld } from "../sql/held_answer.ts";
 import type { QueryCaller } from "../query_caller.ts";
-import type { SqlService } from "../sql/sql_call.ts";
+import type { SqlService } from "../sql/sql_service.ts";
 import type { TraceHandler } from "./handler.ts";
 import type { NameCache } from "./name_lists.ts";
 import { refuseNul } from "./query_parameters.ts";

@@ -1,6 +1,11 @@
 /** How many connections a listener has, and of whom. */
 
-import type { ConnectionBounds } from "./listener.ts";
+/** How many connections a listener has at a time; the next one is closed at once. */
+export interface ConnectionBounds {
+  readonly connectionsMax: number;
+  /** The most connections of one address. An IPv6 client counts by its network of 64 bits. */
+  readonly connectionsPerAddressMax: number;
+}
 
 /** Why a connection is closed at once. Values of the metrics' label `reason`. */
 export const CONNECTION_REFUSALS = ["listener_full", "address_full"] as const;

@@ -3,7 +3,7 @@
 import { getLogger } from "@logtape/logtape";
 import type { OptionTable, Settings } from "../config/options.ts";
 import { freeDescriptors } from "../os/free_descriptors.ts";
-import type { ConnectionBounds } from "./listener.ts";
+import type { ConnectionBounds } from "./connection_counts.ts";
 
 export const CONNECTION_OPTIONS = {
   maxConnections: {

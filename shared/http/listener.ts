@@ -8,7 +8,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import { messageOf, OperatingError } from "../base/errors.ts";
-import { ConnectionCounts } from "./connection_counts.ts";
+import { type ConnectionBounds, ConnectionCounts } from "./connection_counts.ts";
 import type { ListenerMeter } from "./connection_metrics.ts";
 import { formatListenAddress, type ListenAddress } from "./listen_address.ts";
 
@@ -16,13 +16,6 @@ import { formatListenAddress, type ListenAddress } from "./listen_address.ts";
 export interface TlsIdentity {
   readonly cert: string;
   readonly key: string;
-}
-
-/** How many connections a listener has at a time; the next one is closed at once. */
-export interface ConnectionBounds {
-  readonly connectionsMax: number;
-  /** The most connections of one address. An IPv6 client counts by its network of 64 bits. */
-  readonly connectionsPerAddressMax: number;
 }
 
 /** A connection as it was accepted. Its TLS handshake begins with the first read. */

@@ -8,11 +8,11 @@
 import { Http1Connection } from "../http1/connection.ts";
 import type { ByteConnection } from "../http1/input.ts";
 import { HTTP1_LIMITS } from "../http1/limits.ts";
+import type { ConnectionBounds } from "./connection_counts.ts";
 import type { ListenerMeter } from "./connection_metrics.ts";
 import type { ListenAddress } from "./listen_address.ts";
 import {
   type Accepted,
-  type ConnectionBounds,
   type RunningListener,
   startListener,
   type TlsIdentity,

@@ -4,14 +4,10 @@
  * `shared/http/listener.ts` accepts and bounds connections, as it does for HTTP/1.1.
  */
 
+import type { ConnectionBounds } from "../http/connection_counts.ts";
 import type { ListenerMeter } from "../http/connection_metrics.ts";
 import type { ListenAddress } from "../http/listen_address.ts";
-import {
-  type Accepted,
-  type ConnectionBounds,
-  startListener,
-  type TlsIdentity,
-} from "../http/listener.ts";
+import { type Accepted, startListener, type TlsIdentity } from "../http/listener.ts";
 import { Http2Connection, type Http2Handler } from "./connection.ts";
 import { HTTP2_LIMITS } from "./limits.ts";
 import { Turns } from "./turns.ts";

@@ -5,7 +5,6 @@
  */
 
 import { avroEncoder, type AvroSchema, type EncodedRecord } from "./avro_container.ts";
-import type { ManifestEntry } from "./manifest.ts";
 import { ENTRY_HEAD_SCHEMA } from "./manifest_schemas.ts";
 
 /** What an entry says before its data file; undefined: it is for readers to inherit. */
@@ -24,6 +23,15 @@ export interface EncodedEntry {
   readonly bytes: Uint8Array;
   /** Where in `bytes` its data file begins. */
   readonly fileAt: number;
+}
+
+/** An entry that a manifest is to have. */
+export interface WantedEntry extends EntryHead {
+  /**
+   * It as its manifest has it; absent when the file is new, or when that manifest's schema is not
+   * ours.
+   */
+  readonly encoded?: EncodedEntry;
 }
 
 /** `bytes` are a whole entry, of our schema. */
@@ -54,7 +62,7 @@ const encodeHead = avroEncoder(ENTRY_HEAD_SCHEMA);
 /** Entries as a manifest of `schema` has them; undefined where the whole record must be encoded. */
 export function copiedEntries(
   schema: AvroSchema,
-): (entry: ManifestEntry) => EncodedRecord | undefined {
+): (entry: WantedEntry) => EncodedRecord | undefined {
   const schemaText = JSON.stringify(schema);
   // Neighbours often came together, or go together.
   let last: { readonly head: EntryHead; readonly bytes: Uint8Array } | undefined;

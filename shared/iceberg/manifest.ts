@@ -18,10 +18,10 @@ import { losslessJson } from "./lossless_json.ts";
 import type { ManifestFile } from "./manifest_list.ts";
 import {
   copiedEntries,
-  type EncodedEntry,
   encodedEntry,
   type EntryHead,
   headRecord,
+  type WantedEntry,
 } from "./encoded_entry.ts";
 import { manifestEntrySchema } from "./manifest_schemas.ts";
 import type { DayField } from "./partition.ts";
@@ -40,14 +40,9 @@ export interface ListedFile extends DataFile {
 }
 
 /** Sequence numbers are undefined only for an added entry before its commit. */
-export interface ManifestEntry extends EntryHead {
+export interface ManifestEntry extends WantedEntry {
   readonly snapshotId: bigint;
   readonly file: ListedFile;
-  /**
-   * It as its manifest has it; absent when the file is new, or when that manifest's schema is not
-   * ours.
-   */
-  readonly encoded?: EncodedEntry;
 }
 
 export interface ManifestHeader {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import protobuf from "protobufjs";
 import { textOf } from "../../shared/base/bytes.ts";
-import type { FuzzInput } from "./make_input.ts";
+import type { FuzzInput } from "./fuzz_input.ts";
 
 /** Never 500 (nothing fails here but the input) nor 504 (nothing waits). */
 const STATUSES = new Set([200, 201, 400, 403, 404, 405, 413, 415, 501, 503]);

@@ -6,7 +6,7 @@
 
 import { concatBytes, utf8 } from "../../shared/base/bytes.ts";
 import type { SeededRandom } from "../../shared/testing/seeded_random.ts";
-import type { FuzzInput } from "./make_input.ts";
+import type { FuzzInput } from "./fuzz_input.ts";
 import { pick } from "./mutate_bytes.ts";
 
 /** Fills about `bytes` bytes. */

@@ -5,21 +5,12 @@ import { concatBytes, utf8 } from "../../shared/base/bytes.ts";
 import { snappyBlock, snappyFramed } from "../../shared/testing/snappy.ts";
 import type { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { denseInput } from "./dense_input.ts";
+import type { FuzzInput } from "./fuzz_input.ts";
 import { BODY_CAP_BYTES } from "./fuzz_target.ts";
 import { mutateBytes, pick } from "./mutate_bytes.ts";
 import { mutateJson } from "./mutate_json.ts";
 import { mutateProtobuf } from "./mutate_protobuf.ts";
 import { bulkBody, bulkLines, DOCUMENTS, type ValidRequests } from "./valid_bodies.ts";
-
-export interface FuzzInput {
-  readonly method: string;
-  readonly target: string;
-  readonly headers: readonly (readonly [string, string])[];
-  /** The body as it goes over the wire; undefined for none. */
-  readonly body: Uint8Array | undefined;
-  /** The sender hangs up after this many bytes of the body. */
-  readonly hangsUpAt?: number;
-}
 
 type Maker = (random: SeededRandom, valid: ValidRequests) => FuzzInput;
 

@@ -7,7 +7,8 @@ import { encodeLogsRequest } from "../../proto/otlp_logs.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { checkAnswer } from "./check_answer.ts";
 import { BODY_CAP_BYTES, FuzzTarget } from "./fuzz_target.ts";
-import { type FuzzInput, makeInput } from "./make_input.ts";
+import type { FuzzInput } from "./fuzz_input.ts";
+import { makeInput } from "./make_input.ts";
 import { validRequests } from "./valid_bodies.ts";
 
 /** Longest time to an answer. Bodies are capped at 256 KiB, so this is a hang. */

@@ -125,7 +125,7 @@ export function refusedImport(
     const known = specifier.startsWith("node:") || packages.has(packageOf(specifier));
     return known ? undefined : `${specifier} is neither in the imports of a deno.json nor node:`;
   }
-  const target = resolve(file, specifier);
+  const target = resolveImport(file, specifier);
   if (isTest(file)) return undefined;
   if (isTest(target) || partOf(target) === "shared/testing" && partOf(file) !== "shared/testing") {
     return `${target} is for tests`;
@@ -149,9 +149,9 @@ export function reachedFrom(
     reached.add(file);
     const source = sources.get(file) ?? "";
     for (const { specifier, typeOnly } of importsOf(source)) {
-      if (specifier.startsWith(".") && !typeOnly) pending.push(resolve(file, specifier));
+      if (specifier.startsWith(".") && !typeOnly) pending.push(resolveImport(file, specifier));
     }
-    for (const [, module = ""] of source.matchAll(THREAD)) pending.push(resolve(file, module));
+    for (const [, module = ""] of source.matchAll(THREAD)) pending.push(resolveImport(file, module));
   }
   return reached;
 }
@@ -229,6 +229,7 @@ export function packageOf(specifier: string): string {
   return specifier.split("/").slice(0, specifier.startsWith("@") ? 2 : 1).join("/");
 }
 
-function resolve(file: string, specifier: string): string {
+/** The file that `specifier` names in `file`, by its path from the workspace. */
+export function resolveImport(file: string, specifier: string): string {
   return new URL(specifier, `file:///${file}`).pathname.slice(1);
 }
