@@ -9,14 +9,10 @@ import { VERSION } from "../../shared/base/version.ts";
 import { openCatalogReader } from "../../shared/catalog/open_catalog.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { BROWSER_OPTIONS } from "../../shared/http/browser_options.ts";
-import { browserRulesOf } from "../../shared/http/browser_rules.ts";
 import { parseListenAddress } from "../../shared/http/listen_address.ts";
-import { METRICS_BOUNDS } from "../../shared/http/connection_options.ts";
-import { guardOrigin } from "../../shared/http/origin_guard.ts";
-import { serve } from "../../shared/http/serve.ts";
+import { serveMetrics } from "../../shared/http/serve_metrics.ts";
 import { IcebergReader } from "../../shared/iceberg/iceberg_reader.ts";
 import { createMetrics } from "../../shared/metrics/metrics.ts";
-import { metricsHandler } from "../../shared/metrics/scrape.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { environment } from "../../shared/os/environment.ts";
@@ -104,9 +100,7 @@ export const command = defineCommand({
     const metrics = createMetrics(SUBSCRIPTION_METRICS, { version: VERSION, role: "subscribe" });
     if (settings.metricsBind !== undefined) {
       const bind = parseListenAddress(settings.metricsBind, "--metrics-bind");
-      const rules = browserRulesOf(settings, { hostname: bind.hostname, isOpen: true });
-      const handler = guardOrigin(metricsHandler(metrics), rules);
-      resources.use(serve({ ...bind, option: "--metrics-bind", bounds: METRICS_BOUNDS, handler }));
+      resources.use(serveMetrics({ bind, settings, metrics }));
     }
     const paths = warehousePaths(settings);
     const random = new SystemRandom();

@@ -1,8 +1,10 @@
 /** Metrics of `svc subscribe`: docs/api/follow.md#subscribe. */
 
+import { CONNECTION_METRICS } from "../../shared/http/connection_metrics.ts";
 import type { MetricTable } from "../../shared/metrics/table.ts";
 
 export const SUBSCRIPTION_METRICS = {
+  ...CONNECTION_METRICS,
   rewritesSkipped: {
     kind: "counter",
     name: "svc_subscription_rewrite_commits_skipped_total",
