@@ -23,7 +23,7 @@ import { SystemRandom, uuidV4 } from "../shared/os/random.ts";
 import { openStoreReader } from "../shared/storage/open_store.ts";
 import type { WalReader } from "../shared/wal/types.ts";
 import type { Console } from "./console.ts";
-import { type JsonValue, parseExact } from "./sql/exact_json.ts";
+import { type JsonValue, parseExactJson } from "./sql/exact_json.ts";
 import { renderAnswer } from "./sql/answer_text.ts";
 import type { WarehousePaths } from "./warehouse_options.ts";
 
@@ -156,7 +156,7 @@ async function printTable(
   const rows: JsonValue[][] = [];
   for await (const chunk of running.chunks("arrays")) {
     const list = textOf(chunk.bytes()).slice(0, -1); // Each row ends with a comma.
-    rows.push(...parseExact(`[${list}]`) as JsonValue[][]);
+    rows.push(...parseExactJson(`[${list}]`) as JsonValue[][]);
   }
   const names = running.columns.map((column) => column.name);
   const { output } = console;

@@ -15,7 +15,7 @@ import { createRateLimiter } from "./rate_limit/rate_limit.ts";
 import { TenantGate, tenantSettingsOf } from "./tenant_gate.ts";
 
 /** A request's head: `Headers` is one, gRPC metadata becomes one. Names are lower-case. */
-export interface RequestHead {
+export interface RequestFields {
   get(name: string): string | null;
 }
 
@@ -49,7 +49,7 @@ export class Admission implements AsyncDisposable {
    * The tenant that the request may write for. Errors: `unauthenticated`, `unavailable` (issuer
    * away), `rate_limited`, `permission_denied`, `invalid_argument` (tenant name).
    */
-  async admit(head: RequestHead, peer: Peer): Promise<string> {
+  async admit(head: RequestFields, peer: Peer): Promise<string> {
     const { limiter } = this.#deps;
     const caller = await this.#caller(head);
     if (limiter !== undefined) {
@@ -67,15 +67,15 @@ export class Admission implements AsyncDisposable {
    * Admits as `admit` does without taking from the caller's rate, for what senders ask before and
    * beside their rows. A sender whose health check is told to slow down takes the server for dead.
    */
-  async identify(head: RequestHead): Promise<string> {
+  async identify(head: RequestFields): Promise<string> {
     return this.#tenant(head, await this.#caller(head));
   }
 
-  #caller(head: RequestHead): Promise<Caller> {
+  #caller(head: RequestFields): Promise<Caller> {
     return this.#deps.authenticator.authenticate(head.get("authorization"));
   }
 
-  #tenant(head: RequestHead, caller: Caller): string {
+  #tenant(head: RequestFields, caller: Caller): string {
     return this.#deps.tenants.resolve({
       header: head.get("x-scope-orgid"),
       claims: caller.identity?.claims,

@@ -7,7 +7,7 @@
 import { createHash, type Hash } from "node:crypto";
 import { OperatingError } from "../shared/base/errors.ts";
 import { DIGEST_BYTES, type FrameKey } from "../shared/wal/frame_key.ts";
-import type { RequestHead } from "./admission.ts";
+import type { RequestFields } from "./admission.ts";
 
 const HEADER = "x-svc-idempotency-key";
 /** What fits a header of every client without quoting. */
@@ -24,7 +24,7 @@ export interface BodyKey {
  * What the request's head says, undefined without the header. Errors: `invalid_argument` for a key
  * that is empty, too long or not of visible ASCII characters (two headers become such a one).
  */
-export function idempotencyOf(head: RequestHead, nowMs: number): BodyKey | undefined {
+export function idempotencyOf(head: RequestFields, nowMs: number): BodyKey | undefined {
   const key = head.get(HEADER);
   if (key === null) return undefined;
   if (!KEY.test(key)) {

@@ -8,7 +8,7 @@
 import { OperatingError } from "../shared/base/errors.ts";
 import { EVENTS_TABLE } from "../shared/schema/events.ts";
 import { type LaneId, laneName } from "../shared/tenant/tenant.ts";
-import type { RequestHead } from "./admission.ts";
+import type { RequestFields } from "./admission.ts";
 import { indexNameFault } from "./index_name.ts";
 import type { IngestMetrics } from "./metrics.ts";
 import type { TenantGate } from "./tenant_gate.ts";
@@ -30,7 +30,7 @@ export class LaneChoice {
   }
 
   /** The lane of `tenant` that the request's head names. Errors: `invalid_argument` (index). */
-  choose(head: RequestHead, tenant: string): LaneId {
+  choose(head: RequestFields, tenant: string): LaneId {
     const index = head.get("x-svc-index");
     if (index === null || index === EVENTS_TABLE) return { tenant, index: EVENTS_TABLE };
     const fault = indexNameFault(index);

@@ -10,7 +10,8 @@ import type { MetricSpec } from "../shared/metrics/table.ts";
 import { checkMetricsPage } from "../shared/testing/check_metrics_page.ts";
 import { RunningIngest } from "../tests/clients/running_ingest.ts";
 import { createIngestMetrics, METRICS } from "./metrics.ts";
-import { countWalEvents, LANE_SERIES_MAX } from "./wal_metrics.ts";
+import { LANE_SERIES_MAX } from "../shared/metrics/bounded_cells.ts";
+import { countWalEvents } from "./wal_metrics.ts";
 
 /** Metrics that the API promises. */
 const PROMISED: readonly (readonly [name: string, kind: MetricSpec["kind"], labels?: string])[] = [

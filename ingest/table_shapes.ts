@@ -15,7 +15,7 @@ import type { CatalogReader } from "../shared/catalog/catalog.ts";
 import {
   INDEX_VIEW_INTERVAL_MS,
   type IndexView,
-  NO_INDEXES,
+  NO_INDEX_VIEW,
 } from "../shared/catalog/index_catalog.ts";
 import { BUILT_IN_TABLES } from "../shared/schema/built_in_tables.ts";
 import { EVENTS_SCHEMA } from "../shared/schema/events.ts";
@@ -130,7 +130,7 @@ export class TableShapes {
       const schemas = readsColumns || before === undefined
         ? await this.#catalog.tableSchemas(name)
         : before.schemas;
-      namespaces.set(name, namespaceOfCatalog(schemas, views.get(name) ?? NO_INDEXES, before));
+      namespaces.set(name, namespaceOfCatalog(schemas, views.get(name) ?? NO_INDEX_VIEW, before));
     }
     if (readsColumns) this.#columnsReadMs = nowMs;
     return namespaces;

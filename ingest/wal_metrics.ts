@@ -3,13 +3,10 @@
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../shared/base/errors.ts";
 import { laneName } from "../shared/tenant/tenant.ts";
-import { BoundedCells, OTHER } from "../shared/metrics/bounded_cells.ts";
+import { BoundedCells, LANE_SERIES_MAX, OTHER } from "../shared/metrics/bounded_cells.ts";
 import type { SegmentState, WalReader } from "../shared/wal/types.ts";
 import type { WalEvent, WalEventListener } from "../shared/wal/wal_event.ts";
 import type { IngestMetrics } from "./metrics.ts";
-
-/** Lanes that are counted by themselves: senders choose their names. */
-export const LANE_SERIES_MAX = 100;
 
 /**
  * A listener that counts into `metrics`. It runs on the hot path: one addition per event and

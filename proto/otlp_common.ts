@@ -45,7 +45,7 @@ const COMMON = {
 };
 
 /** A namespace of `types` and the messages shared by all signals. */
-export function namespaceOf(types: Record<string, protobuf.IType>): protobuf.Root {
+export function protoNamespace(types: Record<string, protobuf.IType>): protobuf.Root {
   // protobufjs reads `edition`, its types do not name it; without it strings pass unchecked.
   const descriptor: protobuf.INamespace & { readonly edition: string } = {
     edition: "proto3",

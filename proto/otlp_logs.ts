@@ -13,12 +13,12 @@ import {
   type AnyValue,
   type KeyValue,
   message,
-  namespaceOf,
+  protoNamespace,
   type Resource,
   type Scope,
 } from "./otlp_common.ts";
 
-const root = namespaceOf({
+const root = protoNamespace({
   LogRecord: message({
     timeUnixNano: { id: 1, type: "fixed64" },
     severityNumber: { id: 2, type: "int32" },

@@ -10,9 +10,15 @@
  */
 
 import type protobuf from "protobufjs";
-import { type KeyValue, message, namespaceOf, type Resource, type Scope } from "./otlp_common.ts";
+import {
+  type KeyValue,
+  message,
+  protoNamespace,
+  type Resource,
+  type Scope,
+} from "./otlp_common.ts";
 
-const root = namespaceOf({
+const root = protoNamespace({
   SpanEvent: message({
     timeUnixNano: { id: 1, type: "fixed64" },
     name: { id: 2, type: "string" },

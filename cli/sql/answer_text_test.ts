@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import { CUT_WIDTH_MIN, type Expanded, renderAnswer } from "./answer_text.ts";
-import { type JsonValue, parseExact } from "./exact_json.ts";
+import { type JsonValue, parseExactJson } from "./exact_json.ts";
 
 const LONG = "x".repeat(50);
 
@@ -29,7 +29,7 @@ Deno.test({
 Deno.test({
   name: "renderAnswer names each row, keeps values whole and tells NULL from its text",
   fn() {
-    const rows = parseExact('[["漢字",9223372036854775807],[null,"NULL"]]') as JsonValue[][];
+    const rows = parseExactJson('[["漢字",9223372036854775807],[null,"NULL"]]') as JsonValue[][];
     const style = { expanded: "on", width: 12 } as const;
     assert.deepEqual(renderAnswer(["名前", "n"], rows, { ...style, color: false }), [
       "row 1 ------",

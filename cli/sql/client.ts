@@ -16,7 +16,8 @@ import {
 import type { JobStatus } from "../../shared/catalog/job_states.ts";
 import type { Cost, PlannedTable, Stats } from "../../shared/engine/types.ts";
 import { printable } from "./display_width.ts";
-import { type JsonValue, parseExact } from "./exact_json.ts";
+import { type JsonValue, parseExactJson } from "./exact_json.ts";
+import { isJsonObject } from "../../shared/document/json_object.ts";
 
 export interface ClientOptions {
   /** Base address of the query server: `http://localhost:8089`. */
@@ -117,7 +118,7 @@ export class SqlClient {
     const response = await this.#post(asked, options.signal);
     const text = await this.#textOf(response);
     const body = response.status === 202 ? tryParse(text) : undefined;
-    if (!isObject(body) || typeof body["job_id"] !== "string") throw failureOf(response, text);
+    if (!isJsonObject(body) || typeof body["job_id"] !== "string") throw failureOf(response, text);
     return body["job_id"];
   }
 
@@ -127,7 +128,7 @@ export class SqlClient {
     const response = await this.#ask("GET", path, undefined, signal);
     const text = await this.#textOf(response);
     const body = response.ok ? tryParse(text) : undefined;
-    if (!isObject(body) || typeof body["status"] !== "string") throw failureOf(response, text);
+    if (!isJsonObject(body) || typeof body["status"] !== "string") throw failureOf(response, text);
     return body as unknown as JobBody;
   }
 
@@ -157,7 +158,7 @@ export class SqlClient {
     const response = await this.#post({ query, dry_run: true }, signal);
     const text = await this.#textOf(response);
     const body = response.ok ? tryParse(text) : undefined;
-    if (!isObject(body) || !isObject(body["cost"])) throw failureOf(response, text);
+    if (!isJsonObject(body) || !isJsonObject(body["cost"])) throw failureOf(response, text);
     return { body: body as unknown as DryRunBody, serverMicros: serverMicrosOf(response) };
   }
 
@@ -249,7 +250,7 @@ function baseOf(endpoint: string): string {
 
 function streamLine(text: string): StreamLine {
   if (text.startsWith(TRAILER_START)) {
-    return { kind: "trailer", trailer: parseExact(text) as Trailer };
+    return { kind: "trailer", trailer: parseExactJson(text) as Trailer };
   }
   return { kind: "row", text };
 }
@@ -263,7 +264,9 @@ const TOKEN_REMEDIES: Readonly<Record<number, string>> = {
 /** The error that a refusing response stands for. */
 function failureOf(response: Response, text: string): OperatingError {
   const body = tryParse(text);
-  const said = isObject(body) && typeof body["error"] === "string" ? body["error"] : text.trim();
+  const said = isJsonObject(body) && typeof body["error"] === "string"
+    ? body["error"]
+    : text.trim();
   const [shown = "no message", ...more] = messageLines(said || "no message");
   const retryAfter = Number(response.headers.get("retry-after") ?? NaN);
   const retry = Number.isFinite(retryAfter) ? `; try again in ${retryAfter} s` : "";
@@ -302,17 +305,13 @@ function serverMicrosOf(response: Response): number | undefined {
 
 function tryParse(text: string): JsonValue | undefined {
   try {
-    return parseExact(text);
+    return parseExactJson(text);
   } catch {
     return undefined;
   }
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function isRecords(body: unknown): body is RecordsBody {
-  return isObject(body) && Array.isArray(body["columns"]) && Array.isArray(body["rows"]) &&
-    isObject(body["cost"]) && isObject(body["stats"]);
+  return isJsonObject(body) && Array.isArray(body["columns"]) && Array.isArray(body["rows"]) &&
+    isJsonObject(body["cost"]) && isJsonObject(body["stats"]);
 }

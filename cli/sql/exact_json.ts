@@ -35,7 +35,7 @@ interface SourceTextJson {
 const sourceTextJson = JSON as unknown as SourceTextJson;
 
 /** Parses JSON; throws a `SyntaxError` like `JSON.parse`. */
-export function parseExact(text: string): JsonValue {
+export function parseExactJson(text: string): JsonValue {
   return sourceTextJson.parse(text, (_key, value, { source }) => {
     if (typeof value !== "number" || source === undefined) return value;
     return String(value) === source ? value : new ExactNumber(source);

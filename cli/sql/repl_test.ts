@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import { PassThrough } from "node:stream";
-import { untilAborted } from "../../tests/doubles/fake_engine.ts";
+import { onlyAborted } from "../../tests/doubles/fake_engine.ts";
 import { startTestServer } from "../../tests/doubles/query_server.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
@@ -30,7 +30,7 @@ interface Typist {
 async function withRepl(test: (typist: Typist) => Promise<void>): Promise<void> {
   await using server = await startTestServer({
     rows: [7],
-    onChunk: (_at, request) => request.sql.includes("slow") ? untilAborted(request) : undefined,
+    onChunk: (_at, request) => request.sql.includes("slow") ? onlyAborted(request) : undefined,
   });
   const input = new PassThrough();
   const screen = new PassThrough().resume();

@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import { displayWidth } from "./display_width.ts";
-import { type JsonValue, parseExact } from "./exact_json.ts";
+import { type JsonValue, parseExactJson } from "./exact_json.ts";
 import { COLUMN_WIDTH_MIN, fitWidths, layoutTable, type TableStyle } from "./table.ts";
 
 interface Golden {
@@ -82,7 +82,7 @@ Deno.test({
   name: "layoutTable draws each golden table",
   fn() {
     for (const { name, columns, rows, style, lines } of GOLDENS) {
-      const parsed = parseExact(rows) as JsonValue[][];
+      const parsed = parseExactJson(rows) as JsonValue[][];
       assert.deepEqual(layoutTable(columns, parsed, style).lines(), lines, name);
     }
   },

@@ -8,13 +8,12 @@ import type { ByteBudget } from "../../shared/base/byte_budget.ts";
 import { boundsFault } from "../../shared/document/json_bounds.ts";
 import { requireJsonType } from "./compat_media_type.ts";
 import { LIMITS } from "../flags.ts";
+import { isJsonObject, type JsonObject } from "../../shared/document/json_object.ts";
 
 /** The largest templates of Beats have 2 MB. */
 export const OBJECT_BYTES_MAX = 4 * 1024 * 1024;
 /** Such templates have 60,000 members. */
 const BOUNDS = { depthMax: 200, valuesMax: 200_000 } as const;
-
-export type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
  * The object in the body of `request`; undefined for no body. Errors: those of `readBody`,
@@ -39,13 +38,8 @@ export async function readObject(
   } catch (cause) {
     throw refusal(what, (cause as Error).message);
   }
-  if (isObject(parsed)) return parsed;
+  if (isJsonObject(parsed)) return parsed;
   throw refusal(what, "it is no JSON object");
-}
-
-/** Whether a parsed value is a JSON object. */
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function refusal(what: string, why: string): OperatingError {

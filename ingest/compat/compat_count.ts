@@ -10,12 +10,13 @@ import { OperatingError } from "../../shared/base/errors.ts";
 import { withDeadline } from "../../shared/base/with_deadline.ts";
 import { type LaneId, tableOf } from "../../shared/tenant/tenant.ts";
 import { indexNameFault } from "../index_name.ts";
-import { isObject, type JsonObject, readObject } from "./compat_body.ts";
+import { readObject } from "./compat_body.ts";
 import { noIndex } from "./compat_indexes.ts";
 import type { ObjectRouteDeps } from "./compat_objects.ts";
 import { compatJson } from "./compat_reply.ts";
 import type { CompatRoute } from "./compat_route.ts";
 import { resolvedName } from "./date_math_name.ts";
+import { isJsonObject, type JsonObject } from "../../shared/document/json_object.ts";
 
 export interface CountRouteDeps extends Pick<ObjectRouteDeps, "bodies" | "clock"> {
   /** Base URL of the query server; undefined: `_count` is not served. */
@@ -92,7 +93,7 @@ function requireMatchAll(body: JsonObject | undefined, query: URLSearchParams): 
     if (member !== "query") throw refused(`with ${JSON.stringify(member.slice(0, 140))}`, useSql());
   }
   const asked = body?.query;
-  if (asked === undefined || isObject(asked) && isMatchAll(asked)) return;
+  if (asked === undefined || isJsonObject(asked) && isMatchAll(asked)) return;
   throw refused("by a query other than match_all", useSql());
 }
 

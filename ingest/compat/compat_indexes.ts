@@ -8,13 +8,14 @@ import { OperatingError } from "../../shared/base/errors.ts";
 import { drainBody } from "../../shared/http/body.ts";
 import type { LaneId } from "../../shared/tenant/tenant.ts";
 import { matches } from "../bulk/filter_path.ts";
-import { isObject, type JsonObject, readObject } from "./compat_body.ts";
+import { readObject } from "./compat_body.ts";
 import { DATA_STREAM } from "./compat_object_kinds.ts";
 import { chosen, type ObjectRouteDeps, requireObjectName } from "./compat_objects.ts";
 import { ACKNOWLEDGED, compatFault, compatJson } from "./compat_reply.ts";
 import { ASKED, type CompatRoute, PUT_ROUTE } from "./compat_route.ts";
 import { resolvedName } from "./date_math_name.ts";
 import { indexNameFault } from "../index_name.ts";
+import { isJsonObject, type JsonObject } from "../../shared/document/json_object.ts";
 
 export interface IndexRouteDeps extends ObjectRouteDeps {
   /** Whether the lane has rows, or its table is in the catalog. */
@@ -108,7 +109,7 @@ async function putIndex(
       reason: `index [${name}] already exists`,
     });
   }
-  const aliases = isObject(body?.aliases) ? Object.keys(body.aliases) : [];
+  const aliases = isJsonObject(body?.aliases) ? Object.keys(body.aliases) : [];
   if (aliases.length > ACTIONS_MAX) throw malformed(`there are more than ${ACTIONS_MAX}`);
   for (const alias of aliases) requireObjectName(alias, "an alias");
   objects.put(tenant, INDEX, { name, text: "{}" });
@@ -223,8 +224,8 @@ type Change = Alias & { readonly action: "add" | "remove" };
 function changesOf(actions: readonly unknown[]): Change[] {
   const changes: Change[] = [];
   for (const entry of actions) {
-    const [[action, what] = [], ...more] = isObject(entry) ? Object.entries(entry) : [];
-    if (more.length > 0 || (action !== "add" && action !== "remove") || !isObject(what)) {
+    const [[action, what] = [], ...more] = isJsonObject(entry) ? Object.entries(entry) : [];
+    if (more.length > 0 || (action !== "add" && action !== "remove") || !isJsonObject(what)) {
       throw malformed("each action is one of add and remove, an object");
     }
     const indexes = namesOf(what, "index", "indices");

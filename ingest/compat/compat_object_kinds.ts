@@ -3,7 +3,7 @@
  * OpenSearch 2 and 3 show those that they have alike.
  */
 
-import type { JsonObject } from "./compat_body.ts";
+import type { JsonObject } from "../../shared/document/json_object.ts";
 
 export const DATA_STREAM = "_data_stream";
 

@@ -8,7 +8,7 @@ import { OperatingError } from "../../shared/base/errors.ts";
 import type { ByteHold } from "../../shared/base/byte_budget.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
 import type { Http2Answer, Http2Call } from "../../shared/http2/stream.ts";
-import type { RequestHead } from "../admission.ts";
+import type { RequestFields } from "../admission.ts";
 import { commitModeOf } from "../commit_mode.ts";
 import { LIMITS } from "../flags.ts";
 import { idempotencyOf, keyOfBody } from "../idempotency.ts";
@@ -55,7 +55,7 @@ interface ReceiveOptions {
 
 async function receive(call: Http2Call, options: ReceiveOptions): Promise<ReceivedRows> {
   const { signal, hold, late, deps } = options;
-  const head: RequestHead = { get: (name) => call.headers.get(name) ?? null };
+  const head: RequestFields = { get: (name) => call.headers.get(name) ?? null };
   const tenant = await deps.admission.admit(head, () => call.peer);
   const mode = commitModeOf("", head.get("x-svc-commit"), deps);
   const key = idempotencyOf(head, deps.clock.nowMs());

@@ -17,7 +17,7 @@ import type { LaneId } from "../../shared/tenant/tenant.ts";
 import type { AnswersFirst } from "../answers_first.ts";
 import { commitModeOf } from "../commit_mode.ts";
 import { LIMITS } from "../flags.ts";
-import type { Admission, Peer, RequestHead } from "../admission.ts";
+import type { Admission, Peer, RequestFields } from "../admission.ts";
 import { idempotencyOf, keyOfBody } from "../idempotency.ts";
 import type { LaneChoice } from "../lane_choice.ts";
 import type { RefusedRows } from "../mapped_rows.ts";
@@ -35,7 +35,7 @@ export interface OtlpSignal {
   /** The member of a JSON request that holds everything. */
   readonly resources: string;
   /** Where the rows of `tenant` go. Errors: `invalid_argument`. */
-  readonly laneOf: (lanes: LaneChoice, head: RequestHead, tenant: string) => LaneId;
+  readonly laneOf: (lanes: LaneChoice, head: RequestFields, tenant: string) => LaneId;
 }
 
 export interface OtlpDeps extends TakeRowsDeps {

@@ -13,7 +13,7 @@ import { messageOf, OperatingError } from "../../shared/base/errors.ts";
 import { TIMESTAMP_NS_MAX } from "../../shared/base/time.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
 import { COLUMN_BYTES_MAX } from "../../shared/columns/byte_builder.ts";
-import { ContextMembers, type Span } from "./attributes/context_members.ts";
+import { type ByteSpan, ContextMembers } from "./attributes/context_members.ts";
 import {
   IRREGULAR_BYTES_MAX,
   REQUEST_ATTRIBUTES_MAX,
@@ -59,7 +59,7 @@ const OF_SCOPE = { scope: 0x0a, records: 0x12 } as const;
 const CONTEXTS_MAX = 256;
 const CONTEXT_BYTES_MAX = 4096;
 
-const NOWHERE: Span = { start: 0, end: 0 };
+const NOWHERE: ByteSpan = { start: 0, end: 0 };
 
 export class RequestDecoder<Context> {
   readonly #reader: WireReader;
@@ -159,7 +159,7 @@ export class RequestDecoder<Context> {
     reader.pos = end;
   }
 
-  #ofScope(end: number, resource: Span): void {
+  #ofScope(end: number, resource: ByteSpan): void {
     const reader = this.#reader;
     const start = reader.pos;
     const context = this.#contextOf(resource, this.#only(OF_SCOPE.scope, end));
@@ -175,9 +175,9 @@ export class RequestDecoder<Context> {
   }
 
   /** The only field with `wanted` from the cursor to `end`. An absent one is empty. */
-  #only(wanted: number, end: number): Span {
+  #only(wanted: number, end: number): ByteSpan {
     const reader = this.#reader;
-    let found: Span | undefined;
+    let found: ByteSpan | undefined;
     for (let spanEnd; (spanEnd = reader.next(wanted, end)) >= 0;) {
       if (found !== undefined) throw IRREGULAR;
       found = { start: reader.pos, end: spanEnd };
@@ -190,7 +190,7 @@ export class RequestDecoder<Context> {
    * Senders repeat their resource and scopes in every request: the bytes that are known are not
    * read again.
    */
-  #contextOf(resource: Span, scope: Span): Context {
+  #contextOf(resource: ByteSpan, scope: ByteSpan): Context {
     const { bytes } = this.#reader;
     const length = resource.end - resource.start + scope.end - scope.start;
     if (length === 0) return this.#bare ??= this.#context(resource, scope);
@@ -207,7 +207,7 @@ export class RequestDecoder<Context> {
     return context;
   }
 
-  #context(resource: Span, scope: Span): Context {
+  #context(resource: ByteSpan, scope: ByteSpan): Context {
     this.#contextsLeft -= 1;
     if (this.#contextsLeft < 0) throw tooMany("resources and scopes", SHORT.contextsMax);
     this.#members.read(resource, scope);

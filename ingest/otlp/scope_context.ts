@@ -9,15 +9,15 @@
 import { utf8 } from "../../shared/base/bytes.ts";
 import type { CopySource } from "../../shared/columns/byte_builder.ts";
 import type { ContextMembers, NamedValue } from "./attributes/context_members.ts";
-import { keyOf, type OtherMembers, otherMembers } from "./attributes/merged_attributes.ts";
+import { nameKeyOf, type OtherMembers, otherMembers } from "./attributes/merged_attributes.ts";
 import type { NameTable } from "./attributes/name_table.ts";
 
 /** Record attributes that fill core columns. */
 export const SOURCETYPE = "sourcetype";
 export const INDEX = "index";
 /** Resource attributes that do. */
-const HOST_NAME = keyOf("host.name");
-const SERVICE_NAME = keyOf("service.name");
+const HOST_NAME = nameKeyOf("host.name");
+const SERVICE_NAME = nameKeyOf("service.name");
 /** Members of `attributes` that come from a record's own fields, in their order. */
 export const FIELD_NAMES = [
   "severity_text",
@@ -32,9 +32,9 @@ export const FIELD_NAMES = [
 
 export type FieldName = typeof FIELD_NAMES[number];
 
-const SOURCETYPE_KEY = keyOf(SOURCETYPE);
-const INDEX_KEY = keyOf(INDEX);
-const FIELD_KEYS = FIELD_NAMES.map(keyOf);
+const SOURCETYPE_KEY = nameKeyOf(SOURCETYPE);
+const INDEX_KEY = nameKeyOf(INDEX);
+const FIELD_KEYS = FIELD_NAMES.map(nameKeyOf);
 const HOST_FALLBACK = utf8("unknown");
 const SOURCE_FALLBACK = utf8("otel");
 

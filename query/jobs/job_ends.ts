@@ -1,7 +1,7 @@
 /** Wakes whoever waits for the end of a job. It is a hint: the woken look at the job. */
 
 import type { Clock } from "../../shared/os/clock.ts";
-import { WAITERS_MAX } from "./limits.ts";
+import { JOB_WAITERS_MAX } from "./limits.ts";
 
 /** Callers that wait for the ends of jobs, of which there is a bounded number. */
 export class JobEnds {
@@ -21,7 +21,7 @@ export class JobEnds {
 
   /** Whether one more caller may wait. */
   get hasRoom(): boolean {
-    return this.#count < WAITERS_MAX;
+    return this.#count < JOB_WAITERS_MAX;
   }
 
   /** Resolves when `id` is told, `signal` aborts or `ms` have passed. */

@@ -8,7 +8,7 @@ import { isOperatingError } from "../../shared/base/errors.ts";
 import type { JobStatus } from "../../shared/catalog/job_states.ts";
 import { COMPUTED_TOO_LATE, EXECUTOR_GONE } from "../../shared/catalog/job_store.ts";
 import { FakeClock } from "../../shared/testing/fake_clock.ts";
-import { untilAborted } from "../../tests/doubles/fake_engine.ts";
+import { onlyAborted } from "../../tests/doubles/fake_engine.ts";
 import {
   ADMISSION_WAIT_MS,
   BUDGET_BYTES,
@@ -29,7 +29,7 @@ function held(lab: Lab): { server: LabServer; letGo: () => void } {
   const gate = Promise.withResolvers<void>();
   const server = lab.server({
     rows: [1, 2],
-    onChunk: (_, request) => Promise.race([gate.promise, untilAborted(request)]),
+    onChunk: (_, request) => Promise.race([gate.promise, onlyAborted(request)]),
   });
   return { server, letGo: gate.resolve };
 }

@@ -38,7 +38,7 @@ export const LISTED_QUERY_LENGTH_MAX = 1_000;
 
 /** How long a request may wait for a job's end, and how many may. One more is answered at once. */
 export const WAIT_SECS_MAX = 30;
-export const WAITERS_MAX = 1_024;
+export const JOB_WAITERS_MAX = 1_024;
 /**
  * How often a waited-for job of another server is looked at. Its end is also told in between, where
  * the store can do that.

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";
-import { FakeEngine, untilAborted } from "../../tests/doubles/fake_engine.ts";
+import { FakeEngine, onlyAborted } from "../../tests/doubles/fake_engine.ts";
 import { OPTIONS, startQuery } from "../mod.ts";
 
 /** So long that only what is told at once comes within a test. */
@@ -27,7 +27,7 @@ async function start(): Promise<TwoServers> {
   const engines = [0, 1].map(() =>
     new FakeEngine({
       rows: [1],
-      onChunk: (_, request) => request.sql === "SELECT 1" ? undefined : untilAborted(request),
+      onChunk: (_, request) => request.sql === "SELECT 1" ? undefined : onlyAborted(request),
     })
   );
   const urls: string[] = [];

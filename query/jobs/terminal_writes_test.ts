@@ -8,7 +8,7 @@ import type { JobStatus } from "../../shared/catalog/job_states.ts";
 import { EXECUTOR_GONE, type JobEnd } from "../../shared/catalog/job_store.ts";
 import type { FakeEngineOptions } from "../../tests/doubles/fake_engine.ts";
 import { FakeClock } from "../../shared/testing/fake_clock.ts";
-import { untilAborted } from "../../tests/doubles/fake_engine.ts";
+import { onlyAborted } from "../../tests/doubles/fake_engine.ts";
 import type { RequestedLimits } from "../limits.ts";
 import {
   type Fault,
@@ -71,7 +71,7 @@ const VERDICTS: readonly {
   },
   {
     verdict: "timeout",
-    engine: { onChunk: (_, request) => untilAborted(request) },
+    engine: { onChunk: (_, request) => onlyAborted(request) },
     limits: { timeout_seconds: 5 },
     runMs: 6_000,
     installed: "timeout",
@@ -220,7 +220,7 @@ test("a submission whose answer was lost is no job that hangs", async (lab) => {
 });
 
 test("a server that stops ends its jobs at once, and says why", async (lab) => {
-  const server = lab.server({ onChunk: (_, request) => untilAborted(request) });
+  const server = lab.server({ onChunk: (_, request) => onlyAborted(request) });
   const ids = [await server.submit(), await server.submit()];
   await lab.clock.advance(0);
   const stopped = server.executor[Symbol.asyncDispose]();

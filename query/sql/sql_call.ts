@@ -12,6 +12,7 @@ import { assert } from "../../shared/base/assert.ts";
 import { isOperatingError, messageOf, OperatingError } from "../../shared/base/errors.ts";
 import { ENGINE_REPLACED } from "../../shared/engine/duckdb/fault_error.ts";
 import { MIDFLIGHT_ROWS_SCANNED } from "../../shared/engine/duckdb/rows_breaker.ts";
+import { POOL_RETRY_AFTER_SECS } from "../../shared/engine/limits.ts";
 import type { Cost, Engine, PreparedQuery, RunningQuery } from "../../shared/engine/types.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
 import type { Clock } from "../../shared/os/clock.ts";
@@ -66,7 +67,6 @@ const STATUS_OF_OUTCOME: Readonly<Record<Outcome, number>> = {
 const DEADLINE_GRACE_MS = 500;
 /** A job's statement must be planned within this time to be accepted. */
 const CHECK_MS_MAX = 30_000;
-export const POOL_RETRY_AFTER_SECS = 5;
 /** Reason of an engine error that says memory pool or spill cap are used up. */
 export const POOL_EXHAUSTED = "pool_exhausted";
 

@@ -5,7 +5,7 @@ import {
   FAKE_COST,
   FAKE_STATS,
   type FakeEngineOptions,
-  untilAborted,
+  onlyAborted,
 } from "../../tests/doubles/fake_engine.ts";
 import { startTestServer } from "../../tests/doubles/query_server.ts";
 
@@ -340,10 +340,10 @@ Deno.test({
       for (const hangsAt of ["prepare", 0, 1] as const) {
         const reached = Promise.withResolvers<void>();
         let aborted = false;
-        const hang = async (at: typeof hangsAt, request: Parameters<typeof untilAborted>[0]) => {
+        const hang = async (at: typeof hangsAt, request: Parameters<typeof onlyAborted>[0]) => {
           if (at !== hangsAt) return;
           reached.resolve();
-          await untilAborted(request).finally(() => aborted = true);
+          await onlyAborted(request).finally(() => aborted = true);
         };
         await using server = await startTestServer({
           rows: [0, 1, 2, 3],
@@ -377,7 +377,7 @@ Deno.test({
     await Promise.all(["records", "ndjson"].map(async (format) => {
       await using server = await startTestServer({
         rows: [0, 1, 2, 3],
-        onChunk: (at, request) => at === 1 ? untilAborted(request) : undefined,
+        onChunk: (at, request) => at === 1 ? onlyAborted(request) : undefined,
       });
       const response = await server.post(SQL, { query: "SELECT n", format, limits });
       const text = await response.text();

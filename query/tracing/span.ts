@@ -2,6 +2,7 @@
 
 import { assert } from "../../shared/base/assert.ts";
 import { parseLosslessJson } from "../../shared/iceberg/lossless_json.ts";
+import { isJsonObject } from "../../shared/document/json_object.ts";
 
 /** What a summary needs of a span. */
 export interface SpanOutline {
@@ -190,15 +191,11 @@ function textOf(value: unknown): string {
 
 function elementsOf(text: string | null): readonly Readonly<Record<string, unknown>>[] {
   const parsed = text === null ? [] : parseJson(text);
-  return Array.isArray(parsed) ? parsed.filter(isObject) : [];
+  return Array.isArray(parsed) ? parsed.filter(isJsonObject) : [];
 }
 
 function membersOf(value: unknown): Attribute[] {
-  return isObject(value) ? Object.entries(value) : [];
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isJsonObject(value) ? Object.entries(value) : [];
 }
 
 /**

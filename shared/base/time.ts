@@ -142,7 +142,6 @@ export function formatNanos(ns: bigint): string {
 
 /** Days since 1970-01-01 (UTC) of Unix nanoseconds: the day partition's value. */
 export function dayOfNs(ns: bigint): number {
-  const nsPerDay = 86_400n * NS_PER_SEC;
-  const day = ns / nsPerDay;
-  return Number(ns < 0n && ns % nsPerDay !== 0n ? day - 1n : day);
+  const day = ns / NS_PER_DAY;
+  return Number(ns < 0n && ns % NS_PER_DAY !== 0n ? day - 1n : day);
 }

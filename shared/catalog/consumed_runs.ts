@@ -13,11 +13,11 @@
 
 import { ordinalOfSegmentName, type SegmentOrdinal } from "../wal/layout.ts";
 import {
-  integerOf,
+  integerOfRow,
   sql,
   type SqlRow,
   type SqlValue,
-  textOf,
+  textOfRow,
   type Transaction,
 } from "./sql_database.ts";
 import type { SqlDialect } from "./sql_dialect.ts";
@@ -202,11 +202,11 @@ function spansOf(ordinals: readonly SegmentOrdinal[]): [string, number, number][
 
 function runOf(row: SqlRow): ConsumedRun {
   return {
-    writer: textOf(row, "writer"),
-    firstNumber: integerOf(row, "first_number"),
-    lastNumber: integerOf(row, "last_number"),
-    firstMs: integerOf(row, "first_ms"),
-    lastMs: integerOf(row, "last_ms"),
+    writer: textOfRow(row, "writer"),
+    firstNumber: integerOfRow(row, "first_number"),
+    lastNumber: integerOfRow(row, "last_number"),
+    firstMs: integerOfRow(row, "first_ms"),
+    lastMs: integerOfRow(row, "last_ms"),
   };
 }
 

@@ -46,7 +46,7 @@ export interface IndexView {
   readonly epochs: ReadonlyMap<string, Epoch>;
 }
 
-export const NO_INDEXES: IndexView = { indexes: new Map(), templates: [], epochs: new Map() };
+export const NO_INDEX_VIEW: IndexView = { indexes: new Map(), templates: [], epochs: new Map() };
 
 /** A table that was dropped and whose files are still there. */
 export interface DroppedTable {

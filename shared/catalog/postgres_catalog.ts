@@ -16,7 +16,7 @@ import type { TableIdent } from "../tenant/tenant.ts";
 import type { Catalog, CatalogReader, CommitOutcome, TableCommit, TableView } from "./catalog.ts";
 import { consumedAmong, foldSegments, segmentRows } from "./consumed_runs.ts";
 import type { DeleteTaskCommit } from "./delete_ledger.ts";
-import { type IndexState, type IndexView, NO_INDEXES } from "./index_catalog.ts";
+import { type IndexState, type IndexView, NO_INDEX_VIEW } from "./index_catalog.ts";
 import { CATALOG_OPTION, sqlStateOf } from "./postgres_errors.ts";
 import { PostgresPool } from "./postgres_pool.ts";
 import { ensureSchema } from "./postgres_schema.ts";
@@ -160,7 +160,7 @@ class PostgresCatalogReader implements CatalogReader {
 
   async indexView(namespace: string): Promise<IndexView> {
     const views = await this.#views([namespace]);
-    return views.get(namespace) ?? NO_INDEXES;
+    return views.get(namespace) ?? NO_INDEX_VIEW;
   }
 
   indexViews(): Promise<ReadonlyMap<string, IndexView>> {

@@ -118,7 +118,7 @@ export class PostgresDatabase implements SqlDatabase {
 }
 
 /** Text of a row's column. Errors: `corrupt`. */
-export function textOf(row: SqlRow, column: string): string {
+export function textOfRow(row: SqlRow, column: string): string {
   const value = row[column];
   if (typeof value === "string") return value;
   throw new OperatingError("corrupt", `Cannot read ${column} in the catalog: it is ${value}`);
@@ -128,7 +128,7 @@ export function textOf(row: SqlRow, column: string): string {
  * Whole number of a row's column, which PostgreSQL tells as text when it has 64 bits. Errors:
  * `corrupt`.
  */
-export function integerOf(row: SqlRow, column: string): number {
+export function integerOfRow(row: SqlRow, column: string): number {
   const value = Number(row[column]);
   if (Number.isSafeInteger(value)) return value;
   throw new OperatingError("corrupt", `Cannot read ${column} in the catalog: it is ${row[column]}`);
@@ -136,7 +136,7 @@ export function integerOf(row: SqlRow, column: string): number {
 
 /** JSON text of a row's column through `parse`. Errors: `corrupt`, naming what was to be read. */
 export function parsedOf<T>(row: SqlRow, column: string, parse: (value: unknown) => T): T {
-  const text = textOf(row, column);
+  const text = textOfRow(row, column);
   try {
     return parse(JSON.parse(text));
   } catch (cause) {

@@ -13,13 +13,13 @@ import type {
   NewDeleteTask,
 } from "./delete_ledger.ts";
 import {
-  integerOf,
+  integerOfRow,
   parsedOf,
   sql,
   type SqlDatabase,
   type SqlRow,
   type SqlStatement,
-  textOf,
+  textOfRow,
   type Transaction,
 } from "./sql_database.ts";
 import type { SqlDialect } from "./sql_dialect.ts";
@@ -202,7 +202,7 @@ export class SqlDeleteLedger implements DeleteLedger {
       const rows = yield sql(
         "SELECT status, count(*) AS n FROM svc_delete_tasks WHERE ended_ms IS NULL GROUP BY status",
       );
-      const counts = new Map(rows.map((row) => [textOf(row, "status"), integerOf(row, "n")]));
+      const counts = new Map(rows.map((row) => [textOfRow(row, "status"), integerOfRow(row, "n")]));
       return { pending: counts.get("pending") ?? 0, running: counts.get("running") ?? 0 };
     });
   }
@@ -252,34 +252,34 @@ export class SqlDeleteLedger implements DeleteLedger {
 
 function taskOf(row: SqlRow): DeleteTask {
   return {
-    taskId: textOf(row, "task_id"),
-    ident: { namespace: textOf(row, "table_namespace"), name: textOf(row, "table_name") },
-    tableUuid: optional(row, "table_uuid", textOf),
-    epoch: integerOf(row, "epoch"),
-    predicate: textOf(row, "predicate"),
+    taskId: textOfRow(row, "task_id"),
+    ident: { namespace: textOfRow(row, "table_namespace"), name: textOfRow(row, "table_name") },
+    tableUuid: optional(row, "table_uuid", textOfRow),
+    epoch: integerOfRow(row, "epoch"),
+    predicate: textOfRow(row, "predicate"),
     startNs: optional(row, "start_ns", nanosOf),
     endNs: optional(row, "end_ns", nanosOf),
     status: statusOf(row),
-    createdMs: integerOf(row, "created_ms"),
-    ageMs: Math.max(0, integerOf(row, "now_ms") - integerOf(row, "created_ms")),
-    startedMs: optional(row, "started_ms", integerOf),
-    endedMs: optional(row, "ended_ms", integerOf),
-    attempts: integerOf(row, "attempts"),
+    createdMs: integerOfRow(row, "created_ms"),
+    ageMs: Math.max(0, integerOfRow(row, "now_ms") - integerOfRow(row, "created_ms")),
+    startedMs: optional(row, "started_ms", integerOfRow),
+    endedMs: optional(row, "ended_ms", integerOfRow),
+    attempts: integerOfRow(row, "attempts"),
     progress: {
-      filesTotal: integerOf(row, "files_total"),
-      filesDone: integerOf(row, "files_done"),
-      rowsMatched: integerOf(row, "rows_matched"),
+      filesTotal: integerOfRow(row, "files_total"),
+      filesDone: integerOfRow(row, "files_done"),
+      rowsMatched: integerOfRow(row, "rows_matched"),
     },
-    rowsDeleted: integerOf(row, "rows_deleted"),
-    filesRewritten: integerOf(row, "files_rewritten"),
-    error: optional(row, "error", textOf),
+    rowsDeleted: integerOfRow(row, "rows_deleted"),
+    filesRewritten: integerOfRow(row, "files_rewritten"),
+    error: optional(row, "error", textOfRow),
     claim: optional(row, "claimant", (_, column) => {
-      const claimedMs = integerOf(row, "claimed_ms");
+      const claimedMs = integerOfRow(row, "claimed_ms");
       return {
-        claimant: textOf(row, column),
+        claimant: textOfRow(row, column),
         claimedMs,
-        expiresMs: integerOf(row, "expires_ms"),
-        ageMs: Math.max(0, integerOf(row, "now_ms") - claimedMs),
+        expiresMs: integerOfRow(row, "expires_ms"),
+        ageMs: Math.max(0, integerOfRow(row, "now_ms") - claimedMs),
       };
     }),
     awaited: optional(row, "awaited", namesOf),
@@ -295,7 +295,7 @@ function optional<T>(
 }
 
 function statusOf(row: SqlRow): DeleteTaskStatus {
-  const status = textOf(row, "status");
+  const status = textOfRow(row, "status");
   if (STATUSES.has(status)) return status as DeleteTaskStatus;
   throw new OperatingError(
     "corrupt",
@@ -304,7 +304,7 @@ function statusOf(row: SqlRow): DeleteTaskStatus {
 }
 
 function nanosOf(row: SqlRow, column: string): bigint {
-  const text = textOf(row, column);
+  const text = textOfRow(row, column);
   if (/^-?\d{1,19}$/.test(text)) return BigInt(text);
   throw new OperatingError("corrupt", `Cannot read ${column} in the catalog: it is ${text}`);
 }

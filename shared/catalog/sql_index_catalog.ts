@@ -16,12 +16,12 @@ import type {
   ManagedIndex,
 } from "./index_catalog.ts";
 import {
-  integerOf,
+  integerOfRow,
   parsedOf,
   sql,
   type SqlDatabase,
   type SqlRow,
-  textOf,
+  textOfRow,
   type Transaction,
 } from "./sql_database.ts";
 
@@ -56,13 +56,13 @@ export class IndexStates {
     if (row === undefined) return { index: undefined, epoch: 0 };
     return {
       index: row["etag"] === null ? undefined : this.index(row),
-      epoch: row["epoch"] === null ? 0 : integerOf(row, "epoch"),
+      epoch: row["epoch"] === null ? 0 : integerOfRow(row, "epoch"),
     };
   }
 
   /** The index by a row with `etag` and `config`. Errors: `corrupt`. */
   index(row: SqlRow): ManagedIndex {
-    const etag = textOf(row, "etag");
+    const etag = textOfRow(row, "etag");
     let index = this.#parsed.get(etag);
     if (index === undefined) {
       index = { config: parsedOf(row, "config", parseStoredConfig), etag };
@@ -78,7 +78,7 @@ export class IndexStates {
 export function viewsOf(rows: readonly SqlRow[], states: IndexStates): Map<string, IndexView> {
   const views = new Map<string, OpenView>();
   for (const row of rows) {
-    const namespace = textOf(row, "namespace");
+    const namespace = textOfRow(row, "namespace");
     let view = views.get(namespace);
     if (view === undefined) {
       view = { indexes: new Map(), templates: [], epochs: new Map() };
@@ -96,8 +96,8 @@ interface OpenView {
 }
 
 function add(view: OpenView, row: SqlRow, states: IndexStates): void {
-  const name = textOf(row, "name");
-  switch (textOf(row, "kind")) {
+  const name = textOfRow(row, "name");
+  switch (textOfRow(row, "kind")) {
     case "index":
       view.indexes.set(name, states.index(row));
       break;
@@ -106,8 +106,8 @@ function add(view: OpenView, row: SqlRow, states: IndexStates): void {
       break;
     default:
       view.epochs.set(name, {
-        count: integerOf(row, "epoch"),
-        droppedMs: integerOf(row, "dropped_ms"),
+        count: integerOfRow(row, "epoch"),
+        droppedMs: integerOfRow(row, "dropped_ms"),
       });
   }
 }
@@ -182,9 +182,9 @@ export class SqlIndexCatalog implements IndexCatalog {
         [max],
       );
       return rows.map((row) => ({
-        ident: { namespace: textOf(row, "table_namespace"), name: textOf(row, "table_name") },
-        metadataLocation: textOf(row, "metadata_location"),
-        droppedMs: integerOf(row, "dropped_ms"),
+        ident: { namespace: textOfRow(row, "table_namespace"), name: textOfRow(row, "table_name") },
+        metadataLocation: textOfRow(row, "metadata_location"),
+        droppedMs: integerOfRow(row, "dropped_ms"),
       }));
     });
   }
@@ -239,7 +239,7 @@ export class SqlIndexCatalog implements IndexCatalog {
       yield sql(
         "INSERT INTO svc_dropped_tables (metadata_location, table_namespace, table_name, dropped_ms) " +
           "VALUES ($1, $2, $3, $4)",
-        [textOf(table, "metadata_location"), namespace, name, nowMs],
+        [textOfRow(table, "metadata_location"), namespace, name, nowMs],
       );
     }
     return true;
@@ -287,7 +287,7 @@ function* swapTemplate(
   }
   const swapped = yield sql(
     `UPDATE svc_index_templates SET body = $3 WHERE ${isIt} AND body = $4 RETURNING 1 AS one`,
-    [namespace, template.template_id, JSON.stringify(template), textOf(before, "body")],
+    [namespace, template.template_id, JSON.stringify(template), textOfRow(before, "body")],
   );
   return swapped.length > 0 ? "put" : "changed";
 }

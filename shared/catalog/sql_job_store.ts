@@ -20,12 +20,12 @@ import {
   type StoredResult,
 } from "./job_store.ts";
 import {
-  integerOf,
+  integerOfRow,
   sql,
   type SqlDatabase,
   type SqlRow,
   type SqlStatement,
-  textOf,
+  textOfRow,
   type Transaction,
 } from "./sql_database.ts";
 import type { SqlDialect } from "./sql_dialect.ts";
@@ -158,10 +158,10 @@ export class SqlJobStore implements JobStore {
       );
       if (row === undefined) return undefined;
       return {
-        head: textOf(row, "head"),
-        tail: textOf(row, "tail"),
+        head: textOfRow(row, "head"),
+        tail: textOfRow(row, "tail"),
         rows: textOrNothing(row, "rows_text"),
-        parts: integerOf(row, "parts"),
+        parts: integerOfRow(row, "parts"),
       };
     });
   }
@@ -177,9 +177,9 @@ export class SqlJobStore implements JobStore {
         [ownerlessGraceMs, max],
       );
       return rows.map((row) => ({
-        id: textOf(row, "job_id"),
+        id: textOfRow(row, "job_id"),
         owner: textOrNothing(row, "owner"),
-        sinceMs: integerOf(row, "since_ms"),
+        sinceMs: integerOfRow(row, "since_ms"),
       }));
     });
   }
@@ -231,7 +231,7 @@ export class SqlJobStore implements JobStore {
           "DELETE FROM svc_jobs WHERE job_id IN (SELECT job_id FROM svc_jobs WHERE ended_ms IS NOT NULL " +
             "AND table_namespace = $1 AND job_id <= (SELECT job_id FROM svc_jobs WHERE table_namespace = $1 " +
             "ORDER BY job_id DESC LIMIT 1 OFFSET $2) ORDER BY job_id LIMIT $3) RETURNING job_id",
-          [textOf(row, "table_namespace"), keptMax, max - ids.length],
+          [textOfRow(row, "table_namespace"), keptMax, max - ids.length],
         );
         ids.push(...idsOf(removed));
       }
@@ -369,15 +369,15 @@ function kept(error: string): string {
 }
 
 function idsOf(rows: readonly SqlRow[]): Set<string> {
-  return new Set(rows.map((row) => textOf(row, "job_id")));
+  return new Set(rows.map((row) => textOfRow(row, "job_id")));
 }
 
 function jobOf(row: SqlRow): JobRow {
   return {
-    id: textOf(row, "job_id"),
+    id: textOfRow(row, "job_id"),
     status: statusOf(row),
-    query: textOf(row, "query"),
-    submittedMs: integerOf(row, "submitted_ms"),
+    query: textOfRow(row, "query"),
+    submittedMs: integerOfRow(row, "submitted_ms"),
     startedMs: integerOrNothing(row, "started_ms"),
     endedMs: integerOrNothing(row, "ended_ms"),
     cost: textOrNothing(row, "cost"),
@@ -395,15 +395,15 @@ function progressOf(row: SqlRow): JobProgress | undefined {
 
 /** Errors: `corrupt`. */
 function statusOf(row: SqlRow): JobStatus {
-  const text = textOf(row, "status");
+  const text = textOfRow(row, "status");
   if (isJobStatus(text)) return text;
   throw new OperatingError("corrupt", `Cannot read status in the job store: it is ${text}`);
 }
 
 function textOrNothing(row: SqlRow, column: string): string | undefined {
-  return row[column] === null ? undefined : textOf(row, column);
+  return row[column] === null ? undefined : textOfRow(row, column);
 }
 
 function integerOrNothing(row: SqlRow, column: string): number | undefined {
-  return row[column] === null ? undefined : integerOf(row, column);
+  return row[column] === null ? undefined : integerOfRow(row, column);
 }

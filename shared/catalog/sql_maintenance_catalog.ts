@@ -2,7 +2,7 @@
 
 import type { Leases } from "./leases.ts";
 import type { Removals } from "./removals.ts";
-import { sql, type SqlDatabase, textOf } from "./sql_database.ts";
+import { sql, type SqlDatabase, textOfRow } from "./sql_database.ts";
 import type { SqlDialect } from "./sql_dialect.ts";
 
 /** What maintenance keeps in the catalog beside the tables. */
@@ -73,14 +73,14 @@ class SqlRemovals implements Removals {
           `WHERE folder = $1 AND due_ms <= ${nowMs()} ORDER BY due_ms, object_key LIMIT $2`,
         [folder, max],
       );
-      return rows.map((row) => textOf(row, "object_key"));
+      return rows.map((row) => textOfRow(row, "object_key"));
     });
   }
 
   entered(folder: string): Promise<ReadonlySet<string>> {
     return this.database.transaction("list files to remove", function* () {
       const rows = yield sql("SELECT object_key FROM svc_removals WHERE folder = $1", [folder]);
-      return new Set(rows.map((row) => textOf(row, "object_key")));
+      return new Set(rows.map((row) => textOfRow(row, "object_key")));
     });
   }
 

@@ -6,7 +6,13 @@
 
 import { laneName } from "../tenant/tenant.ts";
 import { consumedAmong, segmentRows } from "./consumed_runs.ts";
-import { integerOf, sql, type SqlDatabase, textOf, type Transaction } from "./sql_database.ts";
+import {
+  integerOfRow,
+  sql,
+  type SqlDatabase,
+  textOfRow,
+  type Transaction,
+} from "./sql_database.ts";
 import type { SqlDialect } from "./sql_dialect.ts";
 import type {
   ClaimGrant,
@@ -151,10 +157,10 @@ export class SqlWalClaims implements WalClaims {
           `FROM svc_wal_claims WHERE segment_id IN (SELECT value FROM ${texts(1)})`,
         [JSON.stringify(segments)],
       );
-      return new Map(rows.map((row) => [textOf(row, "segment_id"), {
-        attempts: integerOf(row, "attempts"),
-        isHeld: integerOf(row, "held") === 1,
-        isQuarantined: integerOf(row, "quarantined") === 1,
+      return new Map(rows.map((row) => [textOfRow(row, "segment_id"), {
+        attempts: integerOfRow(row, "attempts"),
+        isHeld: integerOfRow(row, "held") === 1,
+        isQuarantined: integerOfRow(row, "quarantined") === 1,
       }]));
     });
   }
@@ -172,13 +178,13 @@ export class SqlWalClaims implements WalClaims {
         [max],
       );
       return {
-        count: counted === undefined ? 0 : integerOf(counted, "n"),
+        count: counted === undefined ? 0 : integerOfRow(counted, "n"),
         segments: rows.map((row) => ({
-          lane: textOf(row, "lane"),
-          segment: textOf(row, "segment_id"),
-          reason: textOf(row, "reason"),
-          attempts: integerOf(row, "attempts"),
-          quarantinedMs: integerOf(row, "quarantined_ms"),
+          lane: textOfRow(row, "lane"),
+          segment: textOfRow(row, "segment_id"),
+          reason: textOfRow(row, "reason"),
+          attempts: integerOfRow(row, "attempts"),
+          quarantinedMs: integerOfRow(row, "quarantined_ms"),
         })),
       };
     });
@@ -206,5 +212,5 @@ export class SqlWalClaims implements WalClaims {
 }
 
 function namesOf(rows: readonly Readonly<Record<string, unknown>>[]): string[] {
-  return rows.map((row) => textOf(row, "segment_id")).sort();
+  return rows.map((row) => textOfRow(row, "segment_id")).sort();
 }

@@ -30,7 +30,7 @@ import { ensureDirectory } from "../os/durable_directory.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import type { Catalog, CatalogReader, CommitOutcome, TableCommit, TableView } from "./catalog.ts";
 import type { DeleteTaskCommit } from "./delete_ledger.ts";
-import { type IndexState, type IndexView, NO_INDEXES } from "./index_catalog.ts";
+import { type IndexState, type IndexView, NO_INDEX_VIEW } from "./index_catalog.ts";
 import { foldSegments } from "./consumed_runs.ts";
 import { runSqliteSteps, sqliteRows } from "./sql_database.ts";
 import { sqliteDialect } from "./sql_dialect.ts";
@@ -175,7 +175,7 @@ class SqliteCatalogReader implements CatalogReader {
 
   async indexView(namespace: string): Promise<IndexView> {
     const views = await this.#views([namespace]);
-    return views.get(namespace) ?? NO_INDEXES;
+    return views.get(namespace) ?? NO_INDEX_VIEW;
   }
 
   indexViews(): Promise<ReadonlyMap<string, IndexView>> {

@@ -2,7 +2,7 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { consumedAmong, RUNS_TABLE, segmentRows } from "./consumed_runs.ts";
-import { textOf } from "./sql_database.ts";
+import { textOfRow } from "./sql_database.ts";
 import { sqliteDialect } from "./sql_dialect.ts";
 import { hasTable } from "./sqlite_schema.ts";
 
@@ -12,7 +12,7 @@ const DIALECT = sqliteDialect();
 export function consumedIn(db: DatabaseSync, segments: readonly string[]): ReadonlySet<string> {
   if (segments.length === 0) return new Set();
   const rows = consumedQuery(db).all(segmentRows(segments));
-  return new Set(rows.map((row) => textOf(row, "segment_id")));
+  return new Set(rows.map((row) => textOfRow(row, "segment_id")));
 }
 
 /** Prepared once: every statement over a table that has a WAL asks. */

@@ -45,7 +45,7 @@ export function concatBatches(batches: readonly ColumnBatch[]): ColumnBatch {
 }
 
 /** Rows [start, start + count) of a batch. */
-export interface RowRange {
+export interface BatchSlice {
   readonly batch: ColumnBatch;
   readonly start: number;
   readonly count: number;
@@ -56,7 +56,7 @@ export type TakeMemory = (byteLength: number) => Uint8Array<ArrayBuffer>;
 
 /** Column `at` of rows one after another, in memory of `take` but for bits. */
 export function joinColumn(
-  ranges: readonly RowRange[],
+  ranges: readonly BatchSlice[],
   at: number,
   take: TakeMemory,
 ): ColumnData {

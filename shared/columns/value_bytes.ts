@@ -17,7 +17,7 @@ export function hashOfBytes(view: DataView, start: number, length: number): numb
 }
 
 /** Whether `length` bytes from `aStart` on are those from `bStart` on. */
-export function areSameBytes(
+export function areSameBytesAt(
   a: DataView,
   aStart: number,
   b: DataView,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { areSameBytes, hashOfBytes } from "./value_bytes.ts";
+import { areSameBytesAt, hashOfBytes } from "./value_bytes.ts";
 
 Deno.test("bytes are the same when none differs, whatever their number and what lies around them", () => {
   const start = 3;
@@ -8,7 +8,7 @@ Deno.test("bytes are the same when none differs, whatever their number and what 
     const other = bytes.slice(1);
     const view = new DataView(bytes.buffer);
     const otherView = new DataView(other.buffer);
-    const isSame = () => areSameBytes(view, start, otherView, start - 1, length);
+    const isSame = () => areSameBytesAt(view, start, otherView, start - 1, length);
     other[start - 2] = 255;
     other[start - 1 + length] = 255;
     assert.ok(isSame(), `${length} bytes`);

@@ -5,15 +5,10 @@
 
 import { type LaneId, laneName } from "../tenant/tenant.ts";
 import { OTHER } from "../metrics/bounded_cells.ts";
+import { LANE_SERIES_MAX } from "../metrics/bounded_cells.ts";
 import type { MetricHandles } from "../metrics/metrics.ts";
 import { DURATION_SECS_BUCKETS, type MetricTable } from "../metrics/table.ts";
 import type { DrainObserver } from "./drain_observer.ts";
-
-/**
- * Senders choose the names of indexes: lanes past the first so many share one series of each
- * counter and have no gauges.
- */
-export const LANE_SERIES_MAX = 100;
 
 const LANE = { lane: [] } as const;
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createMetrics } from "../metrics/metrics.ts";
-import { countDrain, DRAIN_METRICS, LANE_SERIES_MAX } from "./drain_metrics.ts";
+import { LANE_SERIES_MAX } from "../metrics/bounded_cells.ts";
+import { countDrain, DRAIN_METRICS } from "./drain_metrics.ts";
 
 const LANE = { tenant: "default", index: "events" };
 const OTHER = { tenant: "default", index: "web" };

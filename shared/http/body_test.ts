@@ -8,7 +8,7 @@ import { ByteBudget } from "../base/byte_budget.ts";
 import { withDeadline } from "../base/with_deadline.ts";
 import { asOperatingError, errorResponse } from "./error_response.ts";
 import { type RunningServer, serve, type ServeOptions } from "./serve.ts";
-import { frame, snappyBlock, snappyFramed } from "../testing/snappy.ts";
+import { snappyBlock, snappyFrame, snappyFramed } from "../testing/snappy.ts";
 
 const CAP = 64 * 1024;
 const TEXT = utf8("a line of a log, again and again\n".repeat(300));
@@ -88,7 +88,7 @@ const ACCEPTED: { name: string; encoding?: string; body: Body; expected: Body }[
   {
     name: "framed snappy of two streams, with padding",
     encoding: "x-snappy-framed",
-    body: concatBytes([snappyFramed(TEXT), frame(0xfe, TEXT), snappyFramed(TEXT, 10)]),
+    body: concatBytes([snappyFramed(TEXT), snappyFrame(0xfe, TEXT), snappyFramed(TEXT, 10)]),
     expected: concatBytes([TEXT, TEXT]),
   },
   ...([["snappy", snappyBlock], ["x-snappy-framed", snappyFramed]] as const).map(
@@ -137,7 +137,7 @@ const REFUSED: { name: string; encoding?: string; body: Body; status: number; re
     reason: "body_too_large",
   },
   {
-    name: "zstd bomb in its second frame",
+    name: "zstd bomb in its second snappyFrame",
     encoding: "zstd",
     body: concatBytes([zstd(new Uint8Array(CAP)), zstd(new Uint8Array(1))]),
     status: 413,

@@ -10,7 +10,7 @@ import { echoesDuring } from "../testing/echoes_during.ts";
 import { inflate } from "./inflate.ts";
 import { SnappyBlock } from "./snappy_block.ts";
 import { SnappyFrames } from "./snappy_frames.ts";
-import { frame, snappyBlock, snappyFramed, sum } from "../testing/snappy.ts";
+import { snappyBlock, snappyFrame, snappyFramed, sum } from "../testing/snappy.ts";
 
 const LENGTH_MAX = 1024 * 1024;
 
@@ -130,40 +130,47 @@ Deno.test({
   },
 });
 
-const IDENTIFIER = frame(0xff, utf8("sNaPpY"));
+const IDENTIFIER = snappyFrame(0xff, utf8("sNaPpY"));
 const ONE = concatBytes([sum(utf8("a")), utf8("a")]);
 
 const STREAMS: readonly { name: string; parts: Uint8Array[]; text?: string }[] = [
   { name: "nothing but its identifier", parts: [IDENTIFIER], text: "" },
   {
     name: "a chunk that may be skipped",
-    parts: [IDENTIFIER, frame(0x80, ONE), frame(1, ONE)],
+    parts: [IDENTIFIER, snappyFrame(0x80, ONE), snappyFrame(1, ONE)],
     text: "a",
   },
-  { name: "padding of no bytes", parts: [IDENTIFIER, frame(0xfe, new Uint8Array(0))], text: "" },
-  { name: "an empty chunk", parts: [IDENTIFIER, frame(1, sum(new Uint8Array(0)))], text: "" },
-  { name: "no identifier", parts: [frame(1, ONE)] },
-  { name: "padding first", parts: [frame(0xfe, ONE), IDENTIFIER] },
-  { name: "an identifier of another length", parts: [frame(0xff, utf8("sNaPp"))] },
-  { name: "an identifier of other letters", parts: [frame(0xff, utf8("sNaPpy"))] },
-  { name: "a chunk of a type that may not be skipped", parts: [IDENTIFIER, frame(2, ONE)] },
-  { name: "a chunk without a checksum", parts: [IDENTIFIER, frame(1, utf8("abc"))] },
-  { name: "a wrong checksum", parts: [IDENTIFIER, frame(1, utf8("abcda"))] },
+  {
+    name: "padding of no bytes",
+    parts: [IDENTIFIER, snappyFrame(0xfe, new Uint8Array(0))],
+    text: "",
+  },
+  { name: "an empty chunk", parts: [IDENTIFIER, snappyFrame(1, sum(new Uint8Array(0)))], text: "" },
+  { name: "no identifier", parts: [snappyFrame(1, ONE)] },
+  { name: "padding first", parts: [snappyFrame(0xfe, ONE), IDENTIFIER] },
+  { name: "an identifier of another length", parts: [snappyFrame(0xff, utf8("sNaPp"))] },
+  { name: "an identifier of other letters", parts: [snappyFrame(0xff, utf8("sNaPpy"))] },
+  { name: "a chunk of a type that may not be skipped", parts: [IDENTIFIER, snappyFrame(2, ONE)] },
+  { name: "a chunk without a checksum", parts: [IDENTIFIER, snappyFrame(1, utf8("abc"))] },
+  { name: "a wrong checksum", parts: [IDENTIFIER, snappyFrame(1, utf8("abcda"))] },
   {
     name: "a plain chunk over 64 KiB",
     parts: [
       IDENTIFIER,
-      frame(1, concatBytes([sum(new Uint8Array(65_537)), new Uint8Array(65_537)])),
+      snappyFrame(1, concatBytes([sum(new Uint8Array(65_537)), new Uint8Array(65_537)])),
     ],
   },
   {
     name: "a packed chunk over 64 KiB",
     parts: [
       IDENTIFIER,
-      frame(0, concatBytes([sum(new Uint8Array(65_537)), snappyBlock(new Uint8Array(65_537))])),
+      snappyFrame(
+        0,
+        concatBytes([sum(new Uint8Array(65_537)), snappyBlock(new Uint8Array(65_537))]),
+      ),
     ],
   },
-  { name: "a cut chunk", parts: [IDENTIFIER, frame(1, ONE).subarray(0, -1)] },
+  { name: "a cut chunk", parts: [IDENTIFIER, snappyFrame(1, ONE).subarray(0, -1)] },
   { name: "a cut header", parts: [IDENTIFIER, Uint8Array.of(1, 0)] },
   { name: "no bytes", parts: [] },
 ];
@@ -221,7 +228,7 @@ Deno.test({
     "inflate lets sockets be served within Snappy that takes long, and refuses chunks without number",
   fn: async () => {
     const mebibytes = 16;
-    const tiny = concatBytes(Array(1_000).fill(frame(1, sum(new Uint8Array(0)))));
+    const tiny = concatBytes(Array(1_000).fill(snappyFrame(1, sum(new Uint8Array(0)))));
     async function* many() {
       yield IDENTIFIER;
       for (let sent = 0; sent < mebibytes * 1024 * 1024; sent += tiny.length) yield tiny;

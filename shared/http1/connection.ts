@@ -16,13 +16,14 @@ import { isOperatingError } from "../base/errors.ts";
 import { Answer, AnswerCancelled } from "./answer.ts";
 import { IncomingRequest } from "./incoming_request.ts";
 import { type ByteConnection, Input } from "./input.ts";
+import { isLost } from "./lost_connection.ts";
 import { HTTP1_LIMITS } from "./limits.ts";
 import { Refusal, type RefusalReason } from "./refusal.ts";
 import { RequestBody } from "./request_body.ts";
 import { headLength, type HeadProgress, parseHead, type RequestHead } from "./request_head.ts";
 import { statusText } from "./status_text.ts";
 
-export interface ConnectionOptions {
+export interface Http1ConnectionOptions {
   readonly peer: string;
   readonly scheme: "http" | "https";
   readonly handler: (request: Request) => Response | Promise<Response>;
@@ -54,7 +55,7 @@ interface Exchange {
 
 export class Http1Connection {
   readonly #bytes: ByteConnection;
-  readonly #options: ConnectionOptions;
+  readonly #options: Http1ConnectionOptions;
   readonly #input: Input;
   #phase: Phase = "silent";
   #sinceMs: number;
@@ -64,7 +65,7 @@ export class Http1Connection {
   #isDraining = false;
   #isClosed = false;
 
-  constructor(bytes: ByteConnection, options: ConnectionOptions) {
+  constructor(bytes: ByteConnection, options: Http1ConnectionOptions) {
     this.#bytes = bytes;
     this.#options = options;
     this.#input = new Input(bytes, HTTP1_LIMITS.bufferBytes);
@@ -372,14 +373,4 @@ function refusalBytes({ status, reason, message }: Refusal): Uint8Array {
       `content-length: ${utf8(body).byteLength}\r\ndate: ${new Date().toUTCString()}\r\n` +
       `connection: close\r\n\r\n${body}`,
   );
-}
-
-/** Whether a read or a write failed because the connection is gone. */
-function isLost(error: unknown): boolean {
-  const { errors } = Deno;
-  if (error instanceof errors.BadResource || error instanceof errors.Interrupted) return true;
-  // A handshake or a record that is no TLS, or its end without a word.
-  if (error instanceof errors.InvalidData || error instanceof errors.UnexpectedEof) return true;
-  // The system's: ECONNRESET, EPIPE, ETIMEDOUT, EHOSTUNREACH …
-  return /^E[A-Z]+$/.test(String((error as { readonly code?: unknown })?.code));
 }

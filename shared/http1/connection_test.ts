@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { OperatingError } from "../base/errors.ts";
-import { type ConnectionOptions, Http1Connection } from "./connection.ts";
+import { Http1Connection, type Http1ConnectionOptions } from "./connection.ts";
 import type { ByteConnection } from "./input.ts";
 import { HTTP1_LIMITS } from "./limits.ts";
 
@@ -63,7 +63,7 @@ class Peer implements ByteConnection {
   }
 }
 
-type Handler = ConnectionOptions["handler"];
+type Handler = Http1ConnectionOptions["handler"];
 
 function connect(handler: Handler = () => new Response("ok")) {
   const peer = new Peer();

@@ -5,7 +5,14 @@
  * initial window is one number, and answers that wait are looked at once for all frames of a read.
  */
 
-import { ConnectionError, ErrorCode, Flag, frame, FrameType, PAYLOAD_BYTES_MAX } from "./frames.ts";
+import {
+  ConnectionError,
+  Flag,
+  frame,
+  FrameType,
+  Http2ErrorCode,
+  PAYLOAD_BYTES_MAX,
+} from "./frames.ts";
 import { WINDOW_BYTES_DEFAULT, WINDOW_BYTES_MAX } from "./frames.ts";
 import { encodeFields } from "./hpack.ts";
 import type { Field } from "./hpack_tables.ts";
@@ -110,5 +117,8 @@ export class AnswerSender {
 }
 
 function tooLarge(): ConnectionError {
-  return new ConnectionError(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large or not grown");
+  return new ConnectionError(
+    Http2ErrorCode.FLOW_CONTROL_ERROR,
+    "a window is too large or not grown",
+  );
 }

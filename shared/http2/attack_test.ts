@@ -10,11 +10,11 @@ import { ANSWER, connect, data, headers, type Peer, settle, WHOLE } from "../tes
 import { until } from "../testing/until.ts";
 import type { Http2Handler } from "./connection.ts";
 import {
-  ErrorCode,
   Flag,
   frame,
   FrameType,
   HEAD_BYTES,
+  Http2ErrorCode,
   PREFACE,
   readHead,
   readUint31,
@@ -72,7 +72,7 @@ for (const attack of HTTP2_ATTACKS) {
 async function send(attack: Http2Attack, { wire }: Peer): Promise<number> {
   const sent = [GREETING, attack.opening()];
   const isCutOff = () =>
-    wire.closed || (wire.goneAway() ?? ErrorCode.NO_ERROR) !== ErrorCode.NO_ERROR;
+    wire.closed || (wire.goneAway() ?? Http2ErrorCode.NO_ERROR) !== Http2ErrorCode.NO_ERROR;
   const hand = async (bytes: Uint8Array) => {
     for (let at = 0; at < bytes.byteLength; at += PIECE_BYTES) {
       wire.send(bytes.subarray(at, at + PIECE_BYTES));
@@ -133,7 +133,7 @@ Deno.test({
     const peer = connect();
     const reset = (n: number) => [
       headers(2 * n + 1),
-      frame(FrameType.RST_STREAM, uint32s(ErrorCode.CANCEL), { stream: 2 * n + 1 }),
+      frame(FrameType.RST_STREAM, uint32s(Http2ErrorCode.CANCEL), { stream: 2 * n + 1 }),
     ];
     let n = 0;
     for (let second = 0; second < 100; second++) {
@@ -168,7 +168,7 @@ Deno.test({
     }
     peer.wire.send(headers(2 * streamsMax + 1, WHOLE));
     await settle();
-    assert.deepEqual(refused(), [[2 * streamsMax + 1, ErrorCode.REFUSED_STREAM]]);
+    assert.deepEqual(refused(), [[2 * streamsMax + 1, Http2ErrorCode.REFUSED_STREAM]]);
     working.resolve(ANSWER);
     await settle();
     peer.wire.send(headers(2 * streamsMax + 3, WHOLE));
@@ -232,7 +232,7 @@ Deno.test({
     const resets = peer.wire.frames().filter((one) => one.type === FrameType.RST_STREAM);
     assert.deepEqual(
       resets.map((one) => [one.stream, readUint31(one.payload, 0)]),
-      [[1, ErrorCode.PROTOCOL_ERROR]],
+      [[1, Http2ErrorCode.PROTOCOL_ERROR]],
     );
     assert.deepEqual(peer.bodies, ["/3 "]);
     peer.connection.close();

@@ -17,11 +17,11 @@ import { AnswerSender } from "./answer_sender.ts";
 import {
   ConnectionError,
   contentOf,
-  ErrorCode,
   Flag,
   frame,
   type FrameHead,
   FrameType,
+  Http2ErrorCode,
   NoHttp2,
   readUint31,
   Setting,
@@ -34,15 +34,15 @@ import { RESET_WASTE, strayWaste, wasteOf, workOf } from "./frame_cost.ts";
 import { FrameReader } from "./frame_reader.ts";
 import { type HeaderBlock, HeaderBlocks } from "./header_blocks.ts";
 import { HTTP2_LIMITS } from "./limits.ts";
-import { isLost } from "./lost_connection.ts";
-import { type ByteConnection, Outbox } from "./outbox.ts";
+import { isLost } from "../http1/lost_connection.ts";
+import { type Http2Bytes, Outbox } from "./outbox.ts";
 import { type Http2Answer, type Http2Call, Stream } from "./stream.ts";
 import { answerToStranger } from "./stranger.ts";
 
 /** Answers a call; must not reject. */
 export type Http2Handler = (call: Http2Call) => Promise<Http2Answer>;
 
-export interface ConnectionOptions extends BudgetOptions {
+export interface Http2ConnectionOptions extends BudgetOptions {
   readonly peer: string;
   readonly handler: Http2Handler;
 }
@@ -51,8 +51,8 @@ export interface ConnectionOptions extends BudgetOptions {
 const CANCELLED_AT_A_TIME = 8;
 
 export class Http2Connection {
-  readonly #bytes: ByteConnection;
-  readonly #options: ConnectionOptions;
+  readonly #bytes: Http2Bytes;
+  readonly #options: Http2ConnectionOptions;
   readonly #outbox: Outbox;
   readonly #reader: FrameReader;
   readonly #blocks = new HeaderBlocks();
@@ -74,7 +74,7 @@ export class Http2Connection {
   #busyMs: number;
   #pingedMs: number | undefined;
 
-  constructor(bytes: ByteConnection, options: ConnectionOptions) {
+  constructor(bytes: Http2Bytes, options: Http2ConnectionOptions) {
     this.#bytes = bytes;
     this.#options = options;
     this.#reader = new FrameReader(bytes, () => this.#greet());
@@ -104,7 +104,7 @@ export class Http2Connection {
         await this.#keepPlace();
       } else if (!isLost(error)) {
         getLogger(["svc", "http"]).error("HTTP/2 connection failed by a bug: {error}", { error });
-        await this.#goAwayAtOnce(ErrorCode.INTERNAL_ERROR);
+        await this.#goAwayAtOnce(Http2ErrorCode.INTERNAL_ERROR);
       }
     } finally {
       this.close();
@@ -137,7 +137,7 @@ export class Http2Connection {
   drain(): void {
     if (this.#draining || this.#closed) return;
     this.#draining = true;
-    this.#goAway(ErrorCode.NO_ERROR);
+    this.#goAway(Http2ErrorCode.NO_ERROR);
     this.#endWhenDrained();
   }
 
@@ -224,7 +224,7 @@ export class Http2Connection {
       case FrameType.GOAWAY:
         return this.drain();
       case FrameType.PUSH_PROMISE:
-        throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "a client pushes");
+        throw new ConnectionError(Http2ErrorCode.PROTOCOL_ERROR, "a client pushes");
     }
   }
 
@@ -235,11 +235,13 @@ export class Http2Connection {
     this.#receiveWindow -= bytes;
     if (stream !== undefined) stream.receiveWindow -= bytes;
     if (this.#receiveWindow < 0 || (stream?.receiveWindow ?? 0) < 0) {
-      throw new ConnectionError(ErrorCode.FLOW_CONTROL_ERROR, "data beyond the window");
+      throw new ConnectionError(Http2ErrorCode.FLOW_CONTROL_ERROR, "data beyond the window");
     }
     // The call was answered, and the sender has not seen that yet.
     if (stream === undefined) return this.#creditConnection(bytes);
-    if (stream.ended) throw new ConnectionError(ErrorCode.STREAM_CLOSED, "data behind its end");
+    if (stream.ended) {
+      throw new ConnectionError(Http2ErrorCode.STREAM_CLOSED, "data behind its end");
+    }
     stream.push(contentOf(head, payload), bytes);
     if ((head.flags & Flag.END_STREAM) !== 0) stream.end();
   }
@@ -247,7 +249,7 @@ export class Http2Connection {
   /** A frame of a call that is over. Errors: `ConnectionError` for one of a call that never was. */
   #stray(head: FrameHead): void {
     if (head.stream % 2 === 0 || head.stream > this.#lastStream) {
-      throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "a frame of no call");
+      throw new ConnectionError(Http2ErrorCode.PROTOCOL_ERROR, "a frame of no call");
     }
     this.#budget.waste(strayWaste(head));
   }
@@ -281,7 +283,7 @@ export class Http2Connection {
     const known = this.#streams.get(id);
     if (known !== undefined) {
       if (!ends || known.ended) {
-        throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "a second header block of a call");
+        throw new ConnectionError(Http2ErrorCode.PROTOCOL_ERROR, "a second header block of a call");
       }
       return known.end();
     }
@@ -289,7 +291,7 @@ export class Http2Connection {
     if (id <= this.#lastStream) return this.#stray(head);
     this.#lastStream = id;
     if (this.#draining || this.#calls >= HTTP2_LIMITS.streamsMax) {
-      return this.#refuse(id, ErrorCode.REFUSED_STREAM);
+      return this.#refuse(id, Http2ErrorCode.REFUSED_STREAM);
     }
     const stream = new Stream({
       id,
@@ -297,7 +299,7 @@ export class Http2Connection {
       peer: this.#options.peer,
       credit: (stream, bytes) => this.#creditStream(stream, bytes),
     });
-    if (!isRequest(stream)) return this.#refuse(id, ErrorCode.PROTOCOL_ERROR);
+    if (!isRequest(stream)) return this.#refuse(id, Http2ErrorCode.PROTOCOL_ERROR);
     this.#streams.set(id, stream);
     // A call that is over before the next sweep would not be seen there.
     this.#busyMs = this.#options.nowMs();
@@ -315,7 +317,7 @@ export class Http2Connection {
       this.#answered(stream);
     } catch (error) {
       getLogger(["svc", "http"]).error("HTTP/2 handler threw: {error}", { error });
-      this.#reset(stream.id, ErrorCode.INTERNAL_ERROR);
+      this.#reset(stream.id, Http2ErrorCode.INTERNAL_ERROR);
       this.#forget(stream.id);
     } finally {
       this.#calls -= 1;
@@ -326,7 +328,7 @@ export class Http2Connection {
     if (this.#streams.get(stream.id) !== stream) return;
     this.#budget.answered();
     // RFC 9113, section 8.1: the rest of the request is not needed.
-    if (!stream.ended) this.#reset(stream.id, ErrorCode.NO_ERROR);
+    if (!stream.ended) this.#reset(stream.id, Http2ErrorCode.NO_ERROR);
     this.#forget(stream.id);
   }
 
@@ -379,7 +381,7 @@ export class Http2Connection {
   #settings({ flags }: FrameHead, payload: Uint8Array): void {
     if ((flags & Flag.ACK) !== 0) return;
     if (payload.byteLength % 6 !== 0) {
-      throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, "settings are cut off");
+      throw new ConnectionError(Http2ErrorCode.FRAME_SIZE_ERROR, "settings are cut off");
     }
     const view = viewOf(payload);
     let initialWindow: number | undefined;
@@ -410,7 +412,7 @@ function isRequest({ headers }: Stream): boolean {
 
 function requireSize(payload: Uint8Array, bytes: number): void {
   if (payload.byteLength === bytes) return;
-  throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, "a frame has not its size");
+  throw new ConnectionError(Http2ErrorCode.FRAME_SIZE_ERROR, "a frame has not its size");
 }
 
 function gone(why: string): OperatingError {

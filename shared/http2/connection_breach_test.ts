@@ -17,7 +17,7 @@ import {
 import { SeededRandom } from "../testing/seeded_random.ts";
 import { until } from "../testing/until.ts";
 import { Http2Connection, type Http2Handler } from "./connection.ts";
-import { ErrorCode, Flag, frame, FrameType, uint32s } from "./frames.ts";
+import { Flag, frame, FrameType, Http2ErrorCode, uint32s } from "./frames.ts";
 import { HTTP2_LIMITS } from "./limits.ts";
 
 /** RFC 9113; the limits are ours. */
@@ -25,14 +25,14 @@ const BREACHES: { name: string; sent: () => Uint8Array[]; code: number; greeted?
   {
     name: "a frame over its size",
     sent: () => [frame(FrameType.DATA, new Uint8Array(16_385), { stream: 1 })],
-    code: ErrorCode.FRAME_SIZE_ERROR,
+    code: Http2ErrorCode.FRAME_SIZE_ERROR,
   },
-  { name: "data of no call", sent: () => [data(1, "x")], code: ErrorCode.PROTOCOL_ERROR },
-  { name: "a call with an even id", sent: () => [headers(2)], code: ErrorCode.PROTOCOL_ERROR },
+  { name: "data of no call", sent: () => [data(1, "x")], code: Http2ErrorCode.PROTOCOL_ERROR },
+  { name: "a call with an even id", sent: () => [headers(2)], code: Http2ErrorCode.PROTOCOL_ERROR },
   {
     name: "data behind the end",
     sent: () => [headers(1), data(1, "x", Flag.END_STREAM), data(1, "y")],
-    code: ErrorCode.STREAM_CLOSED,
+    code: Http2ErrorCode.STREAM_CLOSED,
   },
   {
     name: "padding beyond the frame",
@@ -40,17 +40,17 @@ const BREACHES: { name: string; sent: () => Uint8Array[]; code: number; greeted?
       headers(1),
       frame(FrameType.DATA, Uint8Array.of(9, 1), { flags: Flag.PADDED, stream: 1 }),
     ],
-    code: ErrorCode.PROTOCOL_ERROR,
+    code: Http2ErrorCode.PROTOCOL_ERROR,
   },
   {
     name: "a frame between the parts of a header block",
     sent: () => [headers(1, 0), frame(FrameType.PING, new Uint8Array(8))],
-    code: ErrorCode.PROTOCOL_ERROR,
+    code: Http2ErrorCode.PROTOCOL_ERROR,
   },
   {
     name: "a continuation of nothing",
     sent: () => [frame(FrameType.CONTINUATION, new Uint8Array(0), { stream: 1 })],
-    code: ErrorCode.PROTOCOL_ERROR,
+    code: Http2ErrorCode.PROTOCOL_ERROR,
   },
   {
     name: "a header block without end",
@@ -61,7 +61,7 @@ const BREACHES: { name: string; sent: () => Uint8Array[]; code: number; greeted?
         () => frame(FrameType.CONTINUATION, new Uint8Array(16_000), { stream: 1 }),
       ),
     ],
-    code: ErrorCode.ENHANCE_YOUR_CALM,
+    code: Http2ErrorCode.ENHANCE_YOUR_CALM,
   },
   {
     name: "empty continuations without end",
@@ -72,14 +72,14 @@ const BREACHES: { name: string; sent: () => Uint8Array[]; code: number; greeted?
         () => frame(FrameType.CONTINUATION, new Uint8Array(0), { stream: 1 }),
       ),
     ],
-    code: ErrorCode.ENHANCE_YOUR_CALM,
+    code: Http2ErrorCode.ENHANCE_YOUR_CALM,
   },
   {
     name: "a broken header block",
     sent: () => [
       frame(FrameType.HEADERS, Uint8Array.of(0x80), { flags: WHOLE, stream: 1 }),
     ],
-    code: ErrorCode.COMPRESSION_ERROR,
+    code: Http2ErrorCode.COMPRESSION_ERROR,
   },
   {
     name: "data beyond the window",
@@ -87,22 +87,22 @@ const BREACHES: { name: string; sent: () => Uint8Array[]; code: number; greeted?
       headers(1),
       ...Array.from({ length: 17 }, () => data(1, "x".repeat(16_384))),
     ],
-    code: ErrorCode.FLOW_CONTROL_ERROR,
+    code: Http2ErrorCode.FLOW_CONTROL_ERROR,
   },
   {
     name: "a window that is too large",
     sent: () => [frame(FrameType.WINDOW_UPDATE, uint32s(2 ** 31 - 1))],
-    code: ErrorCode.FLOW_CONTROL_ERROR,
+    code: Http2ErrorCode.FLOW_CONTROL_ERROR,
   },
   {
     name: "a push",
     sent: () => [frame(FrameType.PUSH_PROMISE, new Uint8Array(8), { stream: 1 })],
-    code: ErrorCode.PROTOCOL_ERROR,
+    code: Http2ErrorCode.PROTOCOL_ERROR,
   },
   {
     name: "a ping of another size",
     sent: () => [frame(FrameType.PING, new Uint8Array(7))],
-    code: ErrorCode.FRAME_SIZE_ERROR,
+    code: Http2ErrorCode.FRAME_SIZE_ERROR,
   },
   {
     name: "pings without end",
@@ -111,7 +111,7 @@ const BREACHES: { name: string; sent: () => Uint8Array[]; code: number; greeted?
         { length: HTTP2_LIMITS.wasteMax + 1 },
         () => frame(FrameType.PING, new Uint8Array(8)),
       ),
-    code: ErrorCode.ENHANCE_YOUR_CALM,
+    code: Http2ErrorCode.ENHANCE_YOUR_CALM,
   },
   {
     name: "calls that are reset without end",
@@ -120,7 +120,7 @@ const BREACHES: { name: string; sent: () => Uint8Array[]; code: number; greeted?
         headers(2 * i + 1),
         frame(FrameType.RST_STREAM, uint32s(8), { stream: 2 * i + 1 }),
       ]).flat(),
-    code: ErrorCode.ENHANCE_YOUR_CALM,
+    code: Http2ErrorCode.ENHANCE_YOUR_CALM,
   },
 ];
 
@@ -137,7 +137,7 @@ for (const { name, sent, code, greeted } of BREACHES) {
       const paused: Http2Handler = (call) =>
         new Promise((resolve) => call.gone.addEventListener("abort", () => resolve(ANSWER)));
       const peer = connect({
-        handler: code === ErrorCode.FLOW_CONTROL_ERROR ? paused : handler,
+        handler: code === Http2ErrorCode.FLOW_CONTROL_ERROR ? paused : handler,
         ...(greeted === undefined ? {} : { greeted }),
       });
       peer.wire.send(concatBytes(sent()));
@@ -184,7 +184,7 @@ Deno.test({
     assert.equal(idle.wire.goneAway(), undefined, "a call was over between two sweeps");
     sweepAt(idle, 2 * HTTP2_LIMITS.idleMsMax + 1);
     await idle.done;
-    assert.equal(idle.wire.goneAway(), ErrorCode.NO_ERROR);
+    assert.equal(idle.wire.goneAway(), Http2ErrorCode.NO_ERROR);
   },
 });
 
@@ -231,7 +231,7 @@ Deno.test({
       await settle();
       peer.connection.close();
       await peer.done;
-      assert.notEqual(peer.wire.goneAway(), ErrorCode.INTERNAL_ERROR, `seed ${seed}`);
+      assert.notEqual(peer.wire.goneAway(), Http2ErrorCode.INTERNAL_ERROR, `seed ${seed}`);
     }
   },
 });

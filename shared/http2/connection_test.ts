@@ -12,10 +12,10 @@ import {
   WHOLE,
 } from "../testing/http2_peer.ts";
 import {
-  ErrorCode,
   Flag,
   frame,
   FrameType,
+  Http2ErrorCode,
   PREFACE,
   readUint31,
   settingsFrame,
@@ -98,7 +98,7 @@ Deno.test({
     assert.deepEqual(peer.bodies, ["/1 gone", "/3 ", "/5 "]);
     peer.wire.send(headers(7), reset(7), frame(FrameType.GOAWAY, uint32s(0, 0)));
     await peer.done;
-    assert.equal(peer.wire.goneAway(), ErrorCode.NO_ERROR);
+    assert.equal(peer.wire.goneAway(), Http2ErrorCode.NO_ERROR);
   },
 });
 
@@ -112,7 +112,7 @@ Deno.test({
     const resets = peer.wire.frames().filter((one) => one.type === FrameType.RST_STREAM);
     assert.deepEqual(
       resets.map((one) => [one.stream, readUint31(one.payload, 0)]),
-      [[2 * streamsMax + 1, ErrorCode.REFUSED_STREAM]],
+      [[2 * streamsMax + 1, Http2ErrorCode.REFUSED_STREAM]],
     );
     peer.wire.send(data(1, "", Flag.END_STREAM));
     await settle();

@@ -3,16 +3,16 @@
  * waste, past which it ends (`frame_cost.ts`).
  */
 
-import { ConnectionError, ErrorCode } from "./frames.ts";
+import { ConnectionError, Http2ErrorCode } from "./frames.ts";
 import { HTTP2_LIMITS } from "./limits.ts";
 import { TokenBucket } from "./token_bucket.ts";
-import type { Turns } from "./turns.ts";
+import type { LoopTurns } from "./turns.ts";
 
 export interface BudgetOptions {
   /** Monotonic. */
   readonly nowMs: () => number;
   /** The turns of the listener, which keep its busy connections from delaying everybody. */
-  readonly turns: Pick<Turns, "next">;
+  readonly turns: Pick<LoopTurns, "next">;
 }
 
 export class FrameBudget {
@@ -55,7 +55,7 @@ export class FrameBudget {
     this.fill(this.#options.nowMs());
     if (this.#waste.take(0)) return;
     throw new ConnectionError(
-      ErrorCode.ENHANCE_YOUR_CALM,
+      Http2ErrorCode.ENHANCE_YOUR_CALM,
       "too many frames or resets beside the calls that are answered",
     );
   }

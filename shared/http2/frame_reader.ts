@@ -2,15 +2,15 @@
 
 import {
   ConnectionError,
-  ErrorCode,
   type FrameHead,
   HEAD_BYTES,
+  Http2ErrorCode,
   NoHttp2,
   PAYLOAD_BYTES_MAX,
   PREFACE,
   readHead,
 } from "./frames.ts";
-import type { ByteConnection } from "./outbox.ts";
+import type { Http2Bytes } from "./outbox.ts";
 
 /** What a silent connection costs. */
 const BUFFER_BYTES_MIN = 4 * 1024;
@@ -24,7 +24,7 @@ const BUFFER_BYTES_MAX = 256 * 1024;
 export type TakeFrame = (head: FrameHead, payload: Uint8Array) => Promise<void> | undefined;
 
 export class FrameReader {
-  readonly #connection: ByteConnection;
+  readonly #connection: Http2Bytes;
   readonly #onGreeted: () => void;
   #buffer = new Uint8Array(BUFFER_BYTES_MIN);
   #filled = 0;
@@ -32,7 +32,7 @@ export class FrameReader {
   #stopped = false;
 
   /** `onGreeted` is called once, before the first frame. */
-  constructor(connection: ByteConnection, onGreeted: () => void) {
+  constructor(connection: Http2Bytes, onGreeted: () => void) {
     this.#connection = connection;
     this.#onGreeted = onGreeted;
   }
@@ -80,7 +80,7 @@ export class FrameReader {
     while (!this.#stopped && bytes.byteLength - at >= HEAD_BYTES) {
       const head = readHead(bytes, at);
       if (head.payloadBytes > PAYLOAD_BYTES_MAX) {
-        throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, "a frame is over its size");
+        throw new ConnectionError(Http2ErrorCode.FRAME_SIZE_ERROR, "a frame is over its size");
       }
       const end = at + HEAD_BYTES + head.payloadBytes;
       if (end > bytes.byteLength) break;

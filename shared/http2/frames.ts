@@ -29,7 +29,7 @@ export const Setting = {
   MAX_HEADER_LIST_SIZE: 6,
 } as const;
 
-export const ErrorCode = {
+export const Http2ErrorCode = {
   NO_ERROR: 0,
   PROTOCOL_ERROR: 1,
   INTERNAL_ERROR: 2,
@@ -45,7 +45,7 @@ export const ErrorCode = {
 /** Breaks the rules in a way that ends the connection. */
 export class ConnectionError extends Error {
   override readonly name = "ConnectionError";
-  /** One of `ErrorCode`, told to the peer in GOAWAY. */
+  /** One of `Http2ErrorCode`, told to the peer in GOAWAY. */
   readonly code: number;
 
   constructor(code: number, message: string) {
@@ -59,7 +59,7 @@ export class NoHttp2 extends ConnectionError {
   readonly firstBytes: Uint8Array;
 
   constructor(firstBytes: Uint8Array) {
-    super(ErrorCode.PROTOCOL_ERROR, "it does not begin as HTTP/2");
+    super(Http2ErrorCode.PROTOCOL_ERROR, "it does not begin as HTTP/2");
     this.firstBytes = firstBytes;
   }
 }
@@ -149,7 +149,7 @@ export function contentOf({ type, flags }: FrameHead, payload: Uint8Array): Uint
   }
   if (type === FrameType.HEADERS && (flags & Flag.PRIORITY) !== 0) start += 5;
   if (start + padding > payload.byteLength) {
-    throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "a frame is padded beyond its end");
+    throw new ConnectionError(Http2ErrorCode.PROTOCOL_ERROR, "a frame is padded beyond its end");
   }
   return payload.subarray(start, payload.byteLength - padding);
 }

@@ -4,10 +4,10 @@ import { concatBytes } from "../base/bytes.ts";
 import {
   ConnectionError,
   contentOf,
-  ErrorCode,
   Flag,
   type FrameHead,
   FrameType,
+  Http2ErrorCode,
 } from "./frames.ts";
 import { HpackDecoder } from "./hpack.ts";
 import type { Field } from "./hpack_tables.ts";
@@ -29,7 +29,7 @@ export class HeaderBlocks {
   /** Every frame must pass here first: nothing may come between the parts of a block. */
   check({ type }: FrameHead): void {
     if (this.#open === undefined || type === FrameType.CONTINUATION) return;
-    throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "a header block is interrupted");
+    throw new ConnectionError(Http2ErrorCode.PROTOCOL_ERROR, "a header block is interrupted");
   }
 
   /** Takes a HEADERS or CONTINUATION frame; the block that it made whole. */
@@ -37,18 +37,18 @@ export class HeaderBlocks {
     const { type, stream, flags } = head;
     if (type === FrameType.HEADERS) {
       if (stream % 2 === 0) {
-        throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "a call has an even id");
+        throw new ConnectionError(Http2ErrorCode.PROTOCOL_ERROR, "a call has an even id");
       }
       this.#open = { stream, flags, parts: [], bytes: 0 };
     }
     const open = this.#open;
     if (open?.stream !== stream) {
-      throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "a continuation of nothing");
+      throw new ConnectionError(Http2ErrorCode.PROTOCOL_ERROR, "a continuation of nothing");
     }
     const part = type === FrameType.HEADERS ? contentOf(head, payload) : payload;
     open.bytes += part.byteLength;
     if (open.bytes > HTTP2_LIMITS.headerBytesMax) {
-      throw new ConnectionError(ErrorCode.ENHANCE_YOUR_CALM, "a header block is too large");
+      throw new ConnectionError(Http2ErrorCode.ENHANCE_YOUR_CALM, "a header block is too large");
     }
     open.parts.push(part.slice());
     if ((flags & Flag.END_HEADERS) === 0) return undefined;

@@ -3,7 +3,7 @@
  * can go wrong and a peer's table size does not matter.
  */
 
-import { ConnectionError, ErrorCode } from "./frames.ts";
+import { ConnectionError, Http2ErrorCode } from "./frames.ts";
 import { decodeHuffman } from "./hpack_huffman.ts";
 import { type Field, STATIC_TABLE } from "./hpack_tables.ts";
 
@@ -51,7 +51,7 @@ export class HpackDecoder {
       bytes += bytesOf(field);
       if (bytes > this.#listBytesMax) {
         throw new ConnectionError(
-          ErrorCode.ENHANCE_YOUR_CALM,
+          Http2ErrorCode.ENHANCE_YOUR_CALM,
           `a header list is over ${this.#listBytesMax} bytes`,
         );
       }
@@ -154,7 +154,7 @@ function bytesOf([name, value]: Field): number {
 }
 
 function broken(why: string): ConnectionError {
-  return new ConnectionError(ErrorCode.COMPRESSION_ERROR, `a header block is broken: ${why}`);
+  return new ConnectionError(Http2ErrorCode.COMPRESSION_ERROR, `a header block is broken: ${why}`);
 }
 
 const STATUS_200 = 0x88;

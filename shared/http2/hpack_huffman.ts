@@ -1,6 +1,6 @@
 /** Decodes the Huffman code of HPACK: RFC 7541, section 5.2. */
 
-import { ConnectionError, ErrorCode } from "./frames.ts";
+import { ConnectionError, Http2ErrorCode } from "./frames.ts";
 import { HUFFMAN_LENGTHS } from "./hpack_tables.ts";
 
 const END_OF_STRING = HUFFMAN_LENGTHS.length - 1;
@@ -60,5 +60,8 @@ function buildTree(): Int16Array {
 }
 
 function broken(why: string): ConnectionError {
-  return new ConnectionError(ErrorCode.COMPRESSION_ERROR, `a Huffman-coded text is broken: ${why}`);
+  return new ConnectionError(
+    Http2ErrorCode.COMPRESSION_ERROR,
+    `a Huffman-coded text is broken: ${why}`,
+  );
 }

@@ -3,7 +3,7 @@
  */
 
 import assert from "node:assert/strict";
-import { ConnectionError, ErrorCode } from "./frames.ts";
+import { ConnectionError, Http2ErrorCode } from "./frames.ts";
 import { encodeFields, HpackDecoder } from "./hpack.ts";
 import type { Field } from "./hpack_tables.ts";
 
@@ -127,7 +127,7 @@ for (const { name, block } of BROKEN) {
       assert.throws(
         () => new HpackDecoder(16_384).decode(hex(block)),
         (error: unknown) =>
-          error instanceof ConnectionError && error.code === ErrorCode.COMPRESSION_ERROR,
+          error instanceof ConnectionError && error.code === Http2ErrorCode.COMPRESSION_ERROR,
       );
     },
   });
@@ -142,7 +142,7 @@ Deno.test({
     assert.throws(
       () => decoder.decode(new Uint8Array(30).fill(0x82)),
       (error: unknown) =>
-        error instanceof ConnectionError && error.code === ErrorCode.ENHANCE_YOUR_CALM,
+        error instanceof ConnectionError && error.code === Http2ErrorCode.ENHANCE_YOUR_CALM,
     );
   },
 });

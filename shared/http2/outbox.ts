@@ -4,17 +4,14 @@
  */
 
 import { concatBytes } from "../base/bytes.ts";
+import type { ByteConnection } from "../http1/input.ts";
 import { HTTP2_LIMITS } from "./limits.ts";
 
-/** A byte connection, as `Deno.Conn` is one. */
-export interface ByteConnection {
-  read(into: Uint8Array): Promise<number | null>;
-  write(bytes: Uint8Array): Promise<number>;
-  close(): void;
-}
+/** What a connection is made of; HTTP/2 says in frames that nothing follows. */
+export type Http2Bytes = Pick<ByteConnection, "read" | "write" | "close">;
 
 export class Outbox {
-  readonly #connection: ByteConnection;
+  readonly #connection: Http2Bytes;
   readonly #onFailure: (error: unknown) => void;
   #waiting: Uint8Array[] = [];
   #bytes = 0;
@@ -23,7 +20,7 @@ export class Outbox {
   /**
    * `onFailure` is called when a write fails or too much is unread; nothing is written after it.
    */
-  constructor(connection: ByteConnection, onFailure: (error: unknown) => void) {
+  constructor(connection: Http2Bytes, onFailure: (error: unknown) => void) {
     this.#connection = connection;
     this.#onFailure = onFailure;
   }

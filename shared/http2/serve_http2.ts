@@ -10,7 +10,7 @@ import type { ListenAddress } from "../http/listen_address.ts";
 import { type Accepted, startListener, type TlsIdentity } from "../http/listener.ts";
 import { Http2Connection, type Http2Handler } from "./connection.ts";
 import { HTTP2_LIMITS } from "./limits.ts";
-import { Turns } from "./turns.ts";
+import { LoopTurns } from "./turns.ts";
 
 export interface ServeHttp2Options extends ListenAddress {
   readonly handler: Http2Handler;
@@ -35,7 +35,7 @@ export function serveHttp2(options: ServeHttp2Options): Http2Server {
   const { hostname, port, tls, option, bounds, meter } = options;
   const running = new Map<Http2Connection, Promise<void>>();
   const nowMs = () => performance.now();
-  const turns = new Turns();
+  const turns = new LoopTurns();
   const sweep = setInterval(() => {
     for (const connection of running.keys()) connection.sweep();
   }, HTTP2_LIMITS.sweepMs);

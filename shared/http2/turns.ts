@@ -9,7 +9,7 @@
 
 import { othersTurn } from "../base/others_turn.ts";
 
-export class Turns {
+export class LoopTurns {
   readonly #waiting = new Set<() => void>();
 
   /** Resolves when it is the caller's turn, after others had theirs. */

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { Turns } from "./turns.ts";
+import { LoopTurns } from "./turns.ts";
 
 Deno.test({
   name: "Turns gives one at a time, in order, with a turn of the event loop between them",
   fn: async () => {
-    const turns = new Turns();
+    const turns = new LoopTurns();
     const seen: string[] = [];
     const take = async (name: string) => {
       await turns.next();

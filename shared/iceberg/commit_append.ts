@@ -6,7 +6,7 @@
 import { assert } from "../base/assert.ts";
 import { uuidV4 } from "../os/random.ts";
 import { type CommitDeps, commitTable, readerOf } from "./commit_table.ts";
-import { type LoadedTable, tableOf } from "./iceberg_reader.ts";
+import { type LoadedTable, loadedTable } from "./iceberg_reader.ts";
 import { tableLocationKey, TableLocator } from "./locations.ts";
 import { createTableMetadata } from "./new_table.ts";
 import { stageAppend } from "./stage_append.ts";
@@ -64,7 +64,7 @@ function freshBase(deps: CommitDeps, { ident, schema }: NewTable): StageBase {
   const location = `${deps.store.rootUri}/${locationKey}`;
   const metadata = createTableMetadata({ schema, uuid, location, nowMs: deps.clock.nowMs() });
   const locator = new TableLocator(deps.store.rootUri, location, `${locationKey}/metadata/none`);
-  return { table: tableOf(ident, metadata, { metadataLocation: "", locator }), exists: false };
+  return { table: loadedTable(ident, metadata, { metadataLocation: "", locator }), exists: false };
 }
 
 /** The current snapshot, 0 when there is none. */

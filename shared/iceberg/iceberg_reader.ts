@@ -18,7 +18,7 @@ import { dayFieldOf } from "./partition.ts";
 import { compareFiles, fileMayMatch, manifestMayMatch } from "./prune.ts";
 import { tableSchemaOf } from "./schema_json.ts";
 import { currentSnapshot, parseTableMetadata, type TableMetadata } from "./table_metadata.ts";
-import { ALL_TIME, type FileSelection, type Table, type TimeRange } from "./types.ts";
+import { ALL_TIME, type SelectedFiles, type Table, type TimeRange } from "./types.ts";
 
 /** A table with what only this folder needs of it. */
 export interface LoadedTable extends Table {
@@ -63,14 +63,14 @@ export class IcebergReader {
       const value = parseTableMetadata(bytes, metadataLocation);
       return { value, bytes: bytes.byteLength * DECODED_FACTOR };
     });
-    return tableOf(ident, metadata, {
+    return loadedTable(ident, metadata, {
       metadataLocation,
       locator: new TableLocator(this.store.rootUri, metadata.location, key),
     });
   }
 
   /** Errors: as of `loadTable`; also `unimplemented` when the snapshot has delete files. */
-  async selectFiles(table: LoadedTable, range: TimeRange = ALL_TIME): Promise<FileSelection> {
+  async selectFiles(table: LoadedTable, range: TimeRange = ALL_TIME): Promise<SelectedFiles> {
     const manifests = await this.manifests(table);
     let considered = 0;
     const wanted: ManifestFile[] = [];
@@ -155,7 +155,7 @@ export class IcebergReader {
 }
 
 /** What the rest of the service sees of `metadata`. */
-export function tableOf(
+export function loadedTable(
   ident: TableIdent,
   metadata: TableMetadata,
   where: { metadataLocation: string; locator: TableLocator },

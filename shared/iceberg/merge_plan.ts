@@ -19,7 +19,7 @@ export const MANIFEST_BYTES_TARGET = 8 * 1024 * 1024;
  */
 export const MANIFEST_FILES_TARGET = FAN_IN ** 3;
 
-export interface MergePlan {
+export interface ManifestMergePlan {
   readonly kept: readonly ManifestFile[];
   /** Manifests whose entries go, with the new files', into one new manifest. */
   readonly merged: readonly ManifestFile[];
@@ -29,7 +29,7 @@ export interface MergePlan {
 export function planMerge(
   manifests: readonly ManifestFile[],
   added: { files: number; specId: number },
-): MergePlan {
+): ManifestMergePlan {
   const small = manifests.filter((manifest) =>
     manifest.content === CONTENT.data && manifest.specId === added.specId &&
     manifest.byteLength < MANIFEST_BYTES_TARGET && liveFiles(manifest) < MANIFEST_FILES_TARGET

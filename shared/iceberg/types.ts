@@ -58,7 +58,7 @@ export interface TimeRange {
 export const ALL_TIME: TimeRange = { minNs: undefined, maxNs: undefined };
 
 /** What a time range needs of a snapshot. */
-export interface FileSelection {
+export interface SelectedFiles {
   /** Files that can hold rows of the range, oldest first. */
   readonly files: readonly DataFile[];
   /** Live files of the snapshot before pruning. */

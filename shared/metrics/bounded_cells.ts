@@ -10,6 +10,9 @@ import type { Cell, CounterHandle } from "./metrics.ts";
  */
 export const OTHER = "(other)";
 
+/** Lanes or tables that have series of their own. */
+export const LANE_SERIES_MAX = 100;
+
 export interface BoundedCellsOptions<L> {
   readonly seriesMax: number;
   /** The labels with `OTHER` for each that is bounded. */

@@ -5,7 +5,7 @@
 
 import { present } from "../base/assert.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
-import type { RowRange } from "../columns/gather.ts";
+import type { BatchSlice } from "../columns/gather.ts";
 import { rowsOfStream } from "../columns/ipc_stream.ts";
 import type { TableSchema } from "../schema/schema.ts";
 import { evenStarts, rowGroupStarts } from "./row_groups.ts";
@@ -45,8 +45,8 @@ export function encodeZstd(
 function* byRowGroup(
   batches: readonly ColumnBatch[],
   ends: readonly number[],
-): Generator<readonly RowRange[]> {
-  let ranges: RowRange[] = [];
+): Generator<readonly BatchSlice[]> {
+  let ranges: BatchSlice[] = [];
   let [row, group] = [0, 0];
   for (const batch of batches) {
     for (let at = 0; at < batch.rows;) {

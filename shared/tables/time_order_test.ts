@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { NS_PER_DAY } from "../base/time.ts";
 import { batchOfRows, type ColumnValue, type RowObject, rowsOf } from "../columns/rows.ts";
 import type { TableSchema } from "../schema/schema.ts";
 import { inTimeOrder } from "./time_order.ts";
@@ -16,7 +17,6 @@ const SCHEMA: TableSchema = {
   ],
   tags: [],
 };
-const NS_PER_DAY = 86_400_000_000_000n;
 const START_NS = 20_700n * NS_PER_DAY;
 
 /**

@@ -32,7 +32,7 @@ import { SleeplessClock } from "./sleepless_clock.ts";
 
 export const EVENTS: TableIdent = { namespace: "svc", name: "events" };
 /** 2026-11-20T00:00:00Z. */
-export const DAY_NS = BigInt(Date.UTC(2026, 10, 20)) * 1_000_000n;
+export const DAY_START_NS = BigInt(Date.UTC(2026, 10, 20)) * 1_000_000n;
 const NS_PER_SEC = 1_000_000_000n;
 const SECS_PER_DAY = 86_400;
 
@@ -196,7 +196,7 @@ export class DeleteLab implements AsyncDisposable {
   async numbers(ident = EVENTS): Promise<number[]> {
     const numbers: number[] = [];
     for (const file of await this.liveFiles(ident)) {
-      numbers.push(...await numbersIn(this.store, file.key));
+      numbers.push(...await numbersOfFile(this.store, file.key));
     }
     return numbers.sort((a, b) => a - b);
   }
@@ -210,7 +210,7 @@ export class DeleteLab implements AsyncDisposable {
 }
 
 /** In the order of the file's rows. */
-export async function numbersIn(
+export async function numbersOfFile(
   store: Pick<ObjectStore, "get">,
   key: string,
 ): Promise<number[]> {
@@ -223,7 +223,7 @@ export async function numbersIn(
 
 /** When row `number` happened. */
 export function nsOf(number: number): bigint {
-  return DAY_NS + BigInt(number) * NS_PER_SEC;
+  return DAY_START_NS + BigInt(number) * NS_PER_SEC;
 }
 
 export function batchOf(numbers: readonly number[]) {

@@ -43,7 +43,7 @@ export interface EngineLabOptions {
   readonly engine?: Partial<EngineOptions>;
 }
 
-export interface EventFields {
+export interface LabEvent {
   /** Unix nanoseconds. */
   readonly ns: bigint;
   readonly host?: string;
@@ -51,7 +51,7 @@ export interface EventFields {
   readonly attributes?: string | null;
 }
 
-export interface Answer {
+export interface LabAnswer {
   readonly columns: readonly string[];
   readonly types: readonly string[];
   /** Each row as its JSON text was parsed. */
@@ -124,7 +124,7 @@ export class EngineLab implements AsyncDisposable {
    * from.
    */
   async commit(
-    rows: readonly EventFields[],
+    rows: readonly LabEvent[],
     options: {
       readonly consumed?: readonly string[];
       readonly rowGroupRowsMax?: number;
@@ -205,7 +205,7 @@ export class EngineLab implements AsyncDisposable {
   }
 
   /** Appends rows to the WAL lane of `events`; the name of the segment that holds them. */
-  async append(rows: readonly EventFields[], lane: LaneId = EVENTS_LANE): Promise<string> {
+  async append(rows: readonly LabEvent[], lane: LaneId = EVENTS_LANE): Promise<string> {
     assert(this.wal !== undefined, "the lab was opened without a WAL");
     const batch = encodeBatch(batchOfRows(EVENTS_SCHEMA, rows.map(eventRow)));
     return (await this.wal.append(lane, batch, "auto")).segment;
@@ -225,7 +225,7 @@ export class EngineLab implements AsyncDisposable {
   }
 
   /** Runs a statement to its end. */
-  async query(sql: string, options: Partial<QueryRequest> = {}): Promise<Answer> {
+  async query(sql: string, options: Partial<QueryRequest> = {}): Promise<LabAnswer> {
     await using prepared = await this.prepare(sql, options);
     await using running = await prepared.run();
     const texts: string[] = [];
@@ -265,7 +265,7 @@ function arrayTexts(text: string): string[] {
   return texts;
 }
 
-function eventRow({ ns, host = "h", raw = "", attributes = null }: EventFields): RowObject {
+function eventRow({ ns, host = "h", raw = "", attributes = null }: LabEvent): RowObject {
   return {
     timestamp: ns / 1_000n,
     timestamp_ns: ns,

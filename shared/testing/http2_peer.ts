@@ -13,11 +13,11 @@ import {
   settingsFrame,
 } from "../http2/frames.ts";
 import { encodeFields } from "../http2/hpack.ts";
-import type { ByteConnection } from "../http2/outbox.ts";
-import type { Turns } from "../http2/turns.ts";
+import type { Http2Bytes } from "../http2/outbox.ts";
+import type { LoopTurns } from "../http2/turns.ts";
 
 /** A connection in memory: the test is the peer. */
-export class Wire implements ByteConnection {
+export class Wire implements Http2Bytes {
   closed = false;
   bytesRead = 0;
   readonly written: Uint8Array[] = [];
@@ -87,7 +87,7 @@ export interface Peer {
 }
 
 /** Nobody else wants a turn. */
-export const AT_ONCE: Pick<Turns, "next"> = { next: () => Promise.resolve() };
+export const AT_ONCE: Pick<LoopTurns, "next"> = { next: () => Promise.resolve() };
 
 export const ANSWER = { fields: [[":status", "200"], ["x", "y"]] as const };
 
@@ -98,7 +98,7 @@ export function connect(
   options: {
     readonly handler?: Http2Handler;
     readonly greeted?: boolean;
-    readonly turns?: Pick<Turns, "next">;
+    readonly turns?: Pick<LoopTurns, "next">;
   } = {},
 ): Peer {
   const wire = new Wire();

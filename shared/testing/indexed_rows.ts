@@ -38,7 +38,7 @@ export function blobsOfRows(
 }
 
 /** A file of `rows` rows with these indexes, and what was said of them. */
-export interface IndexedRows extends IndexedFile {
+export interface TestedIndexes extends IndexedFile {
   readonly damages: OperatingError[];
   /** Bytes read so far. */
   readonly bytesRead: number;
@@ -48,7 +48,7 @@ export function indexedRows(
   schema: TableSchema,
   rows: number,
   blobs: readonly Blob[],
-): IndexedRows {
+): TestedIndexes {
   const bytes = writePuffin(blobs);
   const tail = readPuffinTail(bytes, { size: bytes.byteLength, what: "a test" });
   if (!("footer" in tail)) throw new Error("the whole file was given");

@@ -12,7 +12,7 @@ export async function processesBelow(pid: number, text = ""): Promise<number[]> 
 }
 
 /** Bytes of memory that `pid` and all processes below it take. */
-export async function residentBytes(pid: number): Promise<number> {
+export async function residentBytesOf(pid: number): Promise<number> {
   let bytes = 0;
   try {
     const status = await Deno.readTextFile(`/proc/${pid}/status`);
@@ -20,7 +20,7 @@ export async function residentBytes(pid: number): Promise<number> {
   } catch {
     // It has ended.
   }
-  for (const child of await processesBelow(pid)) bytes += await residentBytes(child);
+  for (const child of await processesBelow(pid)) bytes += await residentBytesOf(child);
   return bytes;
 }
 

@@ -16,18 +16,20 @@ export function snappyBlock(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
  * `x-snappy-framed`; `chunkBytes` of the input a chunk. Golden bodies show that Go frames so, too.
  */
 export function snappyFramed(bytes: Uint8Array, chunkBytes = 65_536): Uint8Array<ArrayBuffer> {
-  const parts = [frame(0xff, new TextEncoder().encode("sNaPpY"))];
+  const parts = [snappyFrame(0xff, new TextEncoder().encode("sNaPpY"))];
   for (let at = 0; at < bytes.length; at += chunkBytes) {
     const plain = bytes.subarray(at, at + chunkBytes);
     const packed = snappyBlock(plain);
     const isSmaller = packed.length < plain.length;
-    parts.push(frame(isSmaller ? 0 : 1, concatBytes([sum(plain), isSmaller ? packed : plain])));
+    parts.push(
+      snappyFrame(isSmaller ? 0 : 1, concatBytes([sum(plain), isSmaller ? packed : plain])),
+    );
   }
   return concatBytes(parts);
 }
 
 /** One chunk. */
-export function frame(type: number, content: Uint8Array): Uint8Array<ArrayBuffer> {
+export function snappyFrame(type: number, content: Uint8Array): Uint8Array<ArrayBuffer> {
   const { length } = content;
   const header = Uint8Array.of(type, length & 0xff, (length >> 8) & 0xff, length >> 16);
   return concatBytes([header, content]);

@@ -9,7 +9,14 @@ import { sidecarKey } from "../derived/sidecar.ts";
 import type { RowMatcher } from "../engine/predicate/row_matcher.ts";
 import { commitRewrite } from "../iceberg/commit_rewrite.ts";
 import { IcebergReader } from "../iceberg/iceberg_reader.ts";
-import { DAY_NS, DeleteLab, EVENTS, nsOf, numbersFrom, numbersIn } from "../testing/delete_lab.ts";
+import {
+  DAY_START_NS,
+  DeleteLab,
+  EVENTS,
+  nsOf,
+  numbersFrom,
+  numbersOfFile,
+} from "../testing/delete_lab.ts";
 import { FaultPlan, faultsOf } from "../testing/fault_plan.ts";
 import { SeededRandom } from "../testing/seeded_random.ts";
 import { DataFileWriter } from "../tables/data_file_writer.ts";
@@ -30,7 +37,7 @@ const PREDICATES: readonly (readonly [string, (n: number) => boolean])[] = [
   ["attr_get(attributes, 'odd') <> 'yes'", () => false],
   ["NOT (attributes IS NULL)", (n) => n % 2 === 1],
   ["timestamp < TIMESTAMPTZ '2026-11-20 00:00:10Z'", (n) => n < 10],
-  ["timestamp_ns % 3000000000 = 0", (n) => (Number(DAY_NS / 1_000_000_000n) + n) % 3 === 0],
+  ["timestamp_ns % 3000000000 = 0", (n) => (Number(DAY_START_NS / 1_000_000_000n) + n) % 3 === 0],
   ["events.raw LIKE '%1'", (n) => n % 10 === 1],
   ["match_any(raw, '5 6')", (n) => n === 5 || n === 6],
 ];
@@ -85,7 +92,11 @@ Deno.test({
     assert.deepEqual(none, []);
     assert.equal(kept?.key, first.key);
     assert.ok(rewritten !== undefined);
-    assert.deepEqual(await numbersIn(lab.store, rewritten.key), [4, 6, 7, 8], "in order of time");
+    assert.deepEqual(
+      await numbersOfFile(lab.store, rewritten.key),
+      [4, 6, 7, 8],
+      "in order of time",
+    );
     assert.deepEqual(
       [rewritten.rows, rewritten.timestampNsMin, rewritten.timestampNsMax, rewritten.sortOrderId],
       [4, nsOf(4), nsOf(8), second.sortOrderId],
@@ -392,7 +403,7 @@ function numbersBelow(limit: number): RowMatcher {
   return {
     async match({ path, rows }) {
       const store = { get: (file: string) => Deno.readFile(file) };
-      const numbers = await numbersIn(store, path);
+      const numbers = await numbersOfFile(store, path);
       assert.equal(numbers.length, rows);
       const gone = new Set(numbers.flatMap((number, at) => number < limit ? [at] : []));
       return { count: gone.size, has: (row) => gone.has(row) };

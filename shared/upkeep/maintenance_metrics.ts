@@ -4,7 +4,7 @@ import type { TableIdent } from "../tenant/tenant.ts";
 import { OTHER } from "../metrics/bounded_cells.ts";
 import type { MetricHandles } from "../metrics/metrics.ts";
 import { DURATION_SECS_BUCKETS, type MetricTable } from "../metrics/table.ts";
-import { LANE_SERIES_MAX } from "../drain/drain_metrics.ts";
+import { LANE_SERIES_MAX } from "../metrics/bounded_cells.ts";
 import type { MaintenanceObserver } from "./maintenance_observer.ts";
 
 const TABLE = { table: [] } as const;

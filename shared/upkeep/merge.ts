@@ -43,7 +43,7 @@ export interface MergePlan {
   readonly tasks: readonly MergeTask[];
 }
 
-export interface LookOptions {
+export interface MergeLookOptions {
   readonly policy?: MergePolicy;
   /** Files by key that are not to be merged now. */
   readonly isLeftAlone?: (key: string) => boolean;
@@ -83,7 +83,7 @@ const SETTLED_MS = 3_600_000;
 export async function lookForMerges(
   given: CommitDeps,
   ident: TableIdent,
-  { policy = MERGE_POLICY_DEFAULT, isLeftAlone = () => false }: LookOptions = {},
+  { policy = MERGE_POLICY_DEFAULT, isLeftAlone = () => false }: MergeLookOptions = {},
 ): Promise<MergePlan | undefined> {
   const deps = { ...given, reader: readerOf(given) };
   const location = await deps.catalog.metadataLocation(ident);

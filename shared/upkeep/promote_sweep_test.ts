@@ -15,7 +15,7 @@ import { commitAppend, ensureTable } from "../iceberg/commit_append.ts";
 import { IcebergReader } from "../iceberg/iceberg_reader.ts";
 import { INLINE_PARQUET_DECODER } from "../parquet/parquet_decoder.ts";
 import { INLINE_PARQUET_ENCODER } from "../parquet/parquet_encoder.ts";
-import { EngineLab, type EventFields } from "../testing/engine_lab.ts";
+import { EngineLab, type LabEvent } from "../testing/engine_lab.ts";
 import { SleeplessClock } from "../testing/sleepless_clock.ts";
 import { DataFileWriter } from "../tables/data_file_writer.ts";
 import { fitTo } from "../tables/fit_schema.ts";
@@ -97,7 +97,7 @@ class PromoteLab implements AsyncDisposable {
   }
 
   /** Rows as a drain commits them. */
-  async drained(rows: readonly EventFields[], ident = EVENTS): Promise<void> {
+  async drained(rows: readonly LabEvent[], ident = EVENTS): Promise<void> {
     const table = await ensureTable(this.deps, { ident, schema: EVENTS_SCHEMA });
     const writer = new DataFileWriter(this.deps, table);
     const batch = batchOfRows(EVENTS_SCHEMA, rows.map(eventRow));
@@ -121,7 +121,7 @@ class PromoteLab implements AsyncDisposable {
   }
 }
 
-const rowsWith = (attributes: (at: number) => string, count = 20): EventFields[] =>
+const rowsWith = (attributes: (at: number) => string, count = 20): LabEvent[] =>
   Array.from({ length: count }, (_, at) => ({
     ns: BigInt(TODAY_MS) * 1_000_000n + BigInt(at) * 1_000_000n,
     raw: `row ${at}`,
@@ -364,7 +364,7 @@ function auditRow(ms: number, query: string, fields: RowObject): RowObject {
   };
 }
 
-function eventRow({ ns, raw = "", attributes = null }: EventFields): RowObject {
+function eventRow({ ns, raw = "", attributes = null }: LabEvent): RowObject {
   return {
     timestamp: ns / 1_000n,
     timestamp_ns: ns,

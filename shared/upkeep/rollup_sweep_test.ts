@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { folderOfRollup, readRollup } from "../derived/summary/rollup.ts";
 import { sidecarKey } from "../derived/sidecar.ts";
 import { IcebergReader } from "../iceberg/iceberg_reader.ts";
-import { EngineLab, type EventFields } from "../testing/engine_lab.ts";
+import { EngineLab, type LabEvent } from "../testing/engine_lab.ts";
 import { EVENTS } from "../testing/table_lab.ts";
 import { FakeClock } from "../testing/fake_clock.ts";
 import { lookForOrphans, type OrphanDeps } from "./orphans.ts";
@@ -16,7 +16,7 @@ import { RemoteStore } from "../testing/remote_store.ts";
 
 const START_NS = 1_790_000_040_000_000_000n;
 
-function rows(first: number, count = 12): EventFields[] {
+function rows(first: number, count = 12): LabEvent[] {
   return Array.from({ length: count }, (_, n) => ({
     ns: START_NS + BigInt(first * 7 + n) * 20_000_000_000n,
     host: `web-${(first + n) % 5}`,

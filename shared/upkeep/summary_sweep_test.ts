@@ -9,7 +9,7 @@ import { VALUE_COUNTS_BLOB } from "../derived/summary/value_counts.ts";
 import { isIndexed } from "../derived/text/text_blobs.ts";
 import type { DataFile } from "../iceberg/types.ts";
 import { INLINE_PARQUET_DECODER } from "../parquet/parquet_decoder.ts";
-import { EngineLab, type EventFields } from "../testing/engine_lab.ts";
+import { EngineLab, type LabEvent } from "../testing/engine_lab.ts";
 import { FakeClock } from "../testing/fake_clock.ts";
 import type { MendedSidecars } from "./maintenance_observer.ts";
 import { SummarySweep } from "./summary_sweep.ts";
@@ -20,7 +20,7 @@ const MINUTE_MS = 60_000;
 /** Months after the rows. */
 const NOW_MS = Date.UTC(2027, 0, 1);
 
-function rows(first: number): EventFields[] {
+function rows(first: number): LabEvent[] {
   return Array.from({ length: 6 }, (_, n) => ({
     ns: 1_790_000_000_000_000_000n + BigInt(first + n) * 1_000_000n,
     host: `h${n % 2}`,
@@ -101,7 +101,7 @@ Deno.test("SummarySweep tries a file that cannot be read after 15 min, 1 h and 4
 Deno.test("SummarySweep makes counts of columns with many values that an indexed file lacks, once", async () => {
   await using lab = await EngineLab.open();
   const few = inlineDeriver({ groupValuesMax: 4 });
-  const many: EventFields[] = Array.from({ length: 90 }, (_, n) => ({
+  const many: LabEvent[] = Array.from({ length: 90 }, (_, n) => ({
     ns: 1_790_000_000_000_000_000n + BigInt(n) * 1_000_000n,
     host: `h${n % 40}`,
   }));

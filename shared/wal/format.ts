@@ -274,7 +274,7 @@ export function messageBytesOf(frame: Uint8Array, header: FrameHeader): number {
  * The message of an intact frame: a part of it, or a buffer of its own. Undefined when it does not
  * unpack.
  */
-export function messageOf(frame: Uint8Array, header: FrameHeader): Uint8Array | undefined {
+export function messageOfFrame(frame: Uint8Array, header: FrameHeader): Uint8Array | undefined {
   const payload = frame.subarray(FRAME_HEADER_BYTES + header.keyBytes);
   return header.isPacked ? unpackMessage(payload, FRAME_PAYLOAD_BYTES_MAX) : payload;
 }

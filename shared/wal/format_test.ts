@@ -18,7 +18,7 @@ import {
   headerLengthOf,
   layFrames,
   messageBytesOf,
-  messageOf,
+  messageOfFrame,
 } from "./format.ts";
 
 const HEADER = {
@@ -115,7 +115,7 @@ Deno.test({
       assert.equal(header.isPacked, isPacked, what);
       assert.equal(messageBytesOf(frame, header), bytes, what);
       assert.ok(frameIsIntact(frame, header, 42), what);
-      assert.deepEqual(messageOf(frame, header), concatBytes([...batch.pieces]), what);
+      assert.deepEqual(messageOfFrame(frame, header), concatBytes([...batch.pieces]), what);
       const payloadAt = key === undefined ? 32 : 72;
       assert.equal(frame.byteLength, payloadAt + header.payloadBytes, what);
       assert.equal(frame.byteLength % 8, 0, what);
@@ -138,22 +138,22 @@ Deno.test({
   fn() {
     const frame = frameOf(numberedBatch([7, 9], { messageBytes: 100_000 }), 42);
     const header = decodeFrameHeader(frame) ?? assert.fail();
-    const whole = messageOf(frame, header) ?? assert.fail();
+    const whole = messageOfFrame(frame, header) ?? assert.fail();
     assert.deepEqual(rowsOfMessage(whole), [7, 9]);
     assert.equal(whole.byteOffset % 8, 0, "its buffers stay aligned");
     for (const said of [0, 99_992, 100_008, FRAME_PAYLOAD_BYTES_MAX, 0xffffffff]) {
       const forged = frame.slice();
       new DataView(forged.buffer).setUint32(32, said, true);
-      assert.equal(messageOf(forged, header), undefined, `${said} bytes`);
+      assert.equal(messageOfFrame(forged, header), undefined, `${said} bytes`);
     }
     for (const said of [0, 8, 0xffffffff]) {
       const forged = frame.slice();
       new DataView(forged.buffer).setUint32(36, said, true);
-      assert.equal(messageOf(forged, header), undefined, `${said} packed bytes`);
+      assert.equal(messageOfFrame(forged, header), undefined, `${said} packed bytes`);
     }
     const rubbish = frame.slice();
     rubbish.fill(0xaa, 40);
-    assert.equal(messageOf(rubbish, header), undefined);
+    assert.equal(messageOfFrame(rubbish, header), undefined);
     new DataView(rubbish.buffer).setUint16(14, 2, true);
     assert.equal(decodeFrameHeader(rubbish), undefined, "an unknown flag");
   },

@@ -13,7 +13,7 @@ import { OperatingError } from "../base/errors.ts";
 import type { LaneId } from "../tenant/tenant.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import { decodeFrameKey, encodeFrameKey, FRAME_KEY_BYTES, type FrameKey } from "./frame_key.ts";
-import { entriesOf, keyFilePath, keysDirectory, segmentOfKeyFile } from "./layout.ts";
+import { dirEntriesOf, keyFilePath, keysDirectory, segmentOfKeyFile } from "./layout.ts";
 import { removeIfPresent } from "./transfer.ts";
 
 const MAGIC = 0x4b435653; // "SVCK" as a little-endian u32
@@ -48,7 +48,7 @@ export async function readKeyFiles(
   lane: LaneId,
 ): Promise<SegmentKeys[]> {
   const directory = keysDirectory(root, lane);
-  const segments = (await entriesOf(fs, directory))
+  const segments = (await dirEntriesOf(fs, directory))
     .map(({ name }) => segmentOfKeyFile(name))
     .filter((segment) => segment !== undefined).sort();
   const found: SegmentKeys[] = [];
@@ -75,7 +75,7 @@ export async function removeUnfinishedKeyFiles(
   lane: LaneId,
 ): Promise<void> {
   const directory = keysDirectory(root, lane);
-  for (const { name, isFile } of await entriesOf(fs, directory)) {
+  for (const { name, isFile } of await dirEntriesOf(fs, directory)) {
     if (isFile && segmentOfKeyFile(name) === undefined) {
       await removeIfPresent(fs, join(directory, name));
     }

@@ -147,7 +147,7 @@ export function ordinalOfSegmentName(name: string): SegmentOrdinal | undefined {
 
 /** Segment names of one state of a lane, oldest first; none when the directory is not there. */
 export async function segmentNamesIn(fs: ReadableFiles, directory: string): Promise<string[]> {
-  const entries = await entriesOf(fs, directory);
+  const entries = await dirEntriesOf(fs, directory);
   return entries.filter((entry) => entry.isFile && isSegmentName(entry.name))
     .map((entry) => entry.name).sort();
 }
@@ -162,13 +162,13 @@ export async function lanesIn(fs: ReadableFiles, root: string): Promise<LaneId[]
 }
 
 async function subdirectories(fs: ReadableFiles, directory: string): Promise<string[]> {
-  const entries = await entriesOf(fs, directory);
+  const entries = await dirEntriesOf(fs, directory);
   return entries.filter((entry) => entry.isDirectory && isLanePart(entry.name))
     .map((entry) => entry.name).sort();
 }
 
 /** Entries of a directory; none when it is not there. */
-export async function entriesOf(fs: ReadableFiles, directory: string): Promise<DirEntry[]> {
+export async function dirEntriesOf(fs: ReadableFiles, directory: string): Promise<DirEntry[]> {
   try {
     return await fs.readDir(directory);
   } catch (error) {

@@ -7,7 +7,7 @@ import { OperatingError } from "../base/errors.ts";
 import { WeighedCache } from "../base/weighed_cache.ts";
 import { type LaneId, laneName } from "../tenant/tenant.ts";
 import type { ReadableFile, ReadableFiles } from "../os/file_system.ts";
-import { type DecodedHeader, messageOf } from "./format.ts";
+import { type DecodedHeader, messageOfFrame } from "./format.ts";
 import { FrameScanner, readSegmentHeader } from "./frame_scanner.ts";
 import {
   isLanePart,
@@ -175,7 +175,7 @@ export class OpenSegment implements SegmentReader {
     });
     for (let frame = await scanner.next(); frame; frame = await scanner.next()) {
       const { offset, endOffset, header, bytes } = frame;
-      const message = messageOf(bytes, header);
+      const message = messageOfFrame(bytes, header);
       if (message === undefined) throw this.#damaged(offset);
       const { rows, timestampNsMin, timestampNsMax } = header;
       yield { offset, endOffset, rows, timestampNsMin, timestampNsMax, message };

@@ -10,7 +10,7 @@ import { mkdirDurable } from "../os/durable_directory.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import { removeUnfinishedKeyFiles } from "./key_files.ts";
 import {
-  entriesOf,
+  dirEntriesOf,
   keysDirectory,
   laneDirectory,
   lanesIn,
@@ -63,7 +63,7 @@ async function removeTemporaries(fs: FileSystem, root: string, lane: LaneId): Pr
     stateDirectory(root, lane, "sealed"),
   ];
   for (const directory of directories) {
-    for (const { name, isFile } of await entriesOf(fs, directory)) {
+    for (const { name, isFile } of await dirEntriesOf(fs, directory)) {
       if (isFile && name.startsWith(".")) await fs.remove(join(directory, name));
     }
   }

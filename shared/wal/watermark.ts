@@ -6,7 +6,7 @@
 import { join } from "node:path";
 import { textOf, utf8 } from "../base/bytes.ts";
 import type { FileSystem, ReadableFiles } from "../os/file_system.ts";
-import { entriesOf, isConsumerFile, isSegmentName } from "./layout.ts";
+import { dirEntriesOf, isConsumerFile, isSegmentName } from "./layout.ts";
 
 /** A committed segment is kept at least so long. */
 export const RETENTION_FLOOR_MS = 60_000;
@@ -46,7 +46,7 @@ function holds(watermark: Watermark, name: string, nowMs: number): boolean {
  */
 export async function readWatermarks(fs: ReadableFiles, directory: string): Promise<Watermark[]> {
   const watermarks: Watermark[] = [];
-  for (const { name, isFile } of await entriesOf(fs, directory)) {
+  for (const { name, isFile } of await dirEntriesOf(fs, directory)) {
     if (!isFile || !isConsumerFile(name)) continue;
     const path = join(directory, name);
     try {

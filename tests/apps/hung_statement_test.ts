@@ -9,7 +9,7 @@ import { makeDataFolders } from "../../cli/data_folders.ts";
 import { processArguments, workspacePath } from "../../cli/permissions.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
 import { HANGING } from "../../shared/testing/hanging_statement.ts";
-import { processesBelow, residentBytes } from "../../shared/testing/processes.ts";
+import { processesBelow, residentBytesOf } from "../../shared/testing/processes.ts";
 import { until } from "../../shared/testing/until.ts";
 import { YIELD_LITTLE } from "../../shared/testing/yield_little.ts";
 import { GROW, HANG } from "./hanging_query_server.ts";
@@ -282,7 +282,7 @@ Deno.test({
     let isOver = false;
     void grown.finally(() => isOver = true);
     while (!isOver) {
-      most = Math.max(most, await residentBytes(server.pid));
+      most = Math.max(most, await residentBytesOf(server.pid));
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     for (const end of await grown) strictEqual(String(end), "503,5,pool_exhausted");

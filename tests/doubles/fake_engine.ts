@@ -169,7 +169,7 @@ export class FakeEngine implements Engine {
  * Rejects with the signal's reason once the caller of `request` is gone; stands for an engine at
  * work.
  */
-export function untilAborted(request: QueryRequest): Promise<never> {
+export function onlyAborted(request: QueryRequest): Promise<never> {
   const { signal } = request;
   return new Promise((_, reject) => {
     if (signal?.aborted) return reject(signal.reason);

@@ -22,7 +22,7 @@ import { drainAll } from "../../shared/drain/drain_all.ts";
 import { sweepRollups } from "../../shared/upkeep/rollup_sweep.ts";
 import { INLINE_PARQUET_ENCODER } from "../../shared/parquet/parquet_encoder.ts";
 import { readParquet } from "../../shared/parquet/read_parquet.ts";
-import { type Answer, EngineLab } from "../../shared/testing/engine_lab.ts";
+import { EngineLab, type LabAnswer } from "../../shared/testing/engine_lab.ts";
 import { RemoteStore } from "../../shared/testing/remote_store.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { openWalConsumerAdmin } from "../../shared/wal/admin.ts";
@@ -294,7 +294,7 @@ class Table {
  * In the statement's order, or in one of ours where it leaves the order open. -0 and 0 are one
  * group.
  */
-function arranged({ texts }: Answer, sql: string): readonly string[] {
+function arranged({ texts }: LabAnswer, sql: string): readonly string[] {
   const rows = texts.map((text) => text.replaceAll(/(?<![\d.])-0\.0(?![\d])/g, "0.0"));
   return sql.includes(" ORDER BY ") && !sql.includes("ORDER BY name,") ? rows : rows.toSorted();
 }
@@ -392,7 +392,7 @@ async function pathOf(lab: EngineLab, sql: string): Promise<string> {
 }
 
 /** Bad statements are refused alike. */
-async function orReason(asked: Promise<Answer>, told: string): Promise<Answer | string> {
+async function orReason(asked: Promise<LabAnswer>, told: string): Promise<LabAnswer | string> {
   try {
     return await asked;
   } catch (error) {

@@ -8,6 +8,7 @@ import { asyncBufferFromUrl, parquetReadObjects } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
 import { DEFAULT_PARSERS } from "hyparquet/src/convert.js";
 import { icebergManifests } from "icebird";
+import { NS_PER_DAY } from "../../shared/base/time.ts";
 import { openSqliteCatalog } from "../../shared/catalog/sqlite_catalog.ts";
 import { batchOfRows, type RowObject } from "../../shared/columns/rows.ts";
 import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
@@ -26,7 +27,6 @@ import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { type ForeignMetadata, type ForeignRow, readForeign } from "./foreign_reader.ts";
 
 const IDENT = { namespace: "svc", name: "events" };
-const NS_PER_DAY = 86_400_000_000_000n;
 const FIRST_DAY = 20_412;
 const DAYS = 4;
 /** More than the merge's fan-in, so that merged manifests are read as well. */

@@ -19,7 +19,7 @@ import { parsePromotion } from "../../shared/schema/promoted.ts";
 import { sweepDeleteTasks } from "../../shared/upkeep/delete_loop.ts";
 import { applyMigration } from "../../shared/tables/migrate.ts";
 import { readParquet } from "../../shared/parquet/read_parquet.ts";
-import { numbersIn } from "../../shared/testing/delete_lab.ts";
+import { numbersOfFile } from "../../shared/testing/delete_lab.ts";
 import { applyExpire } from "../../shared/tables/expire.ts";
 import { applyMerge, lookForMerges, type MergePlan } from "../../shared/upkeep/merge.ts";
 import { applyOrphans, lookForOrphans } from "../../shared/upkeep/orphans.ts";
@@ -49,7 +49,7 @@ const PROMOTED = parsePromotion("n:long");
 const MATCHER: RowMatcher = {
   async match({ path, rows }, { predicate }) {
     const store = { get: (file: string) => Deno.readFile(file) };
-    const numbers = await numbersIn(store, path);
+    const numbers = await numbersOfFile(store, path);
     assert.equal(numbers.length, rows);
     const gone = new Set(
       numbers.flatMap((number, at) => number % MODULUS === Number(predicate) ? [at] : []),

@@ -9,7 +9,7 @@ import { OPTIONS, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
 import { applyExpire } from "../../shared/tables/expire.ts";
-import { EngineLab, type EventFields } from "../../shared/testing/engine_lab.ts";
+import { EngineLab, type LabEvent } from "../../shared/testing/engine_lab.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { addColumns, drain } from "./sql_lab.ts";
 
@@ -45,7 +45,7 @@ class PagingLab implements AsyncDisposable {
   /** Rows with many ties in the microsecond and in the nanosecond; `raw` tells them apart. */
   async ingest(count: number): Promise<string[]> {
     const below = (bound: number) => Math.floor(this.#random.float() * bound);
-    const rows: EventFields[] = Array.from({ length: count }, () => ({
+    const rows: LabEvent[] = Array.from({ length: count }, () => ({
       ns: START_NS + BigInt(below(25)) * 7_000n + BigInt(below(3)) * 300n,
       raw: `row ${this.#rows++}`,
     }));

@@ -44,7 +44,7 @@ export async function plainAnswer(plain: DuckDBConnection, sql: string): Promise
 }
 
 /** What was parsed of an answer, with numbers told apart as `expected` tells them. */
-export function parseExact(text: string): unknown {
+export function parseDigits(text: string): unknown {
   return JSON.parse(
     text,
     (_key, value, context?: { readonly source?: string }) =>
@@ -52,7 +52,7 @@ export function parseExact(text: string): unknown {
   );
 }
 
-/** `actual` (of `parseExact`) in the form of `expected`, so that deepEqual compares them. */
+/** `actual` (of `parseDigits`) in the form of `expected`, so that deepEqual compares them. */
 export function inFormOf(expected: Exact | undefined, actual: unknown): unknown {
   if (isDigits(actual)) {
     return typeof expected === "number"
@@ -105,7 +105,7 @@ function roughly(digits: string): string {
 
 function exactOf(value: DuckDBValue, type: DuckDBType): Exact {
   if (value === null) return null;
-  if (type.alias === "JSON") return withDigits(parseExact(String(value)));
+  if (type.alias === "JSON") return withDigits(parseDigits(String(value)));
   if (typeof value === "boolean") return value;
   if (typeof value === "bigint") return `#${value}`;
   if (typeof value === "number") return numberOf(value, type);

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { inFormOf, parseExact, type PlainAnswer, plainAnswer, sortKey } from "./plain_rows.ts";
+import { inFormOf, parseDigits, type PlainAnswer, plainAnswer, sortKey } from "./plain_rows.ts";
 import { SqlLab } from "./sql_lab.ts";
 import { type Statement, STATEMENTS } from "./sql_statements.ts";
 
@@ -50,7 +50,7 @@ async function askRecords(url: string, query: string): Promise<Records> {
   });
   const text = await response.text();
   assert.equal(response.status, 200, `${query}: ${text}`);
-  const answer = parseExact(text) as Records & { row_count: { digits: string } };
+  const answer = parseDigits(text) as Records & { row_count: { digits: string } };
   assert.equal(Number(answer.row_count.digits), answer.rows.length);
   return answer;
 }
@@ -64,7 +64,7 @@ async function askStream(
   const response = await fetch(url, { method: "POST", headers: HEADERS, body });
   const lines = (await response.text()).split("\n").filter((line) => line !== "");
   return lines.map((line) => {
-    const row = parseExact(line) as Record<string, unknown>;
+    const row = parseDigits(line) as Record<string, unknown>;
     assert.deepEqual(Object.keys(row), columns);
     return columns.map((name) => row[name]);
   });

@@ -7,6 +7,7 @@
 
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
+import { NS_PER_DAY, NS_PER_SEC } from "../../shared/base/time.ts";
 import { decodeSingleValue } from "../../shared/iceberg/single_value.ts";
 import { IcebergReader } from "../../shared/iceberg/iceberg_reader.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
@@ -14,8 +15,6 @@ import { openLocalReader } from "../../shared/storage/local_store.ts";
 
 const POINTER = "file:///tmp/warehouse/svc/events/metadata/" +
   "00003-68681a1c-2fae-4be9-8a79-316eebaf7a12.metadata.json";
-const NS_PER_SEC = 1_000_000_000n;
-const NS_PER_DAY = 86_400n * NS_PER_SEC;
 
 function reader(): IcebergReader {
   const root = fileURLToPath(new URL("./iceberg/pyiceberg", import.meta.url));

@@ -8,8 +8,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { makeDataFolders } from "../../cli/data_folders.ts";
 import { processArguments } from "../../cli/permissions.ts";
-import { EngineLab, type EventFields } from "../../shared/testing/engine_lab.ts";
-import { residentBytes } from "../../shared/testing/processes.ts";
+import { EngineLab, type LabEvent } from "../../shared/testing/engine_lab.ts";
+import { residentBytesOf } from "../../shared/testing/processes.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
 import { leastOf } from "../../shared/testing/least_of.ts";
 
@@ -108,7 +108,7 @@ class QueryProcess implements AsyncDisposable {
 
   /** Resident memory of the server and of its DuckDB, which is in a process of its own. */
   residentBytes(): Promise<number> {
-    return residentBytes(this.#child?.pid ?? 0);
+    return residentBytesOf(this.#child?.pid ?? 0);
   }
 
   async spillFiles(): Promise<string[]> {
@@ -281,7 +281,7 @@ async function withQuery(test: (server: QueryProcess) => Promise<void>): Promise
   await makeDataFolders(lab.dir);
   for (let file = 0; file < FILES; file++) {
     const first = file * ROWS / FILES;
-    const rows: EventFields[] = Array.from({ length: ROWS / FILES }, (_, at) => ({
+    const rows: LabEvent[] = Array.from({ length: ROWS / FILES }, (_, at) => ({
       ns: START_NS + BigInt(first + at) * 1_000_000n,
       host: `host-${(first + at) % HOSTS}`,
       raw: rawOf(first + at),

@@ -10,14 +10,14 @@ import { isUtf8 } from "node:buffer";
 import { textOf, utf8, viewOf } from "../../../shared/base/bytes.ts";
 import { ByteBuilder, COPY_ROOM, type CopySource } from "../../../shared/columns/byte_builder.ts";
 import { writeJsonString } from "../../../shared/columns/json_writer.ts";
-import { areSameBytes } from "../../../shared/columns/value_bytes.ts";
+import { areSameBytesAt } from "../../../shared/columns/value_bytes.ts";
 import { NameTable } from "./name_table.ts";
 import { OBJECT_NAMES_MAX, tooManyNames } from "../request_limits.ts";
 import { IRREGULAR, type ValueReader } from "../wire/value_reader.ts";
 import type { WireReader } from "../wire/wire_reader.ts";
 
 /** Bytes of a request. */
-export interface Span {
+export interface ByteSpan {
   readonly start: number;
   readonly end: number;
 }
@@ -84,7 +84,7 @@ export class ContextMembers {
   /**
    * Errors: `invalid_argument`, `too_large` past `OBJECT_NAMES_MAX` and `REQUEST_ATTRIBUTES_MAX`.
    */
-  read(resource: Span, scope: Span): void {
+  read(resource: ByteSpan, scope: ByteSpan): void {
     this.#bytes.clear();
     this.#entries = [];
     this.#counts = { resource: 0, scopeAttribute: 0, scope: 0 };
@@ -195,7 +195,7 @@ export class ContextMembers {
     }
   }
 
-  #readResource({ start, end }: Span): void {
+  #readResource({ start, end }: ByteSpan): void {
     const reader = this.#reader;
     reader.pos = start;
     for (let attributeEnd; (attributeEnd = reader.next(RESOURCE.attributes, end)) >= 0;) {
@@ -203,10 +203,10 @@ export class ContextMembers {
     }
   }
 
-  #readScope({ start, end }: Span): void {
+  #readScope({ start, end }: ByteSpan): void {
     const reader = this.#reader;
-    let name: Span | undefined;
-    let version: Span | undefined;
+    let name: ByteSpan | undefined;
+    let version: ByteSpan | undefined;
     reader.pos = start;
     while (reader.pos < end) {
       const tag = reader.tag(end);
@@ -227,7 +227,7 @@ export class ContextMembers {
   }
 
   /** Passes over a length-delimited field. */
-  #span(end: number): Span {
+  #span(end: number): ByteSpan {
     const reader = this.#reader;
     const spanEnd = reader.span(end);
     const span = { start: reader.pos, end: spanEnd };
@@ -236,7 +236,7 @@ export class ContextMembers {
   }
 
   /** Makes the scope's name or version a member, unless it is empty. */
-  #scopeText(name: Uint8Array, span: Span | undefined): Uint8Array | null {
+  #scopeText(name: Uint8Array, span: ByteSpan | undefined): Uint8Array | null {
     if (span === undefined || span.start === span.end) return null;
     const { start, end } = span;
     const out = this.#bytes;
@@ -290,6 +290,6 @@ export class ContextMembers {
   #hasName({ nameAt, valueAt }: Entry, key: DataView): boolean {
     const { byteLength } = key;
     return valueAt - nameAt === byteLength &&
-      areSameBytes(this.#bytes.view, nameAt, key, 0, byteLength);
+      areSameBytesAt(this.#bytes.view, nameAt, key, 0, byteLength);
   }
 }

@@ -141,7 +141,7 @@ export class MergedAttributes {
 }
 
 /** The name's UTF-8 as `NameTable` compares it. */
-export function keyOf(name: string): DataView {
+export function nameKeyOf(name: string): DataView {
   return new DataView(utf8(name).slice().buffer);
 }
 

@@ -9,7 +9,7 @@
 
 import { viewOf } from "../../../shared/base/bytes.ts";
 import { OperatingError } from "../../../shared/base/errors.ts";
-import { areSameBytes } from "../../../shared/columns/value_bytes.ts";
+import { areSameBytesAt } from "../../../shared/columns/value_bytes.ts";
 import { OBJECT_NAMES_MAX, tooManyNames } from "../request_limits.ts";
 
 const SLOTS_MIN = 64;
@@ -150,7 +150,7 @@ export class NameTable {
     const at = this.#entryFields[fieldsAt + START] as number;
     const length = end - start;
     return (this.#entryFields[fieldsAt + END] as number) - at === length &&
-      areSameBytes(this.#view, at, view, start, length);
+      areSameBytesAt(this.#view, at, view, start, length);
   }
 
   /** Twice as many slots, and room for as many entries. */

@@ -1,6 +1,6 @@
 /** What OTLP/JSON of log records has and spans do not have. */
 
-import type { JsonObject } from "./member_values.ts";
+import type { JsonObject } from "../../../shared/document/json_object.ts";
 import { LOGS_REQUEST } from "./common_messages.ts";
 import type { JsonRequestShape, JsonRequestWriter } from "./parsed_request.ts";
 

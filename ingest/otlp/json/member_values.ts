@@ -10,8 +10,7 @@
  */
 
 import { OperatingError } from "../../../shared/base/errors.ts";
-
-export type JsonObject = Readonly<Record<string, unknown>>;
+import { isJsonObject, type JsonObject } from "../../../shared/document/json_object.ts";
 
 /**
  * Thrown when a 64-bit integer was read from a number that may be inexact, or a double from one
@@ -45,7 +44,7 @@ export function exactReviver(key: string, value: unknown, context?: { source?: s
 
 function objectOf(value: unknown, member: string): JsonObject | undefined {
   if (value === undefined || value === null) return undefined;
-  if (isObject(value)) return value;
+  if (isJsonObject(value)) return value;
   throw refusal(member, value, "an object");
 }
 
@@ -61,7 +60,7 @@ export function eachObject(
   try {
     for (; at < value.length; at += 1) {
       const element: unknown = value[at];
-      if (!isObject(element)) throw refusal("", element, "an object");
+      if (!isJsonObject(element)) throw refusal("", element, "an object");
       read(element);
     }
   } catch (error) {
@@ -216,8 +215,4 @@ const VALUE_CHARS_MAX = 100;
 
 function shown(text: string, charsMax: number): string {
   return text.length > charsMax ? `${text.slice(0, charsMax)}…` : text;
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

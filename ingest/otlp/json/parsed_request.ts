@@ -23,7 +23,6 @@ import {
   int32Of,
   intValueOf,
   JsonFault,
-  type JsonObject,
   refusal,
   stringOf,
   timeOf,
@@ -34,6 +33,7 @@ import { JsonTranscoder } from "./transcoder.ts";
 import { REQUEST_JSON_VALUES_MAX, tooMany } from "../request_limits.ts";
 import { VALUE_DEPTH_MAX } from "../wire/value_reader.ts";
 import { WireWriter } from "../wire/wire_writer.ts";
+import type { JsonObject } from "../../../shared/document/json_object.ts";
 
 /** The members of a request that have other names in logs and in traces. */
 export interface JsonRequestShape {

@@ -1,6 +1,7 @@
 /** What OTLP/JSON of spans has and log records do not have. */
 
-import { eachObject, inObject, type JsonObject } from "./member_values.ts";
+import type { JsonObject } from "../../../shared/document/json_object.ts";
+import { eachObject, inObject } from "./member_values.ts";
 import { TRACE_REQUEST } from "./common_messages.ts";
 import type { JsonRequestShape, JsonRequestWriter } from "./parsed_request.ts";
 

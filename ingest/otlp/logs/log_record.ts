@@ -18,7 +18,7 @@ import {
   writeInt64,
   writeJsonString,
 } from "../../../shared/columns/json_writer.ts";
-import { areSameBytes } from "../../../shared/columns/value_bytes.ts";
+import { areSameBytesAt } from "../../../shared/columns/value_bytes.ts";
 import { FIELD_NAMES, type FieldName } from "../scope_context.ts";
 
 /** Places of the fields in `FIELD_NAMES`. */
@@ -166,7 +166,7 @@ export class LogRecordFields {
     const length = (this.#ends[FIELD.severity_text] as number) - start;
     if (this.#knownNumber !== this.severityNumber) return false;
     return this.#knownEnd - this.#knownStart === length &&
-      areSameBytes(this.#view, start, this.#view, this.#knownStart, length);
+      areSameBytesAt(this.#view, start, this.#view, this.#knownStart, length);
   }
 }
 

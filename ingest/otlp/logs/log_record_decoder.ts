@@ -10,7 +10,11 @@ import { ByteBuilder } from "../../../shared/columns/byte_builder.ts";
 import { AttributeNames } from "../attributes/attribute_names.ts";
 import type { LogColumns } from "./log_columns.ts";
 import { FIELD, LogRecordFields } from "./log_record.ts";
-import { type AttributesSpan, keyOf, MergedAttributes } from "../attributes/merged_attributes.ts";
+import {
+  type AttributesSpan,
+  MergedAttributes,
+  nameKeyOf,
+} from "../attributes/merged_attributes.ts";
 import { refuseLate, writeTime } from "../row_columns.ts";
 import { FIELD_NAMES, INDEX, type ScopeContext, SOURCETYPE } from "../scope_context.ts";
 import { isZero } from "../spans/spans_ids.ts";
@@ -32,9 +36,9 @@ const EVENT_NAME = 0x62;
 
 const SOURCETYPE_NAME = utf8(SOURCETYPE);
 const INDEX_NAME = utf8(INDEX);
-const SOURCETYPE_KEY = keyOf(SOURCETYPE);
-const INDEX_KEY = keyOf(INDEX);
-const FIELD_KEYS = FIELD_NAMES.map(keyOf);
+const SOURCETYPE_KEY = nameKeyOf(SOURCETYPE);
+const INDEX_KEY = nameKeyOf(INDEX);
+const FIELD_KEYS = FIELD_NAMES.map(nameKeyOf);
 const SOURCETYPE_FALLBACK = utf8("otel:logs");
 const INDEX_FALLBACK = utf8("main");
 const OPEN = 0x7b;

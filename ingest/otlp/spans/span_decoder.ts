@@ -12,7 +12,7 @@ import type { StringColumnBuilder } from "../../../shared/columns/column_builder
 import { writeCount, writeHexDigits } from "../../../shared/columns/json_writer.ts";
 import type { RecordReader } from "../request_decoder.ts";
 import { refuseLate, writeTime } from "../row_columns.ts";
-import { keyOf } from "../attributes/merged_attributes.ts";
+import { nameKeyOf } from "../attributes/merged_attributes.ts";
 import type { ContextMembers } from "../attributes/context_members.ts";
 import { AttributeFields, SpansAttributes } from "./spans_attributes.ts";
 import type { SpansColumns } from "./spans_columns.ts";
@@ -60,7 +60,7 @@ const KINDS = names("SPAN_KIND_", [
 const STATUS_CODES = names("STATUS_CODE_", ["UNSET", "OK", "ERROR"]);
 /** `,"name":` of each field that becomes a member of `attributes`. */
 const FIELD_HEADS = SPAN_FIELD_NAMES.map((name) => new DataView(utf8(`,"${name}":`).buffer));
-const FIELD_KEYS = SPAN_FIELD_NAMES.map(keyOf);
+const FIELD_KEYS = SPAN_FIELD_NAMES.map(nameKeyOf);
 /** Places of the fields, as in `SPAN_FIELD_NAMES`. */
 const FIELD = { flags: 0, droppedAttributes: 1, droppedEvents: 2, droppedLinks: 3 } as const;
 

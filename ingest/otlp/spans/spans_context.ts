@@ -3,7 +3,7 @@
 import { utf8 } from "../../../shared/base/bytes.ts";
 import type { CopySource } from "../../../shared/columns/byte_builder.ts";
 import type { ContextMembers, NamedValue } from "../attributes/context_members.ts";
-import { keyOf, type OtherMembers, otherMembers } from "../attributes/merged_attributes.ts";
+import { nameKeyOf, type OtherMembers, otherMembers } from "../attributes/merged_attributes.ts";
 import type { NameTable } from "../attributes/name_table.ts";
 
 /** Members of `attributes` that come from a span's own fields, in their order. */
@@ -14,7 +14,7 @@ export const SPAN_FIELD_NAMES = [
   "dropped_links_count",
 ] as const;
 
-const SERVICE_NAME = keyOf("service.name");
+const SERVICE_NAME = nameKeyOf("service.name");
 const SERVICE_FALLBACK = utf8("unknown");
 const FIELD_NAMES = SPAN_FIELD_NAMES.map(utf8);
 

@@ -2,7 +2,7 @@
 
 import { utf8 } from "../../base/bytes.ts";
 import { commonStart, stemOf, wordsOfStem } from "../text/stem.ts";
-import type { Granules, Wanted } from "../text/word_block.ts";
+import type { Granules, WantedTerm } from "../text/word_block.ts";
 import type { ReadPart, WordsIndex } from "../text/words_index.ts";
 import type { LiteralWords } from "./literal_words.ts";
 import {
@@ -88,7 +88,7 @@ export class WordLookup {
     return granules === "everywhere" || (granules?.length ?? 0) >= min;
   }
 
-  async #find(wanted: Wanted, word?: string): Promise<Found> {
+  async #find(wanted: WantedTerm, word?: string): Promise<Found> {
     const lists = await this.#index.find(wanted, this.#read);
     const [only] = lists ?? [];
     const isSingle = word !== undefined && lists?.length === 1;

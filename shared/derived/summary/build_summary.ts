@@ -14,7 +14,7 @@ import type { Blob, FileRows } from "../types.ts";
 import { type GroupIds, groupIds } from "./group_ids.ts";
 import {
   measureColumn,
-  type Measured,
+  type MeasuredColumn,
   type MeasuredType,
   type RowGroups,
 } from "./measure_column.ts";
@@ -397,7 +397,7 @@ function slotCells(
   return { slots, keys: { dims: 2, a, b } };
 }
 
-function ofSlots(measured: Measured, slots: readonly number[]): Measured {
+function ofSlots(measured: MeasuredColumn, slots: readonly number[]): MeasuredColumn {
   const { kind, sums } = measured;
   const pick = <T>(list: readonly T[]) => slots.map((slot) => list[slot] as T);
   return {

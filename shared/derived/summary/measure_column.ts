@@ -18,7 +18,7 @@ export interface RowGroups {
 }
 
 /** By group; undefined when a double is -0, which compares as 0 and prints as -0. */
-export interface Measured {
+export interface MeasuredColumn {
   readonly kind: MeasureKind;
   readonly values: Float64Array;
   readonly smallest: (bigint | number)[];
@@ -34,7 +34,7 @@ export function measureColumn(
   type: MeasuredType,
   pieces: readonly ColumnPiece[],
   groups: RowGroups,
-): Measured | undefined {
+): MeasuredColumn | undefined {
   return type === "double" ? measureDoubles(pieces, groups) : measureIntegers(type, pieces, groups);
 }
 
@@ -45,7 +45,7 @@ function measureIntegers(
   type: Exclude<MeasuredType, "double">,
   pieces: readonly ColumnPiece[],
   { groups, count }: RowGroups,
-): Measured {
+): MeasuredColumn {
   const kind = type === "timestamptz" ? "time" : "integer";
   const state = new IntegerState(count, kind);
   let base = 0;
@@ -137,7 +137,7 @@ class IntegerState {
     this.#lowSums.fill(0);
   }
 
-  finish(): Measured {
+  finish(): MeasuredColumn {
     const kind = this.#kind;
     const bound = (high: Int32Array, low: Uint32Array) =>
       Array.from(
@@ -179,7 +179,7 @@ const EXACT_MAX = 2 ** 53;
 function measureDoubles(
   pieces: readonly ColumnPiece[],
   { groups, count }: RowGroups,
-): Measured | undefined {
+): MeasuredColumn | undefined {
   const values = new Float64Array(count);
   const smallest = new Float64Array(count).fill(NaN);
   const largest = new Float64Array(count).fill(-Infinity);

@@ -6,7 +6,7 @@
 import { present } from "../../base/assert.ts";
 import { textOf, viewOf } from "../../base/bytes.ts";
 import type { ColumnData } from "../../columns/batch.ts";
-import { areSameBytes, hashOfBytes } from "../../columns/value_bytes.ts";
+import { areSameBytesAt, hashOfBytes } from "../../columns/value_bytes.ts";
 import type { GroupType } from "./summary_blobs.ts";
 
 /** A column of a data file, piece by piece. */
@@ -64,7 +64,7 @@ export class ValueTable {
       if (validity !== null && ((validity[row >> 3] as number) & (1 << (row & 7))) === 0) continue;
       const start = offsets === undefined ? row * width : offsets[row] as number;
       const length = offsets === undefined ? width : (offsets[row + 1] as number) - start;
-      if (length === lastLength && areSameBytes(view, start, view, lastStart, length)) {
+      if (length === lastLength && areSameBytesAt(view, start, view, lastStart, length)) {
         ids[row] = lastId;
         continue;
       }
@@ -119,7 +119,7 @@ export class ValueTable {
       if (id === 0) break;
       if (
         this.#hashes[id] === hash && this.#lengths[id] === length &&
-        areSameBytes(view, start, this.#viewOf(id), this.#starts[id] as number, length)
+        areSameBytesAt(view, start, this.#viewOf(id), this.#starts[id] as number, length)
       ) return id;
     }
     if (this.#size === this.#valuesMax) return 0;

@@ -9,7 +9,7 @@
 
 import { viewOf } from "../../base/bytes.ts";
 import { isNull } from "../../columns/rows.ts";
-import { areSameBytes } from "../../columns/value_bytes.ts";
+import { areSameBytesAt } from "../../columns/value_bytes.ts";
 import type { ColumnPart } from "./collect_words.ts";
 import { hashByte, mixed } from "./hash.ts";
 import { HashTable } from "./hash_table.ts";
@@ -140,7 +140,8 @@ class ValueCollector {
   #isLast(values: Uint8Array, start: number, end: number): boolean {
     const last = this.#last;
     return values === last.values && end - start === last.end - last.start &&
-      last.number !== UNKNOWN && areSameBytes(last.view, start, last.view, last.start, end - start);
+      last.number !== UNKNOWN &&
+      areSameBytesAt(last.view, start, last.view, last.start, end - start);
   }
 
   #addObject(values: Uint8Array, start: number, end: number): void {

@@ -9,7 +9,7 @@
  */
 
 import { textOf, utf8, viewOf } from "../../base/bytes.ts";
-import { areSameBytes } from "../../columns/value_bytes.ts";
+import { areSameBytesAt } from "../../columns/value_bytes.ts";
 import { hashByte, hashBytes, mixed } from "./hash.ts";
 import { RISING_DIGITS_MAX, RisingNumbers } from "./rising_numbers.ts";
 import type { ColumnHashes } from "./values_format.ts";
@@ -111,7 +111,7 @@ export class MemberHashes {
     const end = this.#at + before.length;
     // With what follows: a number may go on.
     if (end >= this.#end) return false;
-    if (!areSameBytes(this.#view, before.start, this.#view, this.#at, before.length + 1)) {
+    if (!areSameBytesAt(this.#view, before.start, this.#view, this.#at, before.length + 1)) {
       return false;
     }
     before.start = this.#at;
@@ -145,7 +145,7 @@ export class MemberHashes {
   /** Steps behind name and colon, where they are as before. */
   #isSameHead({ start, headBytes }: MemberBefore): boolean {
     if (headBytes === 0 || this.#at + headBytes > this.#end) return false;
-    if (!areSameBytes(this.#view, start, this.#view, this.#at, headBytes)) return false;
+    if (!areSameBytesAt(this.#view, start, this.#view, this.#at, headBytes)) return false;
     this.#at += headBytes;
     return true;
   }

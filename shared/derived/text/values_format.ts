@@ -17,9 +17,6 @@ export const COLUMN_OBJECTS = 2;
 /** Flag beside them: there are rows of which nothing is known. */
 export const HAS_UNKNOWN = 4;
 
-/** Length of a list that stands for all granules. */
-export const EVERYWHERE = 0;
-
 /** Values of more bytes are not told apart. */
 export const VALUE_BYTES_MAX = 256;
 
@@ -37,7 +34,7 @@ export function keyBitsOf(hashes: number): number {
 }
 
 /** The highest `keyBits` bits of a hash. */
-export function keyOf(hash: number, keyBits: number): number {
+export function hashKeyOf(hash: number, keyBits: number): number {
   return hash >>> (32 - keyBits);
 }
 

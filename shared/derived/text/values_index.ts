@@ -9,15 +9,14 @@ import { BitReader, ByteReader } from "./bits.ts";
 import { readList } from "./granule_list.ts";
 import {
   COLUMN_OBJECTS,
-  EVERYWHERE,
   HAS_UNKNOWN,
+  hashKeyOf,
   KEY_BITS_MAX,
   KEY_EXTRA_BITS,
-  keyOf,
 } from "./values_format.ts";
 import { RISING_SHIFT, type RisingMember } from "./rising_numbers.ts";
 import { checkSum, type Granules } from "./word_block.ts";
-import { granuleBits, granulesOf, SHIFT_MAX } from "./words_format.ts";
+import { EVERYWHERE, granuleBits, granulesOf, SHIFT_MAX } from "./words_format.ts";
 import type { ReadPart } from "./words_index.ts";
 
 export interface IndexedColumn {
@@ -110,7 +109,7 @@ export class ValuesIndex {
 
   /** Where values of this hash may be. Errors: `corrupt`; `read`'s. */
   async find(hash: number, read: ReadPart): Promise<Granules> {
-    const key = keyOf(hash, this.#keyBits);
+    const key = hashKeyOf(hash, this.#keyBits);
     const block = this.#blockOf(key);
     if (block < 0) return new Uint32Array(0);
     const start = block === 0 ? this.#headerBytes : this.#blockEnds[block - 1] as number;

@@ -19,7 +19,7 @@ const CHECKSUM_BYTES = 4;
 const HEAD_BYTES_MAX = 256 * 1024;
 
 /** What is looked for among the entries: terms that are `text`, or that begin with it. */
-export interface Wanted {
+export interface WantedTerm {
   readonly text: Uint8Array;
   readonly isPrefix: boolean;
   /** Whether such a term counts; one that is cut always does. Default: each does. */
@@ -59,12 +59,12 @@ export class WordBlock {
   }
 
   /** The granules of each entry that may be what is wanted; `isLast`: no later block has any. */
-  find(wanted: Wanted): { readonly found: Granules[]; readonly isLast: boolean } {
+  find(wanted: WantedTerm): { readonly found: Granules[]; readonly isLast: boolean } {
     const { entries, isLast } = this.#entriesOf(wanted);
     return { found: this.#listsOf(entries), isLast };
   }
 
-  #entriesOf({ text, isPrefix, accepts }: Wanted): { entries: number[]; isLast: boolean } {
+  #entriesOf({ text, isPrefix, accepts }: WantedTerm): { entries: number[]; isLast: boolean } {
     const reader = new ByteReader(this.#head, this.#textsStart);
     const entries: number[] = [];
     // Its length is that of the entry's text; `same` is how much of it `text` begins with.
@@ -150,7 +150,7 @@ export class WordBlock {
  */
 function mayGoOn(
   { cut, hash, length }: { readonly cut: number; readonly hash: number; readonly length: number },
-  { text, isPrefix }: Wanted,
+  { text, isPrefix }: WantedTerm,
 ): boolean {
   if (cut === CUT_ANY) return true;
   if (cut !== CUT_DIGITS) return false;

@@ -13,7 +13,7 @@ import {
   type Granules,
   type IndexOfBlock,
   inflated,
-  type Wanted,
+  type WantedTerm,
   WordBlock,
 } from "./word_block.ts";
 import {
@@ -29,7 +29,7 @@ import {
 export type ReadPart = (offset: number, length: number) => Promise<Uint8Array>;
 
 /** A run of rows. */
-export interface RowRange {
+export interface RowRun {
   readonly start: number;
   readonly end: number;
 }
@@ -91,7 +91,7 @@ export class WordsIndex {
    * The granules of each term that may be what is wanted; undefined: too many to tell. Errors:
    * `corrupt`; `read`'s.
    */
-  async find(wanted: Wanted, read: ReadPart): Promise<Granules[] | undefined> {
+  async find(wanted: WantedTerm, read: ReadPart): Promise<Granules[] | undefined> {
     const all: Granules[] = [];
     const first = this.#blockOf(wanted.text);
     for (let block = first; block < this.#blockEnds.length; block += 1) {
@@ -107,7 +107,7 @@ export class WordsIndex {
   }
 
   /** The rows that may have `part` within a word. Errors: `corrupt`; `read`'s. */
-  async findPart(part: Uint8Array, read: ReadPart): Promise<RowRange[]> {
+  async findPart(part: Uint8Array, read: ReadPart): Promise<RowRun[]> {
     const packed = await read(this.#blockStart(this.#blockEnds.length), this.#trigramBytes);
     checkSum(packed, "the trigrams of a word index");
     const length = this.#maps() * mapBytes(this.#slotBits);

@@ -10,15 +10,8 @@ import { type GranuleList, listBytes, writeList } from "./granule_list.ts";
 import { type Places, THINGS_MAX, TooMuchToIndex } from "./occurrences.ts";
 import { PlaceLists } from "./place_lists.ts";
 import { scratchDoubles, scratchInts } from "./scratch.ts";
-import {
-  EVERYWHERE,
-  HAS_UNKNOWN,
-  isCommon,
-  KEY_EXTRA_BITS,
-  keyBitsOf,
-  keyOf,
-} from "./values_format.ts";
-import { granuleBits, granulesOf, SHIFT_MAX, SHIFT_STEP } from "./words_format.ts";
+import { HAS_UNKNOWN, hashKeyOf, isCommon, KEY_EXTRA_BITS, keyBitsOf } from "./values_format.ts";
+import { EVERYWHERE, granuleBits, granulesOf, SHIFT_MAX, SHIFT_STEP } from "./words_format.ts";
 import type { RisingMember } from "./rising_numbers.ts";
 import type { IndexBytes, IndexedRows } from "./write_words.ts";
 
@@ -64,7 +57,7 @@ function keysOf(columns: readonly ColumnValues[]): Keys {
   let thing = 0;
   for (const { hashes } of columns) {
     for (const hash of hashes) {
-      both[thing] = keyOf(hash, bits) * THINGS_MAX + thing;
+      both[thing] = hashKeyOf(hash, bits) * THINGS_MAX + thing;
       thing += 1;
     }
   }

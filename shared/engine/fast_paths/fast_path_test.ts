@@ -9,7 +9,7 @@ import { ensureTable } from "../../iceberg/commit_append.ts";
 import { IcebergReader } from "../../iceberg/iceberg_reader.ts";
 import { sidecarKey } from "../../derived/sidecar.ts";
 import { EVENTS_SCHEMA } from "../../schema/events.ts";
-import { EngineLab, type EventFields } from "../../testing/engine_lab.ts";
+import { EngineLab, type LabEvent } from "../../testing/engine_lab.ts";
 import { RemoteStore } from "../../testing/remote_store.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
 import type { RowObject } from "../../columns/rows.ts";
@@ -23,7 +23,7 @@ const START_NS = 1_790_000_040_000_000_000n;
 const EVENTS = { namespace: "svc", name: "events" };
 
 /** `count` rows, ten seconds apart. */
-function rows(count: number, firstNs = START_NS): EventFields[] {
+function rows(count: number, firstNs = START_NS): LabEvent[] {
   return Array.from({ length: count }, (_, n) => ({
     ns: firstNs + BigInt(n) * 10_000_000_000n,
     host: n % 3 === 0 ? "web-1" : "web-2",

@@ -9,6 +9,7 @@
  */
 
 import { floorDiv } from "../../base/floor_div.ts";
+import { NS_PER_DAY } from "../../base/time.ts";
 import {
   cellKey,
   type Cells,
@@ -34,7 +35,6 @@ import type { StepAside } from "./step_aside.ts";
 import type { WeightedStatement } from "./weighted_statement.ts";
 
 const NS_PER_MINUTE = 60_000_000_000n;
-const NS_PER_DAY = 86_400_000_000_000n;
 
 /** Weighted rows, and the rows of the table that are read besides. */
 export interface WeightedPlan {

@@ -6,14 +6,14 @@
 import assert from "node:assert/strict";
 import { textOf } from "../../base/bytes.ts";
 import { inlineDeriver } from "../../derived/deriver.ts";
-import { EngineLab, type EventFields } from "../../testing/engine_lab.ts";
+import { EngineLab, type LabEvent } from "../../testing/engine_lab.ts";
 
 const FEW = inlineDeriver({ groupValuesMax: 4 });
 const START_NS = 1_790_000_040_000_000_000n;
 const TOP = "SELECT host, count(*) AS n FROM events GROUP BY host ORDER BY n DESC, host LIMIT 3";
 
 /** `count` rows whose hosts come round: the first ones are more frequent. */
-function rows(count: number, hosts: number, first = 0): EventFields[] {
+function rows(count: number, hosts: number, first = 0): LabEvent[] {
   return Array.from({ length: count }, (_, n) => ({
     ns: START_NS + BigInt(n) * 1_000_000_000n,
     host: n % 3 === 0 ? `host-${first}` : `host-${first + n % hosts}`,
@@ -108,7 +108,7 @@ Deno.test("only where a statement wants the most frequent values alone are the o
 });
 
 /** Hosts of which nearly each row has its own: no counts of all of them are kept. */
-function unalike(count: number, first: number): EventFields[] {
+function unalike(count: number, first: number): LabEvent[] {
   return rows(count, 1).map((row, n) => ({
     ...row,
     host: n % 20 === 0 ? `hot-${n % 60}` : `own-${first + n}`,

@@ -30,10 +30,10 @@ import {
 import { functionClass } from "./function_classes.ts";
 
 /** What a value is made of: for each leaf, how often its bytes are in it at most. */
-export type Growth = ReadonlyMap<string, Leaf>;
+export type Growth = ReadonlyMap<string, GrowthLeaf>;
 
 /** One thing that a value is made of. */
-export interface Leaf {
+export interface GrowthLeaf {
   readonly node: TreeNode;
   /** How often the leaf's bytes are in the value at most. */
   readonly times: number;
@@ -228,7 +228,7 @@ export const REPLACEMENTS: ReadonlySet<string> = new Set(["replace", "regexp_rep
 const ONCE = { factor: 1, usual: 1 };
 
 function together(parts: readonly Growth[], { factor, usual } = ONCE): Growth {
-  const all = new Map<string, Leaf>();
+  const all = new Map<string, GrowthLeaf>();
   for (const [key, leaf] of parts.flatMap((part) => [...part])) {
     const before = all.get(key) ?? { times: 0, usual: 0 };
     all.set(key, {
@@ -241,7 +241,7 @@ function together(parts: readonly Growth[], { factor, usual } = ONCE): Growth {
 }
 
 function largest(parts: readonly Growth[]): Growth {
-  const all = new Map<string, Leaf>();
+  const all = new Map<string, GrowthLeaf>();
   for (const [key, leaf] of parts.flatMap((part) => [...part])) {
     const before = all.get(key) ?? leaf;
     all.set(key, {

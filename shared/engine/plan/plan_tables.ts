@@ -15,7 +15,7 @@ import type { LaneId, TableIdent } from "../../tenant/tenant.ts";
 import type { LoadedTable } from "../../iceberg/iceberg_reader.ts";
 import { fileMayMatch } from "../../iceberg/prune.ts";
 import { filesSince } from "../../iceberg/table_history.ts";
-import { ALL_TIME, type FileSelection, type TimeRange } from "../../iceberg/types.ts";
+import { ALL_TIME, type SelectedFiles, type TimeRange } from "../../iceberg/types.ts";
 import type { HotCall } from "../hot_caches/hot_call.ts";
 import { type HotSource, planHotCall } from "../hot_caches/hot_plan.ts";
 import type { Deadline } from "../turns/deadline.ts";
@@ -270,13 +270,13 @@ async function leaseOf(
   return await delta.lease(lane, pending, { range, complete, epoch, signal });
 }
 
-const NO_FILES: FileSelection = { files: [], considered: 0 };
+const NO_FILES: SelectedFiles = { files: [], considered: 0 };
 
 async function selectionOf(
   source: PlanSource,
   { table }: TableSnapshot,
   range: TimeRange,
-): Promise<FileSelection> {
+): Promise<SelectedFiles> {
   return table === undefined ? NO_FILES : await source.tables.selectFiles(table, range);
 }
 
@@ -305,7 +305,7 @@ async function selectionSince(
   { tables }: PlanSource,
   { table }: TableSnapshot,
   { since, range }: { readonly since: bigint; readonly range: TimeRange },
-): Promise<FileSelection | undefined> {
+): Promise<SelectedFiles | undefined> {
   if (table === undefined) return undefined;
   const files = await filesSince(tables, table, since);
   if (files === undefined) return undefined;

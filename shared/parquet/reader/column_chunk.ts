@@ -17,7 +17,7 @@ export interface Chunk {
 }
 
 /** Bytes of an arena. */
-export interface Span {
+export interface ArenaSpan {
   readonly start: number;
   readonly byteLength: number;
 }
@@ -25,9 +25,9 @@ export interface Span {
 /** Where the buffers of a column are. */
 export interface ColumnPlace {
   readonly nullCount: number;
-  readonly validity: Span | undefined;
-  readonly offsets: Span | undefined;
-  readonly values: Span;
+  readonly validity: ArenaSpan | undefined;
+  readonly offsets: ArenaSpan | undefined;
+  readonly values: ArenaSpan;
 }
 
 interface Source {
@@ -128,7 +128,7 @@ function levelsOf(
   return levels;
 }
 
-function bitsOf(levels: Uint8Array, arena: Arena): Span {
+function bitsOf(levels: Uint8Array, arena: Arena): ArenaSpan {
   const byteLength = (levels.length + 7) >> 3;
   const start = arena.take(byteLength);
   const bits = arena.bytes(start, byteLength).fill(0);
@@ -142,7 +142,7 @@ function readNumbers(
   { name, type }: Column,
   { pages, dictionary, levels, count }: ChunkData,
   { rows, arena }: Source,
-): Span {
+): ArenaSpan {
   if (type === "string") throw new Error(`column ${name} has texts`);
   if (type === "bool") return readBools({ pages, dictionary, levels, count }, { rows, arena });
   const width = BYTES[type];
@@ -198,7 +198,7 @@ function spread(
 function readBools(
   { pages, levels, count }: ChunkData,
   { rows, arena }: Pick<Source, "rows" | "arena">,
-): Span {
+): ArenaSpan {
   const found = new Uint8Array(count);
   let at = 0;
   for (const { header, body, count } of pages) {
@@ -233,7 +233,7 @@ function placesOf(body: PageReader, count: number, known: number): Uint32Array {
 function readTexts(
   data: ChunkData,
   source: Source,
-): { readonly offsets: Span; readonly values: Span } {
+): { readonly offsets: ArenaSpan; readonly values: ArenaSpan } {
   const { levels, count, dictionary } = data;
   const { rows, arena } = source;
   const start = arena.take(4 * (rows + 1));
@@ -250,7 +250,7 @@ function readTexts(
 }
 
 /** Writes the ends of the texts behind the 0 at `start`. */
-function readPlainTexts({ pages, count }: ChunkData, arena: Arena, start: number): Span {
+function readPlainTexts({ pages, count }: ChunkData, arena: Arena, start: number): ArenaSpan {
   const room = pages.reduce((sum, { body }) => sum + body.left, 0);
   const valuesAt = arena.take(room);
   const offsets = arena.ints(start, count + 1);
@@ -285,7 +285,7 @@ function readKnownTexts(
     readonly start: number;
     readonly dictionary: Page;
   },
-): Span {
+): ArenaSpan {
   const known = knownTexts(dictionary);
   const places = new Uint32Array(count);
   const ends = arena.ints(start, count + 1);

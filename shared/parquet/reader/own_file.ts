@@ -11,7 +11,7 @@ import type { Column, ColumnType } from "../../schema/schema.ts";
 import { RAW_PARSERS } from "../raw_parsers.ts";
 import { CREATED_BY } from "../writer/parquet_file.ts";
 import { Arena } from "./arena.ts";
-import { type ColumnPlace, readChunk, type Span } from "./column_chunk.ts";
+import { type ArenaSpan, type ColumnPlace, readChunk } from "./column_chunk.ts";
 import { NotOurs } from "./page_header.ts";
 
 /** Rows as places in a buffer, which can be handed to another thread. */
@@ -55,7 +55,7 @@ export function readOwnFile(
 /** The rows, as views of their buffer. */
 export function batchesOf({ columns, groups, buffer }: PlacedRows): StreamRows {
   const schema = { columns, tags: [] };
-  const bytes = ({ start, byteLength }: Span) => new Uint8Array(buffer, start, byteLength);
+  const bytes = ({ start, byteLength }: ArenaSpan) => new Uint8Array(buffer, start, byteLength);
   const batches = groups.map(({ rows, columns }): ColumnBatch => ({
     schema,
     rows,

@@ -5,7 +5,7 @@
 
 import { viewOf } from "../../base/bytes.ts";
 import type { ByteBuilder } from "../../columns/byte_builder.ts";
-import { areSameBytes, hashOfBytes } from "../../columns/value_bytes.ts";
+import { areSameBytesAt, hashOfBytes } from "../../columns/value_bytes.ts";
 import { bytesAt, type ChunkValues, startOf } from "./chunk_values.ts";
 
 /** Bytes of a dictionary; readers hold it beside the page they are in. */
@@ -99,7 +99,7 @@ class ValueNumbers {
     const [start, other] = [startOf(this.#values, a), startOf(this.#values, b)];
     const length = startOf(this.#values, a + 1) - start;
     return length === startOf(this.#values, b + 1) - other &&
-      areSameBytes(this.#view, start, this.#view, other, length);
+      areSameBytesAt(this.#view, start, this.#view, other, length);
   }
 
   /** -1: there is no room for it. */

@@ -8,7 +8,7 @@
  */
 
 import { concatBytes, utf8 } from "../../base/bytes.ts";
-import { joinColumn, type RowRange } from "../../columns/gather.ts";
+import { type BatchSlice, joinColumn } from "../../columns/gather.ts";
 import type { Column, ColumnType, TableSchema } from "../../schema/schema.ts";
 import { type ChunkOptions, writeChunk, type WrittenChunk } from "./column_chunk.ts";
 import {
@@ -87,7 +87,7 @@ export class ParquetFileWriter {
    * Adds a row group: the rows of `ranges`, at least one, of batches with the schema's columns.
    * Their memory is free again.
    */
-  add(ranges: readonly RowRange[]): void {
+  add(ranges: readonly BatchSlice[]): void {
     const rows = sum(ranges, ({ count }) => count);
     const chunks = this.#schema.columns.map((column, at): PlacedChunk => {
       const data = joinColumn(ranges, at, this.#memory.take);

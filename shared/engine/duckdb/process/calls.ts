@@ -62,7 +62,7 @@ export interface Request {
 }
 
 /** The header of a frame to the server. */
-export interface Answer {
+export interface CallAnswer {
   /** Number of the call; 0: of no call, with a `beat`. */
   readonly id: number;
   readonly value?: unknown;

@@ -20,7 +20,15 @@ import {
   STUCK_MS_MAX,
   STUCK_MS_MIN,
 } from "../../limits.ts";
-import type { Answer, Beat, CallName, EngineCalls, NoteName, Request, RunEnd } from "./calls.ts";
+import type {
+  Beat,
+  CallAnswer,
+  CallName,
+  EngineCalls,
+  NoteName,
+  Request,
+  RunEnd,
+} from "./calls.ts";
 import { FrameSocket } from "./frames.ts";
 import { ResidentWatch } from "./resident_watch.ts";
 import { spawnEngine } from "./spawn_engine.ts";
@@ -59,7 +67,7 @@ export interface Work {
 interface Waiting {
   resolve(value: never): void;
   reject(error: unknown): void;
-  rows?(answer: Required<Answer>["rows"], body: Uint8Array<ArrayBuffer>): void;
+  rows?(answer: Required<CallAnswer>["rows"], body: Uint8Array<ArrayBuffer>): void;
 }
 
 interface Stop {
@@ -97,7 +105,7 @@ export class EngineClient {
     this.#spawned = spawned;
     this.#options = options;
     this.#frames = new FrameSocket(spawned.socket, {
-      onFrame: (answer, body) => this.#take(answer as Answer, body),
+      onFrame: (answer, body) => this.#take(answer as CallAnswer, body),
       // How the process ended tells more, and comes soon.
       onEnd: () => this.#late = setTimeout(() => this.#finish("exited", NO_SOCKET), LATE_MS),
     });
@@ -255,7 +263,7 @@ export class EngineClient {
     if (this.#end === undefined) this.#frames.send(request);
   }
 
-  #take({ id, value, failure, rows, beat }: Answer, body: Uint8Array<ArrayBuffer>): void {
+  #take({ id, value, failure, rows, beat }: CallAnswer, body: Uint8Array<ArrayBuffer>): void {
     if (beat !== undefined) return this.#judge(beat);
     const waiting = this.#waiting.get(id);
     if (rows !== undefined) return waiting?.rows?.(rows, body);

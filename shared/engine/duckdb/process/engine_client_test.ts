@@ -2,7 +2,7 @@ import { deepStrictEqual, rejects, strictEqual } from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import type { DriverOptions } from "../driver.ts";
-import type { Answer, Request } from "./calls.ts";
+import type { CallAnswer, Request } from "./calls.ts";
 import { EngineClient } from "./engine_client.ts";
 import { FrameSocket } from "./frames.ts";
 import { ProcessConnection } from "./process_connection.ts";
@@ -42,7 +42,7 @@ async function open() {
     onFrame: (header) => {
       const request = header as Request;
       requests.push(request);
-      if (request.name === "open") frames.send({ id: request.id } satisfies Answer);
+      if (request.name === "open") frames.send({ id: request.id } satisfies CallAnswer);
     },
     onEnd: () => {},
   });

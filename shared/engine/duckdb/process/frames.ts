@@ -20,20 +20,20 @@ const JOINED_BYTES_MAX = 65_536;
 const DECODER = new TextDecoder();
 
 /** Takes what comes over the socket. */
-export interface FrameReader {
+export interface FrameReceiver {
   /** Takes a frame. `body` is the receiver's own. */
   onFrame(header: unknown, body: Uint8Array<ArrayBuffer>): void;
   /** No frame comes any more. It is called once. */
   onEnd(): void;
 }
 
-/** Sends frames over a socket, and gives those that come to a `FrameReader`. */
+/** Sends frames over a socket, and gives those that come to a `FrameReceiver`. */
 export class FrameSocket {
   #outgoing: Uint8Array<ArrayBuffer>[] = [];
   #isOver = false;
   #isHeld = false;
 
-  constructor(private readonly socket: Socket, reader: FrameReader) {
+  constructor(private readonly socket: Socket, reader: FrameReceiver) {
     const incoming = new IncomingFrames(reader);
     const end = () => {
       if (this.#isOver) return;
@@ -109,7 +109,7 @@ class IncomingFrames {
   /** Bytes of the frame that have come. */
   #at = 0;
 
-  constructor(private readonly reader: FrameReader) {}
+  constructor(private readonly reader: FrameReceiver) {}
 
   /** Takes bytes. False: they are no frame. */
   push(bytes: Uint8Array): boolean {

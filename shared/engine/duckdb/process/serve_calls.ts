@@ -18,8 +18,8 @@ import {
 } from "../driver.ts";
 import { nativeDriver } from "../native_driver.ts";
 import {
-  type Answer,
   BEAT_MS,
+  type CallAnswer,
   CHUNKS_AHEAD,
   CHUNKS_ASKED,
   type EngineCalls,
@@ -163,7 +163,7 @@ class CallServer {
     this.#send({ id: 0, beat });
   }
 
-  #send(answer: Answer, ...body: readonly Uint8Array<ArrayBuffer>[]): void {
+  #send(answer: CallAnswer, ...body: readonly Uint8Array<ArrayBuffer>[]): void {
     this.#frames.send(answer, ...body);
   }
 }

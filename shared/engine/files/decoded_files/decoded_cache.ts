@@ -26,7 +26,7 @@ const WANTS_PER_ENTRY = 4;
 const FAILURE_PAUSE_MS = 60_000;
 
 /** Columns of a data file, none twice, in any order. */
-export interface Wanted {
+export interface WantedColumns {
   readonly file: DataFile;
   readonly columns: readonly Column[];
 }
@@ -40,9 +40,9 @@ export interface DecodedFile {
 /** Makes copies. Errors of both methods: the file's and DuckDB's. */
 export interface Decoder {
   /** About how many bytes a copy will have. */
-  estimate(wanted: Wanted, signal: AbortSignal): Promise<number>;
+  estimate(wanted: WantedColumns, signal: AbortSignal): Promise<number>;
   /** Writes a copy to `path`. Returns its bytes. */
-  decode(wanted: Wanted, path: string, signal: AbortSignal): Promise<number>;
+  decode(wanted: WantedColumns, path: string, signal: AbortSignal): Promise<number>;
 }
 
 /** Is told what the cache does. */
@@ -125,7 +125,7 @@ export class DecodedCache implements AsyncDisposable {
    * The copy that has all these columns, which stays until it is given back. Undefined: there is
    * none.
    */
-  take({ file, columns }: Wanted, statement: number): TakenFile | undefined {
+  take({ file, columns }: WantedColumns, statement: number): TakenFile | undefined {
     const own = this.#byFile.get(file.key) ?? new Set<Entry>();
     const found = own.values().find((entry) => columns.every(({ id }) => entry.columnIds.has(id)));
     this.#options.meter?.lookedUp(found === undefined ? "miss" : "hit");
@@ -143,7 +143,7 @@ export class DecodedCache implements AsyncDisposable {
   }
 
   /** Has a copy made as soon as may be; nobody waits for it. */
-  want(wanted: Wanted, { statement, decoder }: {
+  want(wanted: WantedColumns, { statement, decoder }: {
     readonly statement: number;
     readonly decoder: Decoder;
   }): void {
@@ -175,7 +175,7 @@ export class DecodedCache implements AsyncDisposable {
 
   async #make(
     key: string,
-    wanted: Wanted,
+    wanted: WantedColumns,
     { wantedBefore = -Infinity, decoder }: {
       readonly wantedBefore: number | undefined;
       readonly decoder: Decoder;
@@ -202,7 +202,7 @@ export class DecodedCache implements AsyncDisposable {
     }
   }
 
-  async #add(key: string, { file, columns }: Wanted, made: DecodedFile): Promise<void> {
+  async #add(key: string, { file, columns }: WantedColumns, made: DecodedFile): Promise<void> {
     const columnIds = new Set(columns.map(({ id }) => id));
     const own = this.#byFile.get(file.key) ?? new Set();
     // A statement that wants fewer columns finds them in the new copy.
@@ -265,6 +265,6 @@ export class DecodedCache implements AsyncDisposable {
   }
 }
 
-function keyOf({ file, columns }: Wanted): string {
+function keyOf({ file, columns }: WantedColumns): string {
   return JSON.stringify([file.key, columns.map(({ id }) => id).toSorted((a, b) => a - b)]);
 }

@@ -1,7 +1,7 @@
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import type { Column } from "../../../schema/schema.ts";
 import type { DataFile } from "../../../iceberg/types.ts";
-import { DecodedCache, type Decoder, type Wanted } from "./decoded_cache.ts";
+import { DecodedCache, type Decoder, type WantedColumns } from "./decoded_cache.ts";
 
 /** Bytes of each column's copy. */
 const COLUMN_BYTES = 10;
@@ -61,7 +61,7 @@ function openLab(limits: { readonly bytesMax?: number; readonly entriesMax?: num
 }
 
 /** `f:ab` is the columns a and b of the file f. */
-function wantedOf(name: string): Wanted {
+function wantedOf(name: string): WantedColumns {
   const [key, columns = ""] = name.split(":");
   return {
     file: { key } as DataFile,

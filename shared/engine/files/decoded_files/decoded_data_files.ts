@@ -24,7 +24,7 @@ import {
 } from "../../plan/plan.ts";
 import { relationSql } from "../../bind/relation.ts";
 import { quoteName, quoteText } from "../../duckdb/statement_text.ts";
-import type { DecodedCache, Decoder, TakenFile, Wanted } from "./decoded_cache.ts";
+import type { DecodedCache, Decoder, TakenFile, WantedColumns } from "./decoded_cache.ts";
 
 /** A file is not worth a copy when a statement reads less than this share of its rows. */
 const READ_SHARE_MIN = 1 / 4;
@@ -54,7 +54,7 @@ export class DecodedDataFiles implements DataFiles, Decoder {
     return new DecodedLease(this.#inner.lease(signal), this.#options.cache, this);
   }
 
-  async estimate({ file, columns }: Wanted, signal: AbortSignal): Promise<number> {
+  async estimate({ file, columns }: WantedColumns, signal: AbortSignal): Promise<number> {
     using lease = this.#inner.lease(signal);
     const ids = new Set(columns.map(({ id }) => id));
     const { rowGroups, byteLength } = await lease.footer(file);
@@ -63,7 +63,11 @@ export class DecodedDataFiles implements DataFiles, Decoder {
       .reduce((sum, chunk) => sum + Math.max(CHUNK_BYTES_MIN, chunk.bytesDecompressed), 0);
   }
 
-  async decode({ file, columns }: Wanted, path: string, signal: AbortSignal): Promise<number> {
+  async decode(
+    { file, columns }: WantedColumns,
+    path: string,
+    signal: AbortSignal,
+  ): Promise<number> {
     using lease = this.#inner.lease(signal);
     const { tables } = await lease.bring({
       tables: [fileTable(file, columns, [filePart(file, lease.path(file))])],
@@ -79,7 +83,7 @@ interface Exchanged {
   /** The table with only the other parts. */
   readonly rest: TablePlan;
   /** Files and columns of which copies are worth making. */
-  readonly missed: readonly Wanted[];
+  readonly missed: readonly WantedColumns[];
 }
 
 class DecodedLease implements DataFileLease {
@@ -89,7 +93,7 @@ class DecodedLease implements DataFileLease {
   readonly #decoder: Decoder;
   readonly #statement: number;
   readonly #taken: TakenFile[] = [];
-  readonly #missed: Wanted[] = [];
+  readonly #missed: WantedColumns[] = [];
 
   constructor(inner: DataFileLease, cache: DecodedCache, decoder: Decoder) {
     this.#inner = inner;
@@ -148,7 +152,7 @@ class DecodedLease implements DataFileLease {
     const columns = table.projected;
     const rest: ScanPart[] = [];
     const decoded: ScanPart[] = [];
-    const missed: Wanted[] = [];
+    const missed: WantedColumns[] = [];
     for (const parts of Map.groupBy(table.parts, (part) => part.path).values()) {
       const [first] = parts;
       const wanted = first?.origin !== "file" || columns.length === 0
@@ -165,7 +169,7 @@ class DecodedLease implements DataFileLease {
     return { rest: decoded.length === 0 ? table : { ...table, parts: rest }, decoded, missed };
   }
 
-  #copyOf(wanted: Wanted): TakenFile | undefined {
+  #copyOf(wanted: WantedColumns): TakenFile | undefined {
     const copy = this.#cache.take(wanted, this.#statement);
     this.decoded[copy === undefined ? "misses" : "hits"] += 1;
     if (copy !== undefined) this.#taken.push(copy);

@@ -4,7 +4,7 @@
  */
 
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
-import { EngineLab, type EngineLabOptions, type EventFields } from "../../../testing/engine_lab.ts";
+import { EngineLab, type EngineLabOptions, type LabEvent } from "../../../testing/engine_lab.ts";
 import { RemoteStore } from "../../../testing/remote_store.ts";
 
 const START_NS = 1_790_000_000_000_000_000n;
@@ -29,7 +29,7 @@ async function openLab(options: EngineLabOptions = {}, scanFileCache = LARGE) {
     },
   });
   for (let file = 0; file < FILES; file += 1) {
-    const rows = Array.from({ length: ROWS }, (_, n): EventFields => ({
+    const rows = Array.from({ length: ROWS }, (_, n): LabEvent => ({
       ns: START_NS + BigInt(file * ROWS + n) * 1_000_000_000n,
       host: `h${n % 7}`,
       raw: n % 50 === 0 ? "" : `line ${file * ROWS + n} is Žofie's 東京`,

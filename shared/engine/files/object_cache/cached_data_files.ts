@@ -11,7 +11,7 @@ import type { ReadableStore } from "../../../storage/object_store.ts";
 import type { DataFileLease, DataFiles, ObjectCacheMeter } from "../data_files.ts";
 import { partBytes, type Plan, type ScanPart } from "../../plan/plan.ts";
 import { type ByteRange, joined, rangeBytes } from "./byte_ranges.ts";
-import type { CachedFile, Caller } from "./cached_file.ts";
+import type { CachedFile, FetchCaller } from "./cached_file.ts";
 import { fileError } from "./cache_error.ts";
 import { countedStore } from "./counted_store.ts";
 import type { FileLayout } from "./file_layout.ts";
@@ -47,7 +47,7 @@ class CachedLease implements DataFileLease {
   readonly reads = new StoreReads();
   readonly #cache: ObjectCache;
   readonly #signal: AbortSignal;
-  readonly #caller: Caller;
+  readonly #caller: FetchCaller;
   readonly #ended = new AbortController();
   readonly #tellEnded: (reads: StoreReads) => void;
   /** Leased files by path. */

@@ -31,7 +31,7 @@ export interface CachedFileOptions {
 }
 
 /** A statement that wants something fetched. */
-export interface Caller {
+export interface FetchCaller {
   /** Callers with different names are served one after the other. */
   readonly name: string;
   readonly reads: StoreReads;
@@ -41,7 +41,7 @@ export interface Caller {
 
 /** A read of a footer that is under way. */
 export interface Loading {
-  readonly caller: Caller;
+  readonly caller: FetchCaller;
   readonly done: Promise<{ readonly layout: FileLayout; readonly wasMissing: boolean }>;
 }
 

@@ -4,7 +4,7 @@ import { deepStrictEqual, match, ok, strictEqual } from "node:assert/strict";
 import { isOperatingError } from "../../../base/errors.ts";
 import { RetryingStore } from "../../../storage/retrying_store.ts";
 import { openS3Store } from "../../../storage/s3_store.ts";
-import { EngineLab, type EventFields } from "../../../testing/engine_lab.ts";
+import { EngineLab, type LabEvent } from "../../../testing/engine_lab.ts";
 import { HoleRevealingFiles } from "../../../testing/hole_revealing_files.ts";
 import { S3Process } from "../../../testing/s3_process.ts";
 import { SeededRandom } from "../../../testing/seeded_random.ts";
@@ -12,7 +12,7 @@ import { SleeplessClock } from "../../../testing/sleepless_clock.ts";
 
 const START_NS = 1_790_000_000_000_000_000n;
 
-function rowsFrom(first: number): EventFields[] {
+function rowsFrom(first: number): LabEvent[] {
   return Array.from({ length: 3_000 }, (_, i) => ({
     ns: START_NS + BigInt(first + i) * 1_000_000n,
     host: `h${i % 7}`,

@@ -25,7 +25,7 @@ import {
   CachedFile,
   type CachedObject,
   type CacheFiles,
-  type Caller,
+  type FetchCaller,
   type Flight,
 } from "./cached_file.ts";
 import { dataFileError, fileError, noRoom, shortObject } from "./cache_error.ts";
@@ -136,7 +136,7 @@ export class ObjectCache {
   async layout(
     file: CachedFile,
     first: FirstRequest,
-    caller: Caller,
+    caller: FetchCaller,
   ): Promise<{ readonly layout: FileLayout; readonly wasMissing: boolean }> {
     for (;;) {
       const known = file.layout;
@@ -166,7 +166,7 @@ export class ObjectCache {
   fill(
     file: CachedFile,
     wanted: readonly ByteRange[],
-    { caller, layout }: { readonly caller: Caller; readonly layout: FileLayout },
+    { caller, layout }: { readonly caller: FetchCaller; readonly layout: FileLayout },
   ): Promise<boolean> {
     return this.#fill(file, wanted, {
       caller,
@@ -196,7 +196,7 @@ export class ObjectCache {
   async #loadLayout(
     file: CachedFile,
     { tailBytes: tailBytesMax, isWhole }: FirstRequest,
-    caller: Caller,
+    caller: FetchCaller,
   ): Promise<{ readonly layout: FileLayout; readonly wasMissing: boolean }> {
     const { key, byteLength } = file.object;
     const fetched: ByteRange[] = [];
@@ -346,7 +346,7 @@ export interface FirstRequest {
 
 /** A caller, and what is told of each range that was answered. */
 interface Call {
-  readonly caller: Caller;
+  readonly caller: FetchCaller;
   readonly tell: (range: ByteRange) => void;
 }
 

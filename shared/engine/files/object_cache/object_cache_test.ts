@@ -6,7 +6,7 @@ import type { File } from "../../../os/file_system.ts";
 import { NUMBERED_SCHEMA } from "../../../testing/numbered_rows.ts";
 import { RemoteStore } from "../../../testing/remote_store.ts";
 import type { ByteRange } from "./byte_ranges.ts";
-import type { CachedFile, Caller } from "./cached_file.ts";
+import type { CachedFile, FetchCaller } from "./cached_file.ts";
 import type { FileLayout } from "./file_layout.ts";
 import { ObjectCache, type ObjectCacheOptions } from "./object_cache.ts";
 import { StoreReads } from "./store_reads.ts";
@@ -18,11 +18,11 @@ interface Lab extends AsyncDisposable {
   readonly cache: ObjectCache;
   readonly dir: string;
   /** Leases object `name`, which holds `byteLength` bytes, and reads its footer. */
-  open(name: string, caller?: Caller): Promise<{ file: CachedFile; layout: FileLayout }>;
+  open(name: string, caller?: FetchCaller): Promise<{ file: CachedFile; layout: FileLayout }>;
   readonly byteLength: number;
 }
 
-function callerOf(signal = NOBODY, name = "one"): Caller {
+function callerOf(signal = NOBODY, name = "one"): FetchCaller {
   return { name, reads: new StoreReads(), signal };
 }
 
