@@ -137,7 +137,7 @@ const REFUSED: { name: string; encoding?: string; body: Body; status: number; re
     reason: "body_too_large",
   },
   {
-    name: "zstd bomb in its second snappyFrame",
+    name: "zstd bomb in its second frame",
     encoding: "zstd",
     body: concatBytes([zstd(new Uint8Array(CAP)), zstd(new Uint8Array(1))]),
     status: 413,

@@ -8,13 +8,12 @@
  */
 
 import { pipeline, type Transform } from "node:stream";
-import { createGunzip, createInflate } from "node:zlib";
+import { createGunzip, createInflate, createZstdDecompress } from "node:zlib";
 import { formatBytes } from "../base/bytes.ts";
 import { othersTurn } from "../base/others_turn.ts";
 import type { ByteHold } from "../base/byte_budget.ts";
 import { type BodyCap, bodyTooLarge } from "./body_too_large.ts";
 import { inflateSnappy } from "./inflate_snappy.ts";
-import { ZstdDecoder } from "./zstd_decoder.ts";
 import { type ZstdRun, ZstdSplitter } from "./zstd_splitter.ts";
 
 /** Pieces of the output. */
@@ -114,20 +113,27 @@ async function* withTurns(
   }
 }
 
-/** Pieces of output before others get a turn: a few bytes can stand for gigabytes. */
-const PIECES_WITHOUT_PAUSE_MAX = 16;
+/** Bytes of output before others get a turn: a few bytes can stand for gigabytes. */
+const OUTPUT_WITHOUT_PAUSE_MAX = 1024 * 1024;
+/** Blocks of Zstandard before others do: many can stand for next to nothing. */
+const RUNS_WITHOUT_PAUSE_MAX = 256;
 
+/**
+ * The runtime's stream tells its reader of a mistake that it meets at once in what was written. One
+ * that it meets later, once it has filled a piece, it throws where nobody can catch it, and the
+ * process ends. A block is decoded before any of it is given out, so `frame` must bring one block at
+ * a time.
+ */
 async function* decodedFrame(
   frame: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  using decoder = new ZstdDecoder(OUTPUT_BYTES_MAX);
-  let pieces = 0;
-  for await (const bytes of frame) {
-    for (const piece of decoder.decode(bytes)) {
-      yield piece;
-      pieces += 1;
-      if (pieces % PIECES_WITHOUT_PAUSE_MAX === 0) await othersTurn();
-    }
+  let sinceTurn = 0;
+  for await (const piece of pipeline(frame, createZstdDecompress(OPTIONS), NOBODY_ELSE)) {
+    yield piece;
+    sinceTurn += piece.byteLength;
+    if (sinceTurn < OUTPUT_WITHOUT_PAUSE_MAX) continue;
+    await othersTurn();
+    sinceTurn = 0;
   }
 }
 
@@ -166,7 +172,8 @@ async function* oneFrame(
   further: AsyncGenerator<ZstdRun, void, undefined>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   yield first.bytes;
-  for (let isEnd = first.isEnd; !isEnd;) {
+  for (let [isEnd, runs] = [first.isEnd, 1]; !isEnd; runs += 1) {
+    if (runs % RUNS_WITHOUT_PAUSE_MAX === 0) await othersTurn();
     const next = await further.next();
     if (next.done) return;
     yield next.value.bytes;

@@ -2,8 +2,9 @@
  * The frames of a Zstandard stream that arrives in pieces cut anywhere. Holds a frame's head at
  * most.
  *
- * What it gives are runs of bytes, each of one frame and in order; skippable frames are left out.
- * It reads heads and block headers only: whether the blocks can be decoded is the decoder's to say.
+ * What it gives are runs of bytes, in order, each of one frame's head, of one block (behind
+ * others that hold nothing) or of the checksum; skippable frames are left out. It reads heads and block headers only: whether the blocks
+ * can be decoded is the decoder's to say.
  */
 
 import {
@@ -21,6 +22,14 @@ import {
   zstdHeadBytes,
 } from "./zstd_head.ts";
 
+/**
+ * Runs of one body: each costs a write of the decoder's stream, 3 µs, and blocks have up to 128 KiB.
+ */
+export const ZSTD_RUNS_MAX = 262_144;
+
+const TOO_MANY_RUNS =
+  `it has more than ${ZSTD_RUNS_MAX} Zstandard blocks: flush the compressor less often`;
+
 export interface ZstdRun {
   readonly bytes: Uint8Array;
   /** A frame's whole head, which a frame begins with; undefined for what follows it. */
@@ -36,6 +45,7 @@ export class ZstdSplitter {
   /** The frame whose head was read. */
   #frame: FrameWalk | undefined;
   #frames = 0;
+  #runs = 0;
   #hasData = false;
 
   /** Errors: what in `chunk` is no Zstandard. */
@@ -50,6 +60,8 @@ export class ZstdSplitter {
       at = this.#frame.advance(chunk, at);
       const isEnd = this.#frame.isOver;
       if (!this.#frame.isSkippable) runs.push({ bytes: chunk.subarray(start, at), isEnd });
+      this.#runs += 1;
+      if (this.#runs > ZSTD_RUNS_MAX) throw new Error(TOO_MANY_RUNS);
       if (isEnd) this.#frame = undefined;
     }
     return runs;
@@ -92,36 +104,43 @@ export class ZstdSplitter {
 class FrameWalk {
   readonly isSkippable: boolean;
   isOver: boolean;
-  readonly #checksumBytes: number;
-  /** Bytes to go until the next block's header, or the end. */
-  #skip: number;
+  /** Of the checksum that is still to come. */
+  #checksumBytes: number;
+  /** Bytes to go until the block, the checksum or what is skipped has ended. */
+  #left: number;
   #isLastBlock: boolean;
+  #isEmpty = false;
   #header = 0;
   #headerLength = 0;
 
   constructor({ skippedBytes, hasChecksum }: ZstdHead) {
     this.isSkippable = skippedBytes !== undefined;
     this.isOver = skippedBytes === 0;
-    this.#skip = skippedBytes ?? 0;
+    this.#left = skippedBytes ?? 0;
     this.#isLastBlock = this.isSkippable;
     this.#checksumBytes = hasChecksum ? CHECKSUM_BYTES : 0;
   }
 
-  /** Where the frame ends in `chunk`, or the chunk does. */
+  /** Where the block at `start` ends in `chunk`, or the checksum does, or the chunk. */
   advance(chunk: Uint8Array, start: number): number {
     let at = start;
-    while (at < chunk.length && !this.isOver) {
-      if (this.#skip > 0) {
-        const skipped = Math.min(this.#skip, chunk.length - at);
-        at += skipped;
-        this.#skip -= skipped;
+    while (at < chunk.length) {
+      if (this.#left > 0) {
+        const taken = Math.min(this.#left, chunk.length - at);
+        at += taken;
+        this.#left -= taken;
       } else {
         this.#header |= (chunk[at] ?? 0) << (8 * this.#headerLength);
         this.#headerLength += 1;
         at += 1;
-        if (this.#headerLength === BLOCK_HEADER_BYTES) this.#beginBlock();
+        if (this.#headerLength < BLOCK_HEADER_BYTES) continue;
+        this.#beginBlock();
       }
-      this.isOver = this.#isLastBlock && this.#skip === 0;
+      if (this.#left > 0) continue;
+      // Of a block that holds nothing the decoder makes nothing: it goes with the next one.
+      if (this.#isEmpty && !this.#isLastBlock) continue;
+      this.#endBlock();
+      break;
     }
     return at;
   }
@@ -130,8 +149,16 @@ class FrameWalk {
     const block = zstdBlock(this.#header);
     if (block === undefined) throw new Error(TORN);
     this.#isLastBlock = block.isLast;
-    this.#skip = block.byteLength + (block.isLast ? this.#checksumBytes : 0);
+    this.#left = block.byteLength;
+    this.#isEmpty = block.byteLength === 0;
     this.#header = 0;
     this.#headerLength = 0;
+  }
+
+  #endBlock(): void {
+    if (!this.#isLastBlock) return;
+    this.#left = this.#checksumBytes;
+    this.#checksumBytes = 0;
+    this.isOver = this.#left === 0;
   }
 }

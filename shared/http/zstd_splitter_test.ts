@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { constants, zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
 import { concatBytes } from "../base/bytes.ts";
-import { ZstdSplitter } from "./zstd_splitter.ts";
+import { ZSTD_RUNS_MAX, ZstdSplitter } from "./zstd_splitter.ts";
 
 const SKIPPABLE = new Uint8Array([0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]);
 const SKIPPABLE_EMPTY = new Uint8Array([0x5f, 0x2a, 0x4d, 0x18, 0, 0, 0, 0]);
@@ -123,5 +123,17 @@ Deno.test({
     const many = (count: number) => concatBytes(new Array<Uint8Array>(count).fill(empty));
     assert.equal(splitAll([many(1_024)]).length, 1_024);
     assert.throws(() => splitAll([many(1_025)]), /1024 at most/);
+  },
+});
+
+Deno.test({
+  name: "ZstdSplitter refuses a stream of more blocks than are worth a write each",
+  fn: () => {
+    const head = Uint8Array.of(0x28, 0xb5, 0x2f, 0xfd, 0, 0);
+    const block = Uint8Array.of(8, 0, 0, 1);
+    const many = (count: number) =>
+      concatBytes([head, ...new Array<Uint8Array>(count).fill(block), Uint8Array.of(1, 0, 0)]);
+    assert.equal(new ZstdSplitter().split(many(ZSTD_RUNS_MAX - 1)).length, 1 + ZSTD_RUNS_MAX);
+    assert.throws(() => new ZstdSplitter().split(many(ZSTD_RUNS_MAX)), /flush the compressor less/);
   },
 });
