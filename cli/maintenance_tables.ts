@@ -3,7 +3,7 @@
  */
 
 import type { Catalog } from "../shared/catalog/catalog.ts";
-import { openMaintenanceCatalog } from "../shared/catalog/open_maintenance_catalog.ts";
+import { openMaintenanceCatalog } from "../shared/catalog/open_catalog_parts.ts";
 import { OperatingError } from "../shared/base/errors.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
 import type { TableIdent } from "../shared/tenant/tenant.ts";

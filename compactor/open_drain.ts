@@ -5,10 +5,12 @@
 
 import { belowDataDir, storagePlaces } from "../shared/catalog/storage_places.ts";
 import { UsageError } from "../shared/base/errors.ts";
-import { openWalClaims } from "../shared/catalog/open_wal_claims.ts";
+import {
+  openIndexCatalog,
+  openMaintenanceCatalog,
+  openWalClaims,
+} from "../shared/catalog/open_catalog_parts.ts";
 import { openCatalog } from "../shared/catalog/open_catalog.ts";
-import { openIndexCatalog } from "../shared/catalog/open_index_catalog.ts";
-import { openMaintenanceCatalog } from "../shared/catalog/open_maintenance_catalog.ts";
 import { IcebergReader } from "../shared/iceberg/iceberg_reader.ts";
 import { isBacklogOver } from "../shared/drain/backlog.ts";
 import type { CompactorObservers } from "../shared/upkeep/compactor_metrics.ts";

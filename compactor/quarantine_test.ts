@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { openWalClaims } from "../shared/catalog/open_wal_claims.ts";
+import { openWalClaims } from "../shared/catalog/open_catalog_parts.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import { requeueAll, watchQuarantine } from "./quarantine.ts";
 

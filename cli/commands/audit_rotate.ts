@@ -5,8 +5,10 @@
 
 import { counted } from "../../shared/base/counted.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
-import { openIndexCatalog } from "../../shared/catalog/open_index_catalog.ts";
-import { openMaintenanceCatalog } from "../../shared/catalog/open_maintenance_catalog.ts";
+import {
+  openIndexCatalog,
+  openMaintenanceCatalog,
+} from "../../shared/catalog/open_catalog_parts.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { QUERY_AUDIT_TABLE } from "../../shared/schema/query_audit.ts";
 import {

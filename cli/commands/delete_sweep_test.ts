@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { counted } from "../../shared/base/counted.ts";
-import { openDeleteLedger } from "../../shared/catalog/open_delete_ledger.ts";
+import { openDeleteLedger } from "../../shared/catalog/open_catalog_parts.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { eventLines, runRecorded } from "../recorded_run.ts";
 

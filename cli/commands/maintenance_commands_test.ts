@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { openMaintenanceCatalog } from "../../shared/catalog/open_maintenance_catalog.ts";
+import { openMaintenanceCatalog } from "../../shared/catalog/open_catalog_parts.ts";
 import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { COMMANDS } from "../commands.ts";

@@ -2,8 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { DeleteLedger } from "../../shared/catalog/delete_ledger.ts";
-import { openDeleteLedger } from "../../shared/catalog/open_delete_ledger.ts";
-import { openIndexCatalog } from "../../shared/catalog/open_index_catalog.ts";
+import { openDeleteLedger, openIndexCatalog } from "../../shared/catalog/open_catalog_parts.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { queryApp } from "../routes.ts";
 import { testService } from "../../tests/doubles/query_server.ts";

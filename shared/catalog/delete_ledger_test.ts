@@ -3,7 +3,7 @@ import { DenoFileSystem } from "../os/deno_file_system.ts";
 import { POSTGRES, PostgresProcess } from "../testing/postgres_process.ts";
 import { LEDGER_CASES, type LedgerCase } from "../testing/delete_ledger_conformance.ts";
 import { openCatalog } from "./open_catalog.ts";
-import { openDeleteLedger } from "./open_delete_ledger.ts";
+import { openDeleteLedger } from "./open_catalog_parts.ts";
 
 for (const { name, run } of LEDGER_CASES) {
   Deno.test({

@@ -3,7 +3,7 @@ import { DenoFileSystem } from "../os/deno_file_system.ts";
 import { INDEX_CATALOG_CASES } from "../testing/index_catalog_conformance.ts";
 import { POSTGRES, PostgresProcess } from "../testing/postgres_process.ts";
 import { openCatalog } from "./open_catalog.ts";
-import { openIndexCatalog } from "./open_index_catalog.ts";
+import { openIndexCatalog } from "./open_catalog_parts.ts";
 
 for (const { name, run } of INDEX_CATALOG_CASES) {
   Deno.test({

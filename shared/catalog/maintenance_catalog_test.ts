@@ -5,7 +5,7 @@ import {
   type MaintenanceCatalogCase,
 } from "../testing/maintenance_catalog_conformance.ts";
 import { POSTGRES, PostgresProcess } from "../testing/postgres_process.ts";
-import { openMaintenanceCatalog } from "./open_maintenance_catalog.ts";
+import { openMaintenanceCatalog } from "./open_catalog_parts.ts";
 
 for (const { name, run } of MAINTENANCE_CATALOG_CASES) {
   Deno.test({

@@ -3,7 +3,7 @@ import { DenoFileSystem } from "../os/deno_file_system.ts";
 import { POSTGRES, PostgresProcess } from "../testing/postgres_process.ts";
 import { CLAIM_CASES, type ClaimCase } from "../testing/wal_claims_conformance.ts";
 import { openCatalog } from "./open_catalog.ts";
-import { openWalClaims } from "./open_wal_claims.ts";
+import { openWalClaims } from "./open_catalog_parts.ts";
 
 for (const { name, run } of CLAIM_CASES) {
   Deno.test({

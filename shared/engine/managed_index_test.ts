@@ -4,7 +4,7 @@
  */
 
 import { deepStrictEqual, equal, ok, rejects } from "node:assert/strict";
-import { openIndexCatalog } from "../catalog/open_index_catalog.ts";
+import { openIndexCatalog } from "../catalog/open_catalog_parts.ts";
 import { encodeBatch } from "../columns/ipc.ts";
 import { batchOfRows, type RowObject } from "../columns/rows.ts";
 import { type IndexConfig, parseIndexConfig } from "../schema/index_config.ts";

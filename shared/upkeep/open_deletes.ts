@@ -3,8 +3,7 @@
  * library.
  */
 
-import { openDeleteLedger } from "../catalog/open_delete_ledger.ts";
-import { openWalClaims } from "../catalog/open_wal_claims.ts";
+import { openDeleteLedger, openWalClaims } from "../catalog/open_catalog_parts.ts";
 import { LateResource } from "../base/late_resource.ts";
 import { openRowMatcher, type RowMatcher } from "../engine/predicate/row_matcher.ts";
 import { IcebergReader } from "../iceberg/iceberg_reader.ts";

@@ -11,7 +11,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { textOf } from "../../shared/base/bytes.ts";
-import { openDeleteLedger } from "../../shared/catalog/open_delete_ledger.ts";
+import { openDeleteLedger } from "../../shared/catalog/open_catalog_parts.ts";
 import { encodeBatch } from "../../shared/columns/ipc.ts";
 import { batchOfRows } from "../../shared/columns/rows.ts";
 import { inlineDeriver } from "../../shared/derived/deriver.ts";

@@ -7,7 +7,7 @@
  */
 
 import assert from "node:assert/strict";
-import { openIndexCatalog } from "../../shared/catalog/open_index_catalog.ts";
+import { openIndexCatalog } from "../../shared/catalog/open_catalog_parts.ts";
 import { encodeBatch } from "../../shared/columns/ipc.ts";
 import { batchOfRows } from "../../shared/columns/rows.ts";
 import { INLINE_DERIVER } from "../../shared/derived/deriver.ts";
