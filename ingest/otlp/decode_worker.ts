@@ -5,7 +5,7 @@ import type { ColumnBatch, ColumnData } from "../../shared/columns/batch.ts";
 import { type Done, serveTasks } from "../../shared/os/serve_tasks.ts";
 import type { DecodeReply, DecodeTask, OtlpForm } from "./decode_thread.ts";
 import { JsonRequestWriter } from "./json/parsed_request.ts";
-import { createLogsDecoder } from "./logs/logs_decoder.ts";
+import { createLogsDecoder } from "./logs/logs_request_decoder.ts";
 import { LOGS_JSON } from "./json/logs_messages.ts";
 import type { DecodeOptions } from "./request_decoder.ts";
 import { tooIrregular } from "./request_limits.ts";

@@ -11,7 +11,7 @@
 
 import { regularLogsRequest } from "../../../proto/otlp_logs.ts";
 import type { ColumnBatch } from "../../../shared/columns/batch.ts";
-import { createLogsDecoder } from "./logs_decoder.ts";
+import { createLogsDecoder } from "./logs_request_decoder.ts";
 import type { DecodeOptions } from "../request_decoder.ts";
 
 /**
