@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { basename } from "node:path";
 import { workspaceSources } from "./workspace_sources.ts";
 
 const FOLDER = "ingest/otlp/";
@@ -10,11 +9,11 @@ Deno.test({
     const page = await Deno.readTextFile(new URL(`../../${FOLDER}README.md`, import.meta.url));
     const rows = page.split("\n").filter((line) => line.startsWith("| `"));
     const named = rows.flatMap((row) =>
-      [...(row.split("|")[1] ?? "").matchAll(/`(\w+\.ts)`/g)].map(([, name = ""]) => name)
+      [...(row.split("|")[1] ?? "").matchAll(/`([\w/]+\.ts)`/g)].map(([, name = ""]) => name)
     );
     const files = [...(await workspaceSources()).keys()]
       .filter((file) => file.startsWith(FOLDER) && !file.endsWith("_test.ts"))
-      .map((file) => basename(file));
+      .map((file) => file.slice(FOLDER.length));
     assert.deepEqual(named.toSorted(), files.toSorted());
   },
 });
