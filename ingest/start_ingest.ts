@@ -17,11 +17,13 @@ import {
   parseListenAddress,
 } from "../shared/http/listen_address.ts";
 import { listenerMeter } from "../shared/http/connection_metrics.ts";
+import type { ConnectionBounds } from "../shared/http/connection_counts.ts";
+import type { TlsIdentity } from "../shared/http/listener.ts";
 import { connectionBounds } from "../shared/http/connection_options.ts";
 import type { LaneId } from "../shared/tenant/tenant.ts";
 import { withoutTenants } from "../shared/tenant/tenant_labels.ts";
 import { guardOrigin } from "../shared/http/origin_guard.ts";
-import { type RunningServer, serve } from "../shared/http/serve.ts";
+import { type Handler, type RunningServer, serve } from "../shared/http/serve.ts";
 import { serveMetrics } from "../shared/http/serve_metrics.ts";
 import type { Http2Server } from "../shared/http2/serve_http2.ts";
 import { readTlsFiles } from "../shared/http/tls_files.ts";
@@ -29,12 +31,7 @@ import { type CompactorObservers, countCompactor } from "../shared/upkeep/compac
 import { type Clock, SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import type { FileSystem } from "../shared/os/file_system.ts";
-import { SystemRandom } from "../shared/os/random.ts";
 import type { Wal } from "../shared/wal/types.ts";
-import type { MirrorUploader } from "../shared/wal/mirror/mirror_uploader.ts";
-import { openFrameThread } from "../shared/wal/frame_encoder.ts";
-import { openWalReader } from "../shared/wal/reader.ts";
-import { openWal } from "../shared/wal/wal.ts";
 import { type Admission, openAdmission } from "./admission.ts";
 import { AnswersFirst } from "./answers_first.ts";
 import { type Backpressure, openBackpressure } from "./backpressure/backpressure_door.ts";
@@ -43,14 +40,14 @@ import { type DrainHook, forceCommit } from "./force_commit.ts";
 import { serveOtlp } from "./grpc/serve_otlp.ts";
 import { createHttpHandler } from "./http_handler.ts";
 import { LaneChoice } from "./lane_choice.ts";
+import { openIngestWal } from "./open_ingest_wal.ts";
 import { createIngestMetrics, type IngestMetrics } from "./metrics.ts";
 import { idleOptions, requireSense } from "./option_checks.ts";
 import { DecodeThread } from "./otlp/decode_thread.ts";
+import type { OtlpDeps } from "./otlp/otlp_route.ts";
 import { Readiness } from "./readiness.ts";
 import { StreamHub } from "./stream/stream_hub.ts";
 import { TableShapes } from "./table_shapes.ts";
-import { countWalEvents, gaugeWalSegments } from "./wal_metrics.ts";
-import { openMirror } from "./wal_mirror.ts";
 
 export interface IngestDeps {
   /**
@@ -99,12 +96,9 @@ export async function startIngest(
   deps: IngestDeps = {},
 ): Promise<IngestServer> {
   const clock = deps.clock ?? new SystemClock();
-  const bind = parseListenAddress(settings.bind, "--bind");
-  const metricsBind = parseListenAddress(settings.metricsBind, "--metrics-bind");
-  const grpcAddress = parseListenAddress(settings.otlpGrpcListen, "--otlp-grpc-listen");
-  const grpcListen = settings.disableOtlpGrpc ? undefined : grpcAddress;
+  const binds = bindsOf(settings);
   requireSense(settings, { drainsHere: deps.startDrain !== undefined });
-  const listeners = grpcListen === undefined ? 1 : 2;
+  const listeners = binds.grpc === undefined ? 1 : 2;
   const bounds = connectionBounds(settings, { listeners, role: "ingest" });
   const paths = ingestPaths(settings);
   const metrics = createIngestMetrics(
@@ -118,51 +112,19 @@ export async function startIngest(
   const tls = await readTlsFiles(settings, fs);
   const admission = starting.use(openAdmission(settings, { clock, metrics }));
   const backpressure = starting.use(openBackpressure(settings, { metrics, clock }));
-  const countWal = countWalEvents(metrics);
-  let mirror: MirrorUploader | undefined = undefined;
-  // After the WAL is closed, which seals what is open.
-  starting.defer(() => mirror?.stop());
-  const random = new SystemRandom();
-  const frameThread = starting.use(openFrameThread());
   const decodeThread = starting.use(new DecodeThread());
   const answersFirst = new AnswersFirst();
-  const wal = starting.use(
-    await openWal({
-      root: paths.wal,
-      fs,
-      clock,
-      random,
-      eventsMax: settings.walMaxEvents,
-      ageSecsMax: settings.walMaxAgeSecs,
-      ageMsMin: LIMITS.segmentAgeMsMin,
-      freeBytesMin: settings.ingestFreeSpaceFloorMib * 1024 * 1024,
-      groupWaitMs: settings.ingestGroupCommitMs,
-      keyAgeMsMax: settings.ingestIdempotencySecs * 1_000,
-      keysMax: settings.ingestIdempotencyKeys,
-      frameThread,
-      onEvent: (event) => {
-        countWal(event);
-        answersFirst.listen(event);
-        if (event.kind === "sealed") mirror?.wake(event.lane);
-      },
-    }),
-  );
-  mirror = openMirror(settings, {
-    ...{ fs, clock, random, metrics },
-    root: paths.wal,
-    warehouse: paths.warehouse,
+  const wal = await openIngestWal(settings, {
+    ...{ starting, fs, clock, metrics, paths },
+    listen: (event) => answersFirst.listen(event),
   });
-  gaugeWalSegments(metrics, openWalReader(fs, paths.wal));
   const catalog = starting.use(await openCatalogReader(paths.catalog));
   const drain = startDrain && starting.use(await startDrain(countCompactor(metrics)));
   const shapes = new TableShapes(catalog, { clock });
   starting.defer(() => shapes.stop());
   await shapes.start();
   const shapeOf = (lane: LaneId) => shapes.shapeOf(lane);
-  const readiness = new Readiness(() => wal.unreadyReason(), { clock });
-  starting.defer(() => readiness.stop());
-  await readiness.start();
-  metrics.ready.readAtScrape(() => Object.keys(readiness.checks()).length === 0 ? 1 : 0, {});
+  const readiness = await openReadiness(wal, { starting, clock, metrics });
   const force = {
     wal,
     catalog,
@@ -184,44 +146,99 @@ export async function startIngest(
   };
   // It has been on its way since the start.
   await admission.started();
-  const isOpen = admission.mode === "open";
-  const rulesOf = ({ hostname }: ListenAddress) => browserRulesOf(settings, { hostname, isOpen });
-  const metricsServer = starting.use(serveMetrics({ bind: metricsBind, settings, metrics }));
-  const grpc = grpcListen &&
-    starting.use(serveOtlp({
-      listen: grpcListen,
-      bounds,
-      meter: listenerMeter(metrics, "grpc"),
-      tls,
-      stopMsMax: LIMITS.stopMsMax,
-      deps: writes,
-      browsers: rulesOf(grpcListen),
-    }));
-  const server = starting.use(serve({
-    ...bind,
-    option: "--bind",
-    ...(tls === undefined ? {} : { tls }),
-    stopMsMax: LIMITS.stopMsMax,
-    bounds,
-    meter: listenerMeter(metrics, "http"),
-    handler: guardOrigin(
-      createHttpHandler(settings, {
-        writes,
-        admission,
-        stream,
-        readyz: () => readiness.response(),
-        shapeOf,
-        hasIndex: (lane) => writes.lanes.isOpen(lane) || shapes.has(lane),
-      }),
-      rulesOf(bind),
-    ),
-  }));
+  const handler = createHttpHandler(settings, {
+    writes,
+    admission,
+    stream,
+    readyz: () => readiness.response(),
+    shapeOf,
+    hasIndex: (lane) => writes.lanes.isOpen(lane) || shapes.has(lane),
+  });
+  const listening = startListeners(settings, {
+    ...{ starting, binds, bounds, tls, metrics, handler, writes },
+    isOpen: admission.mode === "open",
+  });
+  const { server, grpc } = listening;
   starting.defer(async () => void await Promise.all([server.stop(), grpc?.stop()]));
   starting.defer(() => stream.stop());
   // First of all: load balancers go elsewhere while bodies of requests in flight arrive.
   starting.defer(() => readiness.stop());
   warnOfOptions(settings, admission.mode);
-  return runningServer({ server, metricsServer, grpc, resources: starting.move(), paths });
+  return runningServer({ ...listening, resources: starting.move(), paths });
+}
+
+/** Asks the WAL whether it can be written, now and then. */
+async function openReadiness(
+  wal: Pick<Wal, "unreadyReason">,
+  { starting, clock, metrics }: {
+    readonly starting: AsyncDisposableStack;
+    readonly clock: Clock;
+    readonly metrics: IngestMetrics;
+  },
+): Promise<Readiness> {
+  const readiness = new Readiness(() => wal.unreadyReason(), { clock });
+  starting.defer(() => readiness.stop());
+  await readiness.start();
+  metrics.ready.readAtScrape(() => Object.keys(readiness.checks()).length === 0 ? 1 : 0, {});
+  return readiness;
+}
+
+/** Where the server listens. */
+interface Binds {
+  readonly http: ListenAddress;
+  readonly metrics: ListenAddress;
+  /** Undefined with `--disable-otlp-grpc`. */
+  readonly grpc: ListenAddress | undefined;
+}
+
+function bindsOf(settings: IngestSettings): Binds {
+  const grpc = parseListenAddress(settings.otlpGrpcListen, "--otlp-grpc-listen");
+  return {
+    http: parseListenAddress(settings.bind, "--bind"),
+    metrics: parseListenAddress(settings.metricsBind, "--metrics-bind"),
+    grpc: settings.disableOtlpGrpc ? undefined : grpc,
+  };
+}
+
+interface ListenerParts {
+  /** Stops the listeners that were started. */
+  readonly starting: AsyncDisposableStack;
+  readonly binds: Binds;
+  readonly bounds: ConnectionBounds;
+  readonly tls: TlsIdentity | undefined;
+  readonly metrics: IngestMetrics;
+  readonly handler: Handler;
+  readonly writes: OtlpDeps;
+  /** Nobody has to say who they are. */
+  readonly isOpen: boolean;
+}
+
+function startListeners(
+  settings: IngestSettings,
+  { starting, binds, bounds, tls, metrics, handler, writes, isOpen }: ListenerParts,
+): Pick<RunningParts, "server" | "metricsServer" | "grpc"> {
+  const rulesOf = ({ hostname }: ListenAddress) => browserRulesOf(settings, { hostname, isOpen });
+  const metricsServer = starting.use(serveMetrics({ bind: binds.metrics, settings, metrics }));
+  const grpc = binds.grpc &&
+    starting.use(serveOtlp({
+      listen: binds.grpc,
+      bounds,
+      meter: listenerMeter(metrics, "grpc"),
+      tls,
+      stopMsMax: LIMITS.stopMsMax,
+      deps: writes,
+      browsers: rulesOf(binds.grpc),
+    }));
+  const server = starting.use(serve({
+    ...binds.http,
+    option: "--bind",
+    ...(tls === undefined ? {} : { tls }),
+    stopMsMax: LIMITS.stopMsMax,
+    bounds,
+    meter: listenerMeter(metrics, "http"),
+    handler: guardOrigin(handler, rulesOf(binds.http)),
+  }));
+  return { server, metricsServer, grpc };
 }
 
 /** The bell of a remote drain; none for a catalog in a file, which no other machine shares. */

@@ -18,18 +18,9 @@ import { openEngine } from "../shared/engine/open_engine.ts";
 import { TURN_KINDS } from "../shared/engine/turns/turns.ts";
 import type { Engine } from "../shared/engine/types.ts";
 import { QUERY_AUDIT_TABLE } from "../shared/schema/query_audit.ts";
-import { browserRulesOf } from "../shared/http/browser_rules.ts";
 import { ByteBudget } from "../shared/base/byte_budget.ts";
-import {
-  formatListenAddress,
-  type ListenAddress,
-  parseListenAddress,
-} from "../shared/http/listen_address.ts";
-import { listenerMeter } from "../shared/http/connection_metrics.ts";
+import { type ListenAddress, parseListenAddress } from "../shared/http/listen_address.ts";
 import { connectionBounds } from "../shared/http/connection_options.ts";
-import { guardOrigin } from "../shared/http/origin_guard.ts";
-import { serve } from "../shared/http/serve.ts";
-import { serveMetrics } from "../shared/http/serve_metrics.ts";
 import { readTlsFiles } from "../shared/http/tls_files.ts";
 import { type Clock, SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
@@ -63,6 +54,7 @@ import type { QueryObserver } from "./query_record.ts";
 import { Readiness } from "./readiness.ts";
 import type { CallerGate } from "./query_caller.ts";
 import { queryApp } from "./routes.ts";
+import { startListeners } from "./start_listeners.ts";
 import { NameCache } from "./tracing/name_lists.ts";
 
 /** What tests put instead of the real parts. */
@@ -84,9 +76,6 @@ export interface QueryServer extends AsyncDisposable {
   /** Stops accepting, lets queries in flight end, closes the engine. Idempotent. */
   stop(): Promise<void>;
 }
-
-/** Time between the end of a stalled answer and the end of its connection. */
-const CUT_BEHIND_STALL_MS = 30_000;
 
 /** Starts the server. Errors: `OperatingError`s that name the option to change. */
 export async function startQuery(
@@ -124,12 +113,6 @@ export async function startQuery(
   metrics.indexCacheLimitBytes.set(parsedBytesMax, { cache: "parsed_index" });
   metrics.indexCacheLimitBytes.set(blobBytesMax, { cache: "puffin_blob" });
   const files = new DenoFileSystem();
-  const indexWriter = starting.use(
-    new LateResource(() => openIndexCatalog(queryPaths(settings).catalog, { files })),
-  );
-  const ledger = starting.use(
-    new LateResource(() => openDeleteLedger(queryPaths(settings).catalog, { files })),
-  );
   const admission = new Admission({
     budgetBytes: poolBytes(settings),
     shareDivisor: settings.admissionMaxShareDivisor,
@@ -148,65 +131,50 @@ export async function startQuery(
     jobs: jobs.desk,
     readiness,
     callers: deps.callers ?? access,
-    indexes: new ManagedIndexes({
-      catalog,
-      writer: () => indexWriter.get(),
-      clock,
-      random: new SystemRandom(),
-    }),
-    deleteTasks: new DeleteTasks({
-      engine,
-      catalog,
-      ledger: () => ledger.get(),
-      random: new SystemRandom(),
-    }),
+    ...managedParts(settings, { starting, files, catalog, engine, clock }),
     rowsCeiling: settings.maxRows,
     stallMsMax: 1000 * settings.streamStallSecs,
     answers: new ByteBudget(ANSWERS_BYTES_MAX),
     traceNames: new NameCache(),
   });
-  const metricsServer = starting.use(serveMetrics({ bind: metricsBind, settings, metrics }));
-  const isOpen = access.mode === "open";
-  const server = starting.use(
-    serve({
-      ...bind,
-      option: "--bind",
-      ...(tls === undefined ? {} : { tls }),
-      bounds,
-      meter: listenerMeter(metrics, "http"),
-      // The answer itself gives a stalled client up, with a last line that says so. The connection
-      // is cut later.
-      stallMsMax: 1000 * settings.streamStallSecs + CUT_BEHIND_STALL_MS,
-      handler: guardOrigin(
-        (request, connection) => app.fetch(request, connection),
-        browserRulesOf(settings, { hostname: bind.hostname, isOpen }),
-      ),
-    }),
-  );
-  announce(server.address, metricsServer.address);
+  const { server, metricsServer } = startListeners(settings, {
+    ...{ starting, bind, metricsBind, bounds, tls, metrics },
+    handler: (request, connection) => app.fetch(request, connection),
+    isOpen: access.mode === "open",
+  });
   warnOfAccess(settings, access.mode);
 
-  const running = starting.move();
+  const resources = starting.move();
   let stopping: Promise<void> | undefined;
   const stop = () => {
     readiness.end();
     jobs.desk.endWaits(); // The listener lets requests in flight end.
-    return stopping ??= running.disposeAsync();
+    return stopping ??= resources.disposeAsync();
   };
-  return {
-    address: server.address,
-    metricsAddress: metricsServer.address,
-    stop,
-    [Symbol.asyncDispose]: stop,
-  };
+  const [address, metricsAddress] = [server.address, metricsServer.address];
+  return { address, metricsAddress, stop, [Symbol.asyncDispose]: stop };
 }
 
-function announce(address: ListenAddress, metricsAddress: ListenAddress): void {
-  const log = getLogger(["svc", "query"]);
-  log.info("query server listens on {address}, metrics on {metrics}", {
-    address: formatListenAddress(address),
-    metrics: formatListenAddress(metricsAddress),
-  });
+/** What changes indexes and takes delete tasks in; their databases are opened when first asked. */
+function managedParts(
+  settings: QuerySettings,
+  { starting, files, catalog, engine, clock }: {
+    /** Closes the databases. */
+    readonly starting: AsyncDisposableStack;
+    readonly files: FileSystem;
+    readonly catalog: CatalogReader;
+    readonly engine: Engine;
+    readonly clock: Clock;
+  },
+) {
+  const place = queryPaths(settings).catalog;
+  const writer = starting.use(new LateResource(() => openIndexCatalog(place, { files })));
+  const ledger = starting.use(new LateResource(() => openDeleteLedger(place, { files })));
+  const random = new SystemRandom();
+  return {
+    indexes: new ManagedIndexes({ catalog, writer: () => writer.get(), clock, random }),
+    deleteTasks: new DeleteTasks({ engine, catalog, ledger: () => ledger.get(), random }),
+  };
 }
 
 function warnOfAccess(settings: QuerySettings, mode: AuthMode): void {
