@@ -1,6 +1,6 @@
 /**
- * Opens what the catalog of a place holds beside its tables, for the roles that change it: each part
- * over a connection of its own. `open_catalog.ts` opens the tables.
+ * Opens what the catalog of a place holds beside its tables, for the roles that change it. Each
+ * part has a connection of its own. `open_catalog.ts` opens the tables.
  */
 
 import type { FileSystem } from "../os/file_system.ts";

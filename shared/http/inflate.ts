@@ -119,10 +119,10 @@ const OUTPUT_WITHOUT_PAUSE_MAX = 1024 * 1024;
 const RUNS_WITHOUT_PAUSE_MAX = 256;
 
 /**
- * The runtime's stream tells its reader of a mistake that it meets at once in what was written. One
- * that it meets later, once it has filled a piece, it throws where nobody can catch it, and the
- * process ends. A block is decoded before any of it is given out, so `frame` must bring one block at
- * a time.
+ * Decodes a frame that comes block by block. The runtime's stream tells its reader of a mistake
+ * that it meets in a write before it has filled a piece of output. A mistake behind that it throws
+ * where nobody can catch it, and the process ends. A block is decoded before any of it is given
+ * out, so each write must bring one block.
  */
 async function* decodedFrame(
   frame: AsyncIterable<Uint8Array>,

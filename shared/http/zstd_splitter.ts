@@ -2,9 +2,9 @@
  * The frames of a Zstandard stream that arrives in pieces cut anywhere. Holds a frame's head at
  * most.
  *
- * What it gives are runs of bytes, in order, each of one frame's head, of one block (behind
- * others that hold nothing) or of the checksum; skippable frames are left out. It reads heads and block headers only: whether the blocks
- * can be decoded is the decoder's to say.
+ * It gives runs of bytes, in order. A run is a frame's head, a block (behind others that hold
+ * nothing) or the checksum, or a part of one where a piece ends. Skippable frames are left out. It
+ * reads heads and block headers only. Whether the blocks can be decoded is the decoder's to say.
  */
 
 import {
@@ -23,7 +23,8 @@ import {
 } from "./zstd_head.ts";
 
 /**
- * Runs of one body: each costs a write of the decoder's stream, 3 µs, and blocks have up to 128 KiB.
+ * The most runs of one body. Each costs a write of the decoder's stream, 3 µs. Usual blocks have
+ * 128 KiB.
  */
 export const ZSTD_RUNS_MAX = 262_144;
 
@@ -104,7 +105,7 @@ export class ZstdSplitter {
 class FrameWalk {
   readonly isSkippable: boolean;
   isOver: boolean;
-  /** Of the checksum that is still to come. */
+  /** Bytes of the checksum, while it is still to come. */
   #checksumBytes: number;
   /** Bytes to go until the block, the checksum or what is skipped has ended. */
   #left: number;
@@ -137,7 +138,7 @@ class FrameWalk {
         this.#beginBlock();
       }
       if (this.#left > 0) continue;
-      // Of a block that holds nothing the decoder makes nothing: it goes with the next one.
+      // The decoder makes nothing of a block that holds nothing, so it goes with the next one.
       if (this.#isEmpty && !this.#isLastBlock) continue;
       this.#endBlock();
       break;

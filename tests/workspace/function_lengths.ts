@@ -1,6 +1,6 @@
 /**
- * How long functions are. Reads code as `deno fmt` writes it: a function ends at the first line that
- * closes a brace at the indentation at which the function began.
+ * How long functions are. Reads code as `deno fmt` writes it: a function ends at the first line
+ * that closes a brace at the indentation at which the function began.
  */
 
 export interface FunctionLength {

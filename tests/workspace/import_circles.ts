@@ -22,8 +22,9 @@ export function importGraph(sources: ReadonlyMap<string, string>): ImportGraph {
 }
 
 /**
- * One circle for each group of files that reach each other, a shortest one of it: files in the
- * order in which they import each other, the first one (by name) at both ends.
+ * One circle for each group of files that reach each other: a shortest one through the group's
+ * first file by name. Its files stand in the order in which they import each other, and the first
+ * one at both ends.
  */
 export function circlesOf(graph: ImportGraph): readonly (readonly string[])[] {
   const settled = new Set<string>();
