@@ -12,7 +12,7 @@ import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { drawn, ROOMS_PAGE, sizesTable, withSection } from "./rooms_page.ts";
 import { traceStatement } from "./trace_statement.ts";
-import { workspaceSources } from "./workspace_sources.ts";
+import { readSources } from "./sources.ts";
 
 const [command, given] = Deno.args;
 const here = fileURLToPath(new URL("../../", import.meta.url));
@@ -22,10 +22,10 @@ if (command === "--way") {
   const files = new Set(stays).size;
   print(`${statement}\n${files} files, ${stays.length} stays\n${stays.join(" → ")}`);
 } else {
-  const sources = await workspaceSources();
+  const sources = await readSources();
   let page = drawn(await Deno.readTextFile(ROOMS_PAGE), sources);
   if (command === "--since") {
-    const before = await workspaceSources(pathToFileURL(`${folder}/`));
+    const before = await readSources(pathToFileURL(`${folder}/`));
     page = withSection(page, "sizes", sizesTable(before, sources));
   }
   await Deno.writeTextFile(ROOMS_PAGE, page);

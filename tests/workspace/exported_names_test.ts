@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { workspaceSources } from "./workspace_sources.ts";
+import { readSources } from "./sources.ts";
 
 /** Names that say the same of two variants, which stand in no file together. */
 const VARIANTS: ReadonlyMap<string, readonly string[]> = new Map(
@@ -14,7 +14,7 @@ Deno.test({
     "exportedNames in shared each name is declared by one file: give the second a name of its own",
   async fn() {
     const files = new Map<string, string[]>();
-    for (const [file, source] of await workspaceSources()) {
+    for (const [file, source] of await readSources()) {
       if (!/^shared\/(?!testing\/).*(?<!_test)\.ts$/.test(file)) continue;
       for (const name of exportedNames(source)) {
         files.set(name, [...files.get(name) ?? [], file]);

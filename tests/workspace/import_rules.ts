@@ -151,7 +151,9 @@ export function reachedFrom(
     for (const { specifier, typeOnly } of importsOf(source)) {
       if (specifier.startsWith(".") && !typeOnly) pending.push(resolveImport(file, specifier));
     }
-    for (const [, module = ""] of source.matchAll(THREAD)) pending.push(resolveImport(file, module));
+    for (const [, module = ""] of source.matchAll(THREAD)) {
+      pending.push(resolveImport(file, module));
+    }
   }
   return reached;
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { workspaceSources } from "./workspace_sources.ts";
+import { readSources } from "./sources.ts";
 
 const FOLDER = "ingest/otlp/";
 
@@ -11,7 +11,7 @@ Deno.test({
     const named = rows.flatMap((row) =>
       [...(row.split("|")[1] ?? "").matchAll(/`([\w/]+\.ts)`/g)].map(([, name = ""]) => name)
     );
-    const files = [...(await workspaceSources()).keys()]
+    const files = [...(await readSources()).keys()]
       .filter((file) => file.startsWith(FOLDER) && !file.endsWith("_test.ts"))
       .map((file) => file.slice(FOLDER.length));
     assert.deepEqual(named.toSorted(), files.toSorted());

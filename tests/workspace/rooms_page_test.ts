@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { functionLengths } from "./function_lengths.ts";
 import { partRoom, reduced, type RoomGraph, roomGraph, roomSizes } from "./room_graph.ts";
 import { drawn, ROOMS_PAGE, sizesTable } from "./rooms_page.ts";
-import { workspaceSources } from "./workspace_sources.ts";
+import { readSources } from "./sources.ts";
 
-const SOURCES = await workspaceSources();
+const SOURCES = await readSources();
 
 Deno.test({
   name:

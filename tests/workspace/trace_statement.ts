@@ -9,7 +9,7 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { functionLengths } from "./function_lengths.ts";
-import { workspaceSources } from "./workspace_sources.ts";
+import { readSources } from "./sources.ts";
 
 const ENGINE = "shared/engine/";
 const STATEMENT = "SELECT timestamp, host, raw FROM events WHERE host = 'h' " +
@@ -25,7 +25,7 @@ export interface Way {
 export async function traceStatement(folder: string, packages: string): Promise<Way> {
   const copy = await Deno.makeTempDir({ prefix: "svc-traced-" });
   try {
-    const sources = await workspaceSources(new URL(`file://${folder}/`));
+    const sources = await readSources(new URL(`file://${folder}/`));
     for (const [file, source] of sources) {
       if (!/^(shared|proto)\//.test(file)) continue;
       await write(join(copy, file), traced(file, source));
