@@ -14,7 +14,7 @@ import {
 } from "../../derived/summary/summary_blobs.ts";
 import type { Blob } from "../../derived/types.ts";
 import type { Column } from "../../schema/schema.ts";
-import type { CubeSpec, FilePart, TableValues } from "./file_part.ts";
+import type { CubePart, CubeSpec, TableValues } from "./file_part.ts";
 
 /**
  * The cube that a blob of a summary is of. Undefined: it is of no cube, or of a column that the
@@ -41,7 +41,7 @@ export function specOfBlob(
 /** The blob of a cube of `spec`. The ids of its columns are those of `values`. */
 export function blobOfCube(
   { timeId, minutes, columns, measures: [measure] }: CubeSpec,
-  part: FilePart,
+  part: CubePart,
   values: (column: Column) => TableValues,
 ): Blob | undefined {
   const fields = [...(minutes ? [timeId] : []), ...columns.map(({ id }) => id)];

@@ -19,7 +19,7 @@ import { newestRollup, rollupFolder } from "../../derived/summary/rollup.ts";
 import type { Column } from "../../schema/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
-import { type CubeSpec, type FilePart, PartReader, type TableValues } from "./file_part.ts";
+import { type CubePart, type CubeSpec, PartReader, type TableValues } from "./file_part.ts";
 
 const log = getLogger(["svc", "engine"]);
 
@@ -175,8 +175,8 @@ export class DayCube {
     return { cells, measures: new Map(), held };
   }
 
-  async #partsOf(files: readonly SidecarSubject[]): Promise<(FilePart | undefined)[]> {
-    const parts: (FilePart | undefined)[] = [];
+  async #partsOf(files: readonly SidecarSubject[]): Promise<(CubePart | undefined)[]> {
+    const parts: (CubePart | undefined)[] = [];
     for (let start = 0; start < files.length; start += READS_MAX) {
       const batch = files.slice(start, start + READS_MAX);
       parts.push(...await Promise.all(batch.map((file) => this.#partOf(file))));
@@ -185,7 +185,7 @@ export class DayCube {
   }
 
   /** A file's part of the cube. Undefined: the file has no summary that will do. */
-  async #partOf({ key, rows }: SidecarSubject): Promise<FilePart | undefined> {
+  async #partOf({ key, rows }: SidecarSubject): Promise<CubePart | undefined> {
     const { store, sidecars } = this.#deps;
     try {
       const sidecar = await sidecars.read(store, { key, rows });
@@ -202,7 +202,7 @@ export class DayCube {
     return undefined;
   }
 
-  #sumOf(parts: readonly FilePart[]): FilePart {
+  #sumOf(parts: readonly CubePart[]): CubePart {
     const measures = new Map<number, MeasuredCells>();
     for (const { id } of this.#spec.measures) {
       const own = parts.flatMap((part) => part.measures.get(id) ?? []);

@@ -42,7 +42,7 @@ export class TableValues {
 const VALUE_BYTES = 100;
 
 /** A file's part of a cube. */
-export interface FilePart {
+export interface CubePart {
   readonly cells: Cells;
   readonly measures: ReadonlyMap<number, MeasuredCells>;
 }
@@ -66,7 +66,7 @@ export class PartReader {
     this.#columns = spec.columns.filter(({ id }) => summary.columnIds.has(id));
   }
 
-  async read(): Promise<FilePart | undefined> {
+  async read(): Promise<CubePart | undefined> {
     const cells = await this.#cells();
     if (cells === undefined) return undefined;
     const measures = new Map<number, MeasuredCells>();

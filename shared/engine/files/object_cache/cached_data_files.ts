@@ -185,7 +185,7 @@ class CachedLease implements DataFileLease {
   }
 
   /** How much will be missing. For files whose footer is not at hand, the manifests tell. */
-  #estimate(byPath: ReadonlyMap<string, readonly FilePart[]>): number {
+  #estimate(byPath: ReadonlyMap<string, readonly FetchedPart[]>): number {
     return [...byPath].reduce((sum, [path, parts]) => {
       const { cached: { layout }, file: { byteLength } } = this.#leased(path);
       if (layout !== undefined) return sum + this.#missing(path, rangesOf(parts, layout));
@@ -218,13 +218,13 @@ class CachedLease implements DataFileLease {
   }
 }
 
-interface FilePart {
+interface FetchedPart {
   readonly part: ScanPart;
   readonly projected: readonly Column[];
 }
 
 /** The parts of data files, with the columns that are read of them. */
-function partsByPath({ tables }: Plan): Map<string, FilePart[]> {
+function partsByPath({ tables }: Plan): Map<string, FetchedPart[]> {
   const parts = tables.flatMap((table) =>
     table.parts.filter(({ origin }) => origin === "file")
       .map((part) => ({ part, projected: table.projected }))
@@ -233,7 +233,7 @@ function partsByPath({ tables }: Plan): Map<string, FilePart[]> {
 }
 
 /** The ranges that scans of `parts`, all of one file, read. No byte is in two of them. */
-function rangesOf(parts: readonly FilePart[], layout: FileLayout): ByteRange[] {
+function rangesOf(parts: readonly FetchedPart[], layout: FileLayout): ByteRange[] {
   const ranges = parts.flatMap(({ part, projected }) => layout.scanned(projected, part.range));
   return joined(ranges, () => false);
 }
@@ -242,7 +242,7 @@ function rangesOf(parts: readonly FilePart[], layout: FileLayout): ByteRange[] {
  * Whether a file is asked for whole, without waiting for its footer: one request takes it, and by
  * its manifest most of its bytes are needed.
  */
-function isNearlyWhole(parts: readonly FilePart[], byteLength: number): boolean {
+function isNearlyWhole(parts: readonly FetchedPart[], byteLength: number): boolean {
   if (byteLength > REQUEST_BYTES_MAX) return false;
   return parts.some(({ part, projected }) =>
     part.columnSizes.size > 0 && partBytes(part, projected) >= WHOLE_SHARE_MIN * byteLength
