@@ -11,11 +11,15 @@ import type { TreeNode } from "../statement/syntax_tree.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import { emptyRelations } from "./statement_relations.ts";
 
+/** An exchanged statement with the columns of its answer: DuckDB's names and types, in order. */
 export interface Described extends Exchanged {
   readonly columns: readonly DescribedColumn[];
 }
 
-/** Errors: DuckDB's, as `EngineFault`; the deadline's. */
+/**
+ * Lets DuckDB bind the statement, or takes its columns from the cache of statements. Errors:
+ * DuckDB's as `EngineFault`, and the deadline's.
+ */
 export async function describeStatement(
   exchanged: Exchanged,
   { connection, deps, deadline }: {
@@ -35,8 +39,8 @@ export async function describeStatement(
 }
 
 /**
- * What a statement's columns can depend on: all of it but where it stands and the instants that
- * bound its time.
+ * Returns all that a statement's columns can depend on, as JSON: its tree without the places in the
+ * text and without the instants that bound its time.
  */
 function columnsShape(document: TreeNode, { micros }: TimeBounds): string {
   return JSON.stringify(document, (member, value) => {

@@ -1,6 +1,6 @@
 /**
- * Which column references of a statement are instants (TIMESTAMP WITH TIME ZONE), so that calls of
- * them may be exchanged.
+ * Finds the column references of a statement that are instants (TIMESTAMP WITH TIME ZONE), so that
+ * calls on them may be exchanged.
  */
 
 import type { TableReference } from "../gate/gate.ts";
@@ -8,7 +8,10 @@ import type { TablePlan } from "../plan/plan.ts";
 import { stemmedReferences } from "./stemmed_references.ts";
 import { listAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 
-/** The `COLUMN_REF` nodes below `root`. */
+/**
+ * Returns the `COLUMN_REF` nodes below `root` that name instants of `tables`. A column that a join
+ * may merge with another one is not among them.
+ */
 export function instantColumns(
   root: TreeNode,
   references: readonly TableReference[],
@@ -29,8 +32,8 @@ export function instantColumns(
 }
 
 /**
- * Names that USING makes one column of, perhaps of several types; undefined: a NATURAL join, which
- * may do so with any.
+ * Returns the lower-cased names of columns that USING merges, perhaps of several types. It is
+ * undefined where there is a NATURAL join, which may merge any column.
  */
 function mergedNames(root: TreeNode): ReadonlySet<string> | undefined {
   const names = new Set<string>();

@@ -1,10 +1,11 @@
 /**
- * A table plan as SQL: what stands for the table while one statement runs. Columns are matched by
- * Iceberg field id, so a column that was added, renamed or moved is read right from older files.
+ * Writes a table plan as SQL: the SELECT that stands for the table while one statement runs.
+ * Columns are matched by Iceberg field id, so a column that was added, renamed or moved is read
+ * correctly from older files.
  *
- * Whole files share one `read_parquet`, those that lack a promoted column another, which keeps its
- * parallelism and its pruning by statistics. Parts of files get one each, joined by UNION ALL BY
- * NAME, the form in which the engine skips what is left out.
+ * Whole files share one `read_parquet`, which keeps its parallelism and its pruning by statistics.
+ * Files that lack a promoted column share another one. Each part of a file has a `read_parquet` of
+ * its own. UNION ALL BY NAME joins them: in that form DuckDB skips what is left out.
  */
 
 import { ATTRIBUTES } from "../../schema/promoted.ts";
@@ -22,7 +23,7 @@ import {
 import { blocksOf, RANGES_MAX, runsOf } from "../pruning/row_blocks.ts";
 import { NOT_AT_HAND, quoteName, quoteText } from "../duckdb/statement_text.ts";
 
-/** SELECT of every column of the plan's table, over what the plan reads. */
+/** Returns a SELECT of every column of the plan's table, over what the plan reads. */
 export function relationSql(plan: TablePlan): string {
   const { columns } = plan.schema;
   const held = plan.parts.filter(isHeld);
@@ -44,7 +45,10 @@ function isHeld(part: ScanPart): part is HeldPart {
   return part.origin === "file" && part.source.kind === "held";
 }
 
-/** What is read of a part: the same value for all that are read alike, as all are of most plans. */
+/**
+ * Returns a function that tells which columns are read of a part. Parts that are read alike get the
+ * same object, and in most plans all parts are.
+ */
 function columnReader(plan: TablePlan): (part: ScanPart) => ReadColumns {
   const sources = [...plan.texts.values()].map(({ source }) => source);
   const known = new Map<string, ReadColumns>();
@@ -61,21 +65,23 @@ function columnReader(plan: TablePlan): (part: ScanPart) => ReadColumns {
 interface ReadColumns {
   /** The select list, as SQL. */
   readonly list: string;
-  /** What is read of the files, and as SQL. */
+  /** Columns that are read of the files; `schema` has them as SQL. */
   readonly columns: readonly Column[];
   readonly schema: string;
 }
 
 /**
- * All columns, those that are not at hand as an error: a statement that was thought not to need one
- * fails, and no scan can come to read it. They stand last, and the very first is never one: a scan
- * that needs no column of a UNION still takes the first. Where that moves columns the statement
- * takes none by its place, since `*` needs all.
+ * Lists all columns of the table. A column that is not at hand becomes a call of `error`. So a
+ * statement that was thought not to need the column fails, and no scan can come to read it.
+ *
+ * Such columns stand last, and the very first column is never one: a scan that needs no column of a
+ * UNION still takes the first. Where that moves columns, the statement takes none by its place,
+ * because `*` needs all.
  */
 function readColumns(
   { schema, texts }: TablePlan,
   { atHand: ids, isFilledIn }: {
-    /** By field id; undefined: all. */
+    /** Field ids of the columns at hand; undefined: all columns. */
     readonly atHand: ReadonlySet<number> | undefined;
     readonly isFilledIn: (source: Column) => boolean;
   },
@@ -106,7 +112,7 @@ function readColumns(
 /** A column as a select list has it. */
 interface ListedColumn extends Pick<Column, "name" | "type"> {
   readonly sql: string;
-  /** Of the files. */
+  /** Columns of the files that it is made of. */
   readonly reads: readonly Column[];
 }
 
@@ -115,7 +121,10 @@ function storedColumn(column: Column): ListedColumn {
   return { name, type, sql: quoteName(name), reads: [column] };
 }
 
-/** The text of an attribute: where each row has it in the promoted column, that alone is read. */
+/**
+ * Makes the text of an attribute. Where each row has it in the promoted column, only that column is
+ * read.
+ */
 function madeText(
   { name, type }: Column,
   { attribute, source }: AttributeText,
@@ -143,17 +152,17 @@ function rowRangeSql(part: ScanPart, { list, schema }: ReadColumns): string {
   const scan = `SELECT ${list} FROM read_parquet([${quoteText(readPath(part))}], ` +
     `schema = ${schema}, file_row_number = true${cardinality([part])}) ` +
     `WHERE file_row_number >= ${first} AND file_row_number < ${end}${only}`;
-  // The limit drops none: it keeps the statement's conditions out of the scan, which would evaluate
-  // them on every row.
+  // The limit drops no row. It keeps the statement's conditions out of the scan, which would
+  // evaluate them on every row.
   return numbers === undefined ? scan : `SELECT * FROM (${scan} LIMIT ${numbers.length})`;
 }
 
-/** Path of the file that is read for a part: its data file's, or that of a copy. */
+/** Returns the path of the file that is read for a part: its data file, or a copy of it. */
 function readPath(part: ScanPart): string {
   return part.origin === "file" && part.source.kind === "copy" ? part.source.path : part.path;
 }
 
-/** A part's rows of tables that hold them (`held_rows/`). */
+/** Returns a SELECT for each table in memory that has rows of the part (`held_rows/`). */
 function heldSql(
   { source: { blocks }, rows, range = { first: 0, end: rows } }: HeldPart,
   { list, columns }: ReadColumns,
@@ -168,7 +177,10 @@ function heldSql(
   });
 }
 
-/** What a table of held rows is made of: each row's place in its file, and columns by their ids. */
+/**
+ * Returns the SELECT that fills a table of rows in memory (`held_rows/`). It has each row's place
+ * in its file as `place`, and the columns by their ids.
+ */
 export function blockSql(part: ScanPart, columns: readonly Column[]): string {
   const { first, end } = part.range ?? { first: 0, end: part.rows };
   const values = columns.map((column) => `, ${quoteName(column.name)} AS ${heldColumn(column)}`);
@@ -178,13 +190,14 @@ export function blockSql(part: ScanPart, columns: readonly Column[]): string {
     `WHERE file_row_number >= ${first} AND file_row_number < ${end}`;
 }
 
-/** A column's name in such a table. */
+/** Returns a column's name in a table of rows in memory. */
 export function heldColumn({ id }: Column): string {
   return `c${id}`;
 }
 
 /**
- * SELECT of all of one file's rows with `columns`, and as `position` each one's place in the file.
+ * Returns a SELECT of all rows of one file, with `columns`. A column with the name `position` has
+ * each row's place in the file, from 0.
  */
 export function fileSql(
   part: Pick<ScanPart, "path" | "rows">,
@@ -197,7 +210,10 @@ export function fileSql(
     `file_row_number = true${cardinality([part])})`;
 }
 
-/** Rows of `range`: a few ranges, or the blocks of rows that an index knows. */
+/**
+ * Returns the condition that chooses `rows` of `range`: a few ranges, or the blocks of rows that an
+ * index knows.
+ */
 function rowsSql(rows: Uint32Array, range: RowRange): string {
   const runs = runsOf(rows);
   if (runs.length <= RANGES_MAX && runs.length < rows.length) {
@@ -210,9 +226,9 @@ function rowsSql(rows: Uint32Array, range: RowRange): string {
 }
 
 /**
- * With a schema of ours DuckDB opens no file to plan, and would take each for one row: join
- * orders and the counts that a breaker watches (`shared/engine/duckdb/rows_breaker.ts`) need to
- * know better.
+ * Returns the argument that tells DuckDB how many rows the files have. With a schema of ours DuckDB
+ * opens no file to plan, and would take each file for one row. Join orders need to know better, and
+ * so do the counts that a breaker watches (`shared/engine/duckdb/rows_breaker.ts`).
  */
 function cardinality(
   parts: readonly { readonly rows: number; readonly rowNumbers?: Uint32Array | undefined }[],
@@ -221,7 +237,7 @@ function cardinality(
   return rows === 0 ? "" : `, explicit_cardinality = ${rows}`;
 }
 
-/** No row of these columns. */
+/** Returns a SELECT with these columns and no row. */
 export function emptySql(columns: readonly Column[]): string {
   const nulls = columns.map((column) =>
     `NULL::${SQL_TYPES[column.type]} AS ${quoteName(column.name)}`

@@ -28,7 +28,7 @@ const OLD: TableSchema = {
   tags: [],
 };
 
-/** As it is now: one column renamed and moved, one dropped, one of each type added. */
+/** The table now: one column renamed and moved, one dropped, one of each type added. */
 const NOW: readonly Column[] = [
   { id: 3, name: 'new "name"', type: "string", required: false },
   { id: 1, name: "timestamp", type: "timestamptz", required: true },
@@ -88,7 +88,7 @@ function part(dir: string, file: number, range?: RowRange): FilePart {
   return { ...filePart(whole, `${dir}/it's ${file}.parquet`), range };
 }
 
-/** As it is read of a copy of some columns, which here has them all. */
+/** A part as it is read from a copy of some columns; here the copy has all of them. */
 function copied(part: FilePart): FilePart {
   return { ...part, source: { kind: "copy", path: part.path } };
 }
@@ -237,7 +237,7 @@ Deno.test({
       return lab.connection.texts(`WITH t AS NOT MATERIALIZED (${relationSql(plan)}) ${sql}`);
     };
     deepStrictEqual(await over([2], "SELECT count(timestamp_ns) FROM t"), [["5"]]);
-    // Of a UNION whose columns nobody wants DuckDB takes the first one.
+    // DuckDB takes the first column of a UNION whose columns nobody wants.
     deepStrictEqual(await over([], "SELECT count(*) FROM t"), [["5"]]);
     deepStrictEqual(await over([2], "SELECT count(*) FROM t WHERE timestamp_ns > 3000"), [["3"]]);
     const refused = over([2], "SELECT max(timestamp) FROM t");

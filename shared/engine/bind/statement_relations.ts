@@ -1,4 +1,4 @@
-/** What the names of a statement's tables stand for, as SQL. */
+/** Writes as SQL what the names of a statement's tables stand for. */
 
 import { present } from "../../base/assert.ts";
 import type { Relation } from "../duckdb/driver.ts";
@@ -15,8 +15,8 @@ export interface NamingStatement {
 }
 
 /**
- * The rows of a plan: the statement's own, or what became of it when its files were brought. `bind`
- * writes texts; default: as literals.
+ * Returns a relation for each name, over the rows of `plan`: the statement's own plan, or what
+ * became of it when its files were brought. `bind` writes texts; by default they are literals.
  */
 export function planRelations(
   { names, path }: NamingStatement,
@@ -30,7 +30,9 @@ export function planRelations(
   );
 }
 
-/** Tables without a row, which are enough to know the columns of an answer. */
+/**
+ * Returns a relation without a row for each name, which is enough to know the columns of an answer.
+ */
 export function emptyRelations(
   names: readonly TableName[],
   tables: readonly TablePlan[],
@@ -38,7 +40,7 @@ export function emptyRelations(
   return relationsOf(names, tables, ({ schema }) => emptySql(schema.columns));
 }
 
-/** What each name stands for, given the SELECT that stands for a table. */
+/** Returns a relation for each name, given the SELECT that stands for a table. */
 function relationsOf(
   names: readonly TableName[],
   tables: readonly TablePlan[],

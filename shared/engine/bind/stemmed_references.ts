@@ -1,8 +1,9 @@
 /**
- * Which column references of a statement are columns whose words are compared by their stems
- * (tokenizer `stem`): by name, through the scopes of the statement, from the tables up. A column
- * stays what it is through a subquery, a WITH, a star and an alias; what is made of it by an
- * expression is plain text. One of a set operation is stemmed when it is so on all sides.
+ * Finds the column references of a statement whose words are compared by their stems (tokenizer
+ * `stem`). It follows names through the scopes of the statement, from the tables up.
+ *
+ * A column stays what it is through a subquery, a WITH, a star and an alias. What an expression
+ * makes of it is plain text. A column of a set operation is stemmed when it is so on all sides.
  */
 
 import {
@@ -20,11 +21,11 @@ export interface NamedTable {
   /** The `BASE_TABLE` node. */
   readonly node: TreeNode;
   readonly columns: readonly string[];
-  /** Names of columns, in any case. */
+  /** Names of its stemmed columns, in any case of letters. */
   readonly stemmed: ReadonlySet<string>;
 }
 
-/** The `COLUMN_REF` nodes below `root`. */
+/** Returns the `COLUMN_REF` nodes below `root` that name stemmed columns of `tables`. */
 export function stemmedReferences(
   root: TreeNode,
   tables: readonly NamedTable[],
@@ -42,7 +43,7 @@ interface OutputColumn {
 }
 
 interface Source {
-  /** Lower-cased; what its columns may be qualified with. */
+  /** Lower-cased name; columns may be qualified with it. */
   readonly name: string;
   readonly columns: readonly OutputColumn[];
 }
@@ -56,7 +57,7 @@ interface Scope {
 
 interface Surroundings {
   readonly ctes: ReadonlyMap<string, readonly OutputColumn[]>;
-  /** The innermost first. */
+  /** Scopes, the innermost first. */
   readonly scopes: readonly Scope[];
 }
 
@@ -74,7 +75,7 @@ class Resolver {
     }));
   }
 
-  /** Visits a query, and tells its columns. */
+  /** Visits a query and returns its columns. */
   query(node: TreeNode, around: Surroundings): readonly OutputColumn[] {
     const ctes = new Map(around.ctes);
     for (const entry of nodesAt(nodeAt(node, "cte_map") ?? {}, "map")) {
@@ -101,7 +102,7 @@ class Resolver {
   }
 
   #setOperation(node: TreeNode, around: Surroundings): readonly OutputColumn[] {
-    // Two, or more in a list.
+    // A set operation has two sides, or more in a list.
     const sides = [nodeAt(node, "left"), nodeAt(node, "right"), ...nodesAt(node, "children")]
       .filter((side) => side !== undefined)
       .map((side) => this.query(side, around));
@@ -148,7 +149,7 @@ class Resolver {
     return [{ name: lower(name), isStemmed: this.#isStemmed(item, around) }];
   }
 
-  /** What a FROM item brings; conditions of joins are not looked at. */
+  /** Returns the sources that a FROM item brings. It does not look at conditions of joins. */
   #sources(from: TreeNode | undefined, around: Surroundings): readonly Source[] {
     if (from === undefined) return [];
     const aliases = listAt(from, "column_name_alias");
@@ -164,7 +165,7 @@ class Resolver {
         return source("", this.#nested(nodeAt(from, "subquery"), around));
       case "JOIN": {
         const left = this.#sources(nodeAt(from, "left"), around);
-        // A lateral one sees what stands before it.
+        // A lateral item sees what stands before it.
         const beside = { sources: left, aliases: new Map() };
         const scopes = [beside, ...around.scopes];
         return [...left, ...this.#sources(nodeAt(from, "right"), { ...around, scopes })];
@@ -177,13 +178,13 @@ class Resolver {
     }
   }
 
-  /** Of a statement within: `{ node }`. */
+  /** Visits the query of a nested statement, `{ node }`, and returns its columns. */
   #nested(statement: TreeNode | undefined, around: Surroundings): readonly OutputColumn[] {
     const node = statement === undefined ? undefined : nodeAt(statement, "node");
     return node === undefined ? [] : this.query(node, around);
   }
 
-  /** The expressions of a FROM item: its subqueries were visited for their columns. */
+  /** Visits the expressions of a FROM item. Its subqueries were visited for their columns. */
   #visitJoins(from: TreeValue, around: Surroundings): void {
     if (!isNode(from)) return;
     const { left, right, subquery: _, ...rest } = from;
@@ -227,7 +228,7 @@ class Resolver {
       if (named.length > 0) return named.some(({ isStemmed }) => isStemmed);
       const alias = second === undefined ? aliases.get(first) : undefined;
       if (alias === undefined) continue;
-      // Not by another alias: they do not go in circles.
+      // An alias is not resolved by another alias, so there are no circles.
       return this.#isStemmed(alias, {
         scopes: [{ sources, aliases: new Map() }, ...scopes.slice(depth + 1)],
       });
@@ -240,7 +241,7 @@ function columnsNamed(sources: readonly Source[], name: string): readonly Output
   return sources.flatMap(({ columns }) => columns.filter((column) => column.name === name));
 }
 
-/** `*` and `table.*`, less EXCLUDE, with what REPLACE and RENAME say. */
+/** Returns the columns of `*` or `table.*`, less EXCLUDE, with what REPLACE and RENAME say. */
 function starred(item: TreeNode, sources: readonly Source[]): readonly OutputColumn[] {
   const relation = lower(textAt(item, "relation_name"));
   const replaced = new Set(nodesAt(item, "replace_list").map((one) => lower(textAt(one, "key"))));
@@ -260,7 +261,7 @@ function starred(item: TreeNode, sources: readonly Source[]): readonly OutputCol
     }));
 }
 
-/** The first of `columns` have these names in place of their own. */
+/** Returns `columns`, of which the first have `aliases` in place of their own names. */
 function renamed(
   columns: readonly OutputColumn[],
   aliases: readonly TreeValue[],
@@ -270,7 +271,7 @@ function renamed(
   );
 }
 
-/** The names before the colon of a lambda. */
+/** Returns the scope of the names before the colon of a lambda. */
 function parameters(lambda: TreeNode): Scope {
   const left = nodeAt(lambda, "lhs") ?? {};
   const nodes = textAt(left, "class") === "COLUMN_REF" ? [left] : nodesAt(left, "children");

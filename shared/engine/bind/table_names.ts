@@ -1,22 +1,23 @@
 /**
- * Under which name a statement finds each of its stored tables. `events` keeps its own. The
- * relation that a statement is given has no schema, so `svc.events` becomes one with both words in
- * its name, which is another than `events`: beside a WITH that defines that, it is still the stored
- * table.
+ * Decides under which name a statement finds each of its stored tables. `events` keeps its own
+ * name. A relation of a statement has no schema, so `svc.events` becomes one name with both words
+ * in it. That name is another than `events`: beside a WITH that defines `events`, it is still the
+ * stored table.
  */
 
 import type { TableReference } from "../gate/gate.ts";
 import { textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 
+/** A name in a statement, and the stored table that it stands for. */
 export interface TableName {
-  /** As the statement now says. */
+  /** Name of the table in the changed statement. */
   readonly name: string;
   /** Lower-cased name of the stored table. */
   readonly table: string;
 }
 
 /**
- * Changes qualified references in the tree; returns every name once, and whether the tree was
+ * Changes qualified references in the tree. It returns every name once, and whether the tree was
  * changed.
  */
 export function nameTables(
@@ -53,8 +54,8 @@ function unused(wanted: string, taken: ReadonlySet<string>): string {
 }
 
 /**
- * Lower-cased names of tables that the statement mentions, and of those that it defines (keys of
- * its WITHs).
+ * Returns the lower-cased names of tables that the statement mentions, and of those that it defines
+ * (keys of its WITHs).
  */
 function namesIn(root: TreeNode): Set<string> {
   const names = new Set<string>();
