@@ -9,13 +9,14 @@ import { tablePredicates } from "../pruning/table_predicates.ts";
 import type { CachedConnection } from "../statement/statement_cache.ts";
 import { type TimeBounds, timeBounds } from "./time_bounds.ts";
 
+/** A gated statement with what its conditions tell of the rows that it can need. */
 export interface Bounded extends Gated {
   readonly bounds: TimeBounds;
-  /** By table name; a table that is not there has no condition. */
+  /** Predicates by table name; a table that is not among them has no condition. */
   readonly predicates: ReadonlyMap<string, Predicate>;
 }
 
-/** Asks DuckDB for the values of constants. */
+/** Reads the conditions, and asks DuckDB for the values of constants. */
 export async function boundStatement(
   gated: Gated,
   { cached }: { readonly cached: CachedConnection },

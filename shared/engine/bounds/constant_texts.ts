@@ -1,12 +1,14 @@
-/** Constant expressions of a statement's tree, evaluated by DuckDB. */
+/** Evaluates constant expressions of a statement's tree with DuckDB. */
 
 import type { CachedConnection } from "../statement/statement_cache.ts";
 import { nodeAt, nodesAt, parseTree, type TreeNode } from "../statement/syntax_tree.ts";
 
 /**
- * The text of each constant; `shown` is SQL that makes a text of the constant's name, `steady` says
- * that neither clock nor chance is in one. null: NULL. All are undefined when one cannot be
- * evaluated alone: the statement itself will tell why.
+ * Returns the text of each constant, in their order; null stands for NULL. All texts are undefined
+ * when one constant cannot be evaluated alone: the statement itself will tell why.
+ *
+ * `shown` writes SQL that makes a text of the constant with a name. `steady` says that neither
+ * clock nor chance is in any constant.
  */
 export async function constantTexts(
   connection: CachedConnection,

@@ -1,11 +1,12 @@
 /**
- * Which instants a statement can need of each table, so that whole files and segments are left out.
+ * Tells which instants a statement can need of each table, so that whole files and segments are
+ * left out.
  *
- * Sound, not complete: a row that could matter is always inside. Only top-level AND conjuncts of
- * the WHERE that stands beside the table are read: comparisons of `timestamp` with a constant time
- * expression and of `timestamp_ns` with an integer. OR, NOT, other joins than INNER, LEFT and
- * RIGHT, samples and renamed columns leave the table unbounded. Constant expressions are evaluated
- * by DuckDB itself.
+ * The ranges are sound, not complete: a row that could matter is always inside. Only top-level AND
+ * conjuncts of the WHERE beside the table are read. They compare `timestamp` with a constant time
+ * expression, or `timestamp_ns` with an integer. OR, NOT, other joins than INNER, LEFT and RIGHT,
+ * samples and renamed columns leave the table unbounded. `time_constants.ts` evaluates the
+ * constants.
  */
 
 import { ALL_TIME, type TimeRange } from "../../iceberg/types.ts";
@@ -32,21 +33,23 @@ interface Bound {
 
 type Operator = "=" | "<" | "<=" | ">" | ">=";
 
+/** Ranges of time that a statement's conditions leave of its tables. */
 export interface TimeBounds {
-  /** By table name. */
+  /** Range of each table, by its name; `ALL_TIME` where no bound was found. */
   readonly ranges: ReadonlyMap<string, TimeRange>;
-  /** Every bound that was found is in the ranges. */
+  /** Whether every bound that was found is in the ranges. */
   readonly complete: boolean;
   /**
-   * Unix microseconds of the bounds' constants, the clock read once for all; undefined for one
-   * without a value.
+   * Unix microseconds of the bounds' constants; undefined for a constant without a value. The clock
+   * is read once for all of them.
    */
   readonly micros: ReadonlyMap<TreeNode, bigint | undefined>;
 }
 
 /**
- * A range per table name: the hull of its references' ranges. The statement begins later than its
- * bounds are evaluated, so a bound made from the clock only ever counts as a lower one.
+ * Returns a range for each table name: the hull of its references' ranges. The statement begins
+ * later than its bounds are evaluated, so a bound made from the clock only ever counts as a lower
+ * one.
  */
 export async function timeBounds(
   connection: CachedConnection,
@@ -90,7 +93,7 @@ function boundsOf(root: TreeNode, stored: ReadonlySet<TreeNode>): Bound[] {
   return bounds;
 }
 
-/** Tables of a FROM whose rows a WHERE beside it filters directly. */
+/** Returns the tables of a FROM whose rows a WHERE beside it filters directly. */
 function boundable(from: TreeNode): TreeNode[] {
   const type = textAt(from, "type");
   if (type === "BASE_TABLE") {
@@ -105,7 +108,7 @@ function boundable(from: TreeNode): TreeNode[] {
     .flatMap((side) => side === undefined ? [] : boundable(side));
 }
 
-/** What a condition is the AND of. */
+/** Returns the conditions that `where` is the AND of. */
 export function conjuncts(where: TreeNode): readonly TreeNode[] {
   if (textAt(where, "type") !== "CONJUNCTION_AND") return [where];
   return nodesAt(where, "children").flatMap(conjuncts);
@@ -113,8 +116,8 @@ export function conjuncts(where: TreeNode): readonly TreeNode[] {
 
 /**
  * Whether a WHERE over `table` alone is nothing but bounds, so that the rows inside the range are
- * the rows that satisfy it. A bound made from the clock comes out a little early; `clockLower` says
- * that lower ones may.
+ * the rows that satisfy it. A bound made from the clock comes out a little early; `clockLower`
+ * allows that in a lower bound.
  */
 export function onlyTimeBounds(
   where: TreeNode,
@@ -140,9 +143,9 @@ export function isTimeBound(conjunct: TreeNode, table: TreeNode): boolean {
 }
 
 /**
- * What `bounds`, all of them `isTimeBound` of `table`, come to with the constants' values as
- * `timeBounds` found them; undefined when one has no value. Rows of the range are those that
- * satisfy the bounds.
+ * Returns the range of `bounds`, all of them `isTimeBound` of `table`, with the constants' values
+ * as `timeBounds` found them. It is undefined when a constant has no value. The rows of the range
+ * are those that satisfy the bounds.
  */
 export function exactRange(
   bounds: readonly TreeNode[],
@@ -160,7 +163,7 @@ export function exactRange(
 
 interface Target {
   readonly reference: TreeNode;
-  /** The table is the only one in FROM, so that a bare column name is its own. */
+  /** Whether the table is the only one in FROM, so that a bare column name is its own. */
   readonly alone: boolean;
 }
 
@@ -210,7 +213,10 @@ function boundOf(
   return usable ? { reference, column: name, operator, constant } : undefined;
 }
 
-/** The time column of `reference` that `node` names, if it does. */
+/**
+ * Returns the time column of `reference` that `node` names, or undefined. `alone`: the table is the
+ * only one in FROM.
+ */
 export function timeColumn(
   node: TreeNode,
   reference: TreeNode,
@@ -231,7 +237,7 @@ function nameOf(reference: TreeNode): string {
   return (textAt(reference, "alias") || textAt(reference, "table_name")).toLowerCase();
 }
 
-/** Which rows satisfy a bound; undefined when its constant has no value. */
+/** Returns the range of rows that satisfy a bound; undefined when its constant has no value. */
 function rangeWithin(
   { column, operator, constant }: Bound,
   micros: TimeBounds["micros"],
@@ -251,7 +257,8 @@ function rangeWithin(
 }
 
 /**
- * Rows that satisfy `column operator value`, when the value covers the nanoseconds [first, last].
+ * Returns the range of rows that satisfy `column operator value`, when the value covers the
+ * nanoseconds [first, last].
  */
 function rangeOf(operator: Operator, first: bigint, last: bigint): TimeRange {
   switch (operator) {

@@ -77,7 +77,7 @@ Deno.test({
     await fc.assert(
       fc.asyncProperty(predicate, leaf, async (first, second) => {
         const sql = `SELECT timestamp_ns FROM events WHERE ${first} AND ${second} ORDER BY 1`;
-        // The same predicate out of reach: a scalar subquery stands in the way of every bound.
+        // No bound is found in a predicate over a subquery.
         const whole = `SELECT timestamp_ns FROM (SELECT * FROM events) events ` +
           `WHERE (${first} AND ${second}) ORDER BY 1`;
         deepStrictEqual((await lab.query(sql)).texts, (await lab.query(whole)).texts);
@@ -87,7 +87,7 @@ Deno.test({
   },
 });
 
-/** Files of 12 that a statement scans. */
+/** How many of 12 files a statement scans. */
 const PRUNED: readonly (readonly [files: number, sql: string])[] = [
   [12, "SELECT host FROM events"],
   [1, `SELECT host FROM events WHERE timestamp < '${text(START_NS + SECOND_NS)}'`],

@@ -1,7 +1,7 @@
 /**
- * Constant expressions of a time: which they are, whether the clock is in them, and what they come
- * to. Texts as RFC 3339 and SQL write them are read here; everything else DuckDB evaluates,
- * once for a text that it need not ask the clock for.
+ * Judges constant expressions of a time: whether one is constant, whether the clock is in it, and
+ * which instant it is. Texts in the forms of RFC 3339 and SQL are read here. DuckDB evaluates
+ * everything else, and just once a text for which it need not ask the clock.
  */
 
 import { NS_PER_US, parseRfc3339Ns } from "../../base/time.ts";
@@ -90,14 +90,14 @@ function growsWithClock(node: TreeNode): boolean {
   return ["+", "-", "date_trunc"].includes(name) && children.every(growsWithClock);
 }
 
-/** Whether what it comes to depends on when it is evaluated. */
+/** Whether the value of an expression depends on when it is evaluated. */
 export function usesClock(node: TreeNode): boolean {
   let found = false;
   walk(node, (inner) => {
     if (textAt(inner, "class") === "FUNCTION") {
       found ||= CLOCK_FUNCTIONS.has(textAt(inner, "function_name").toLowerCase());
     } else if (textAt(inner, "class") === "CONSTANT" && constantType(inner) === "VARCHAR") {
-      // 'now' and 'today' are texts that the engine reads from the clock.
+      // 'now' and 'today' are texts that DuckDB reads from the clock.
       found ||= !/^\s*\d/.test(String(nodeAt(inner, "value")?.["value"]));
     }
   });
@@ -105,8 +105,8 @@ export function usesClock(node: TreeNode): boolean {
 }
 
 /**
- * Unix microseconds of constant time expressions, by node; undefined for one that has no finite
- * value.
+ * Returns the Unix microseconds of constant time expressions, by node; undefined for one that has
+ * no finite value.
  */
 export async function microsOf(
   connection: CachedConnection,
@@ -130,7 +130,10 @@ export async function microsOf(
   return micros;
 }
 
-/** Of a text, or one that is cast to a time with all its parts; undefined: ask DuckDB. */
+/**
+ * Returns the Unix microseconds of a text, or of one that is cast to a time with all its parts.
+ * Undefined: DuckDB must be asked.
+ */
 function writtenMicros(node: TreeNode): bigint | undefined {
   const cast = textAt(node, "class") === "CAST"
     ? textAt(nodeAt(node, "cast_type") ?? {}, "id")
@@ -147,7 +150,10 @@ function writtenMicros(node: TreeNode): bigint | undefined {
 const DATE = /^\d{4}-\d\d-\d\d$/;
 const INSTANT = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(Z?)$/;
 
-/** As DuckDB reads it in UTC; only forms that both read alike. */
+/**
+ * Returns the Unix microseconds of a text, rounded down, as DuckDB reads it in UTC. It is undefined
+ * for any form that DuckDB and this code may read differently.
+ */
 export function textMicros(text: string): bigint | undefined {
   const zone = INSTANT.exec(text)?.[1];
   const full = DATE.test(text) ? `${text}T00:00:00Z` : zone === "" ? `${text}Z` : text;
