@@ -1,5 +1,6 @@
 /**
- * The preflight estimate (docs/api/query.md#cost), from the plan alone.
+ * Estimates what a statement costs before it runs (docs/api/query.md#cost). It knows the plan, and
+ * what the statement does with the rows.
  */
 
 import type { Column } from "../../schema/schema.ts";
@@ -11,38 +12,48 @@ import type { PlainWork } from "./plain_work.ts";
 import type { ComplexityClass, Cost } from "../types.ts";
 
 /**
- * Rates of the machine this was measured on (2 cores, warm files): LIKE over 2 M log rows read 60
- * MB in 0.11 s, a JSON attribute grouped over 2 M rows took 0.23 s. Rounded down, so that estimates
- * err on the slow side.
+ * Rates of the machine this was measured on (2 cores, warm files). LIKE over 2 M log rows read 60
+ * MB in 0.11 s. A JSON attribute grouped over 2 M rows took 0.23 s. The rates are rounded down, so
+ * that estimates err on the slow side.
  */
 const BYTES_PER_SEC = 250_000_000;
 const ROWS_PER_SEC = 8_000_000;
 /**
- * The same of plain work (`plain_work.ts`), fitted to half of the processor time of 10 M rows in 20
- * files: grouped by one tag 34 ms, by two 116, by three 168; one value of a tag 26 ms, one of two
- * values 103; a sum of 41 MB of numbers 86 ms, by a tag 120.
+ * Rates of plain work (`plain_work.ts`), fitted to half of the processor time of 10 M rows in 20
+ * files. Groups by one tag took 34 ms, by two 116, by three 168. One value of a tag took 26 ms, one
+ * of two values 103. A sum of 41 MB of numbers took 86 ms, by a tag 120.
  */
 const PLAIN_BYTES_PER_SEC = 500_000_000;
 const PLAIN_VALUES_PER_SEC = 200_000_000;
-/** Opening a data file. */
+/** Seconds to open a data file. */
 const FILE_SECS = 0.0001;
-/** Compressed bytes a value of a column whose values are few, some 256 if all are as frequent. */
+/**
+ * Compressed bytes that a value takes at most in a column of few values. They are some 256 values
+ * if all are as frequent.
+ */
 const REPEATED_BYTES_MAX = 1;
-/** Pairs of rows that a join looks at. */
+/** Pairs of rows that a join looks at in a second. */
 const PAIRS_PER_SEC = 200_000_000;
-/** For what makes rows that cannot be counted before: it may take no time, or all of it. */
+/** Seconds for what makes rows that cannot be counted before: it may take no time, or all of it. */
 const UNKNOWN_SECS = 1;
-/** Parsing, planning and starting. */
+/** Seconds to parse, plan and start a statement. */
 const BASE_SECS = 0.01;
 
-/** Beside the plan: what the statement makes itself, and what it does with what it reads. */
+/**
+ * What a price depends on beside the plan: the rows that the statement makes itself, and what it
+ * does with the rows that it reads.
+ */
 export interface StatementWork {
   readonly generated: GeneratedRows;
   readonly joined: JoinedRows;
-  /** Undefined: anything. */
+  /** Undefined: the statement may do anything with a row. */
   readonly plain: PlainWork | undefined;
 }
 
+/**
+ * Prices a plan and what is done with its rows. Bytes are what the wanted columns take in the
+ * files. A table that the statement reads twice counts twice. Pure.
+ */
 export function costOf(
   plan: Plan,
   { generated, joined, plain }: StatementWork = UNKNOWN_WORK,
@@ -82,7 +93,7 @@ export function costOf(
   };
 }
 
-/** Estimated milliseconds of scanning so much. */
+/** Returns the estimated milliseconds of scanning so many bytes and rows. */
 export function scanMs(scan: Scan): number {
   return 1_000 * scanSecs(scan);
 }
@@ -97,8 +108,9 @@ function scanSecs({ bytes, rows }: Scan): number {
 }
 
 /**
- * Whether a statement is likely to keep all cores busy for so long that those who want a short one
- * would notice: then it waits for its turn among the others of its kind.
+ * Whether a statement is expensive: priced at more than `CHEAP_SECS_MAX`. It is likely to keep all
+ * cores busy for so long that callers of cheap statements would notice. So it waits for a scheduler
+ * slot among the expensive ones.
  */
 export function isDear({ estimated_runtime_seconds }: Cost): boolean {
   return estimated_runtime_seconds > CHEAP_SECS_MAX;
@@ -110,7 +122,10 @@ const UNKNOWN_WORK: StatementWork = {
   plain: undefined,
 };
 
-/** Seconds for a part: never more than if anything were done with its rows. */
+/**
+ * Returns the seconds for a part. Plain work is never priced higher than any other work on its
+ * rows.
+ */
 function partSecs(
   part: ScanPart,
   projected: readonly Column[],
@@ -126,8 +141,9 @@ function partSecs(
 }
 
 /**
- * Whether plain work on a column goes through it as it is stored: numbers, and texts that repeat.
- * Groups must be few: those by a time or a text of its own for each row are not.
+ * Whether plain work goes through a column as it is stored: numbers, and texts that repeat. Groups
+ * must be few. So a column that tells groups apart is neither a time nor a text that each row has
+ * of its own.
  */
 function isQuick(
   { rows, columnSizes }: ScanPart,
@@ -140,6 +156,10 @@ function isQuick(
   return isRepeated && type !== "timestamptz" && name !== "timestamp_ns";
 }
 
+/**
+ * Returns the class of a statement by its estimated bytes and rows (docs/api/query.md#cost). Bounds
+ * are inclusive, and both must hold.
+ */
 export function complexityOf(bytes: number, rows: number): ComplexityClass {
   if (bytes <= 100e6 && rows <= 1e6) return "small";
   if (bytes <= 10e9 && rows <= 100e6) return "medium";

@@ -99,7 +99,7 @@ Deno.test({
 const GROUPED_BY_HOST = workOf("host");
 const ANY = workOf(undefined);
 
-/** Of plain work in which these columns tell groups apart; of undefined: of any other. */
+/** Plain work in which these columns tell groups apart; with undefined, any other work. */
 function workOf(...grouped: readonly (string | undefined)[]): StatementWork {
   const names = grouped.filter((name) => name !== undefined);
   return {

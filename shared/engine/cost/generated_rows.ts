@@ -1,7 +1,8 @@
 /**
- * Rows that a statement makes out of nothing, for its price: `range` and `generate_series` in FROM,
- * and recursion. A lower bound where it is not exact: what stands in a correlated subquery runs
- * more than once. What joins make of them is in `joined_rows.ts`.
+ * Counts the rows that a statement makes out of nothing, for its price: `range` and
+ * `generate_series` in FROM, and recursion. The count is a lower bound where it is not exact,
+ * because what stands in a correlated subquery runs more than once. `joined_rows.ts` counts what
+ * joins make of them.
  */
 
 import {
@@ -13,12 +14,14 @@ import {
   walk,
 } from "../statement/syntax_tree.ts";
 
+/** Rows that a statement makes out of nothing. */
 export interface GeneratedRows {
   readonly rows: number;
   /** What could not be counted before the statement runs, in words for the caller. */
   readonly unknown: readonly string[];
 }
 
+/** Counts the rows that the statement below `root` makes out of nothing. Pure. */
 export function generatedRows(root: TreeNode): GeneratedRows {
   let rows = 0;
   const unknown = new Set<string>();
@@ -37,7 +40,8 @@ export function generatedRows(root: TreeNode): GeneratedRows {
 }
 
 /**
- * A FROM item that is `range` or `generate_series`; its rows are undefined where they are computed.
+ * Returns the name and the rows of a FROM item that is `range` or `generate_series`; undefined for
+ * any other node. The rows are undefined where they are computed.
  */
 export function rangeCallOf(
   node: TreeNode,
@@ -50,7 +54,10 @@ export function rangeCallOf(
   return { name, rows: countOf(nodesAt(call, "children"), { inclusive }) };
 }
 
-/** `(stop)`, `(start, stop)` or `(start, stop, step)` of integers; undefined for anything else. */
+/**
+ * Counts the rows of `(stop)`, `(start, stop)` or `(start, stop, step)` of integers; undefined for
+ * anything else.
+ */
 function countOf(
   args: readonly TreeNode[],
   { inclusive }: { readonly inclusive: boolean },
@@ -68,7 +75,9 @@ function countOf(
   return span < 0n ? 0 : Number(count);
 }
 
-/** A constant, perhaps with a sign before it. */
+/**
+ * Returns an integer constant, perhaps with a minus sign before it; undefined for anything else.
+ */
 function integerOf(node: TreeNode): bigint | undefined {
   const [operand] = nodesAt(node, "children");
   if (textAt(node, "function_name") !== "-" || operand === undefined) return integerConstant(node);

@@ -1,23 +1,24 @@
 /**
- * Rows that joins make of their sources, for a statement's price: nobody counts them while it runs,
- * as a product that is consumed at once is no source of anything.
+ * Counts the rows that joins make of their sources, for a statement's price. Nobody counts them
+ * while it runs, because a product that is consumed at once is no source of anything.
  *
- * `certain` are those of products without any condition, of sources that are read whole: each of
- * them is made. `possible` are also those of joins on anything but an equation, most of which may
- * be dropped at once, but are looked at.
+ * `certain` are the rows of products without any condition, of sources that are read whole: each of
+ * these rows is made. `possible` also has the rows of joins on anything but an equation. Most of
+ * these may be dropped at once, but the join looks at them.
  */
 
 import { rangeCallOf } from "./generated_rows.ts";
 import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 
+/** Rows that the joins of a statement make. */
 export interface JoinedRows {
   readonly certain: number;
   readonly possible: number;
 }
 
 /**
- * `tableRows`: of a stored table by the name that the statement has for it; undefined for another
- * name.
+ * Counts the rows of all joins below `root`. `tableRows` gives the rows of a stored table by the
+ * name that the statement has for it; undefined for another name.
  */
 export function joinedRows(
   root: TreeNode,
@@ -40,9 +41,9 @@ export function joinedRows(
 
 interface SourceRows {
   readonly rows: number;
-  /** Of the largest product in it. */
+  /** Rows of the largest product in it. */
   readonly pairs: number;
-  /** All joins below are without a condition. */
+  /** Whether all joins below are without a condition. */
   readonly unconditional: boolean;
 }
 
@@ -98,7 +99,10 @@ function mayStopEarly(select: TreeNode): boolean {
   );
 }
 
-/** Between two values that differ by row: then rows are looked up, not tried one by one. */
+/**
+ * Whether a condition has an equation between two values that differ by row. Rows are then looked
+ * up, not tried one by one.
+ */
 function holdsEquation(condition: TreeNode): boolean {
   let found = false;
   walk(condition, (node) => {

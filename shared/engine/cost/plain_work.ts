@@ -1,9 +1,9 @@
 /**
- * Whether a statement only compares, counts and adds up what it reads, for its price: such a row
- * costs some nanoseconds, while anything else that is done with one may cost any amount.
+ * Tells whether a statement only compares, counts and adds up what it reads, for its price. Such a
+ * row costs some nanoseconds, while anything else that is done with one may cost any amount.
  *
- * Closed: a clause, a function or a kind of expression that is not known to be quick is no such
- * work.
+ * The list is closed: a clause, a function or a kind of expression that is not known to be quick is
+ * no such work.
  */
 
 import {
@@ -16,14 +16,15 @@ import {
 } from "../statement/syntax_tree.ts";
 import { conjuncts, isTimeBound } from "../bounds/time_bounds.ts";
 
+/** What is known of plain work. */
 export interface PlainWork {
   /** Lower-cased names of what tells groups apart: columns, and perhaps other names. */
   readonly grouped: ReadonlySet<string>;
 }
 
 /**
- * Of a statement that makes groups, or one row, of the rows of one table; undefined: it does
- * something else.
+ * Returns the work of a statement that makes groups, or one row, of the rows of one table.
+ * Undefined: it does something else.
  */
 export function plainWork(root: TreeNode): PlainWork | undefined {
   const table = nodeAt(root, "from_table");
@@ -39,7 +40,7 @@ export function plainWork(root: TreeNode): PlainWork | undefined {
     : undefined;
 }
 
-/** One SELECT over one table that goes through its rows once. */
+/** Whether it is one SELECT over one table that goes through its rows once. */
 function hasPlainClauses(root: TreeNode, table: TreeNode): boolean {
   return textAt(root, "type") === "SELECT_NODE" && textAt(table, "type") === "BASE_TABLE" &&
     [nodeAt(table, "sample"), nodeAt(root, "sample"), nodeAt(root, "qualify")]
@@ -66,7 +67,7 @@ function makesGroups(root: TreeNode): boolean {
     nodesAt(root, "modifiers").some((one) => textAt(one, "type") === "DISTINCT_MODIFIER");
 }
 
-/** What is asked of each group. */
+/** Returns the expressions that are asked of each group. */
 function expressionsOfGroups(root: TreeNode): readonly TreeNode[] {
   const having = nodeAt(root, "having");
   const orders = nodesAt(root, "modifiers").flatMap((modifier) => nodesAt(modifier, "orders"));
@@ -95,12 +96,12 @@ const OPERATORS: ReadonlySet<string> = new Set([
   "OPERATOR_NOT",
 ]);
 
-/** What expressions of one statement do. */
+/** Collects what the expressions of one statement do. */
 class Work {
   readonly grouped = new Set<string>();
   hasAggregate = false;
 
-  /** Of an expression that is evaluated for each row. */
+  /** Whether an expression that is evaluated for each row is plain work. */
   isPlainOfRow(node: TreeNode): boolean {
     switch (textAt(node, "class")) {
       case "COLUMN_REF":
@@ -121,8 +122,9 @@ class Work {
   }
 
   /**
-   * Of one that is evaluated for each group, but for what aggregates take: any function of what
-   * they give is.
+   * Whether an expression that is evaluated for each group is plain work. Any function of what
+   * aggregates give is; what they take is evaluated for each row. `inCall`: the expression stands
+   * within a function, a CASE or a cast.
    */
   isPlainOfGroup(node: TreeNode, { inCall = false } = {}): boolean {
     switch (textAt(node, "class")) {
@@ -165,7 +167,7 @@ function isAggregate(call: TreeNode): boolean {
   return AGGREGATES.has(textAt(call, "function_name").toLowerCase());
 }
 
-/** The nearest expressions below one. */
+/** Returns the nearest expressions below one. */
 function operandsOf(node: TreeNode): readonly TreeNode[] {
   return Object.values(node).flatMap((value) => Array.isArray(value) ? value : [value])
     .filter(isNode)

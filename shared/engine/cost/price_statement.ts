@@ -9,11 +9,15 @@ import { generatedRows } from "./generated_rows.ts";
 import { joinedRows } from "./joined_rows.ts";
 import { plainWork } from "./plain_work.ts";
 
+/** An ordered statement with its price. */
 export interface Priced extends Ordered {
   readonly cost: Cost;
 }
 
-/** Pure. It reads the statement as it was asked, so it comes before calls are exchanged. */
+/**
+ * Estimates the price. Pure. It reads the statement as it was asked, so it comes before calls are
+ * exchanged.
+ */
 export function priceStatement(ordered: Ordered): Priced {
   const { statement: { root }, names, tables } = ordered;
   const cost = costOf({ tables }, {
@@ -24,7 +28,7 @@ export function priceStatement(ordered: Ordered): Priced {
   return { ...ordered, cost };
 }
 
-/** Rows that are read of the table with a name; undefined: it is no table's. */
+/** Returns how many rows are read of the table with a name; undefined: it is no table's name. */
 function rowsOf(
   name: string,
   { names, tables }: {
