@@ -1,18 +1,22 @@
 /**
- * The functions that a statement may call, by subject. Closed by default: a function that is not
+ * The functions that a statement may call, by subject. The list is closed: a function that is not
  * here is refused, also when a later version of DuckDB brings it.
  *
- * Left out on purpose: whatever reads files, settings, the catalog, secrets, variables, sequences,
- * logs, the session or the build (`read_*`, `getenv`, `current_setting`, `duckdb_*`, `pragma_*`,
- * `pg_*`, `has_*`, `version`, `current_user`, `txid_current`); what runs text as SQL (`query`,
- * `json_execute_serialized_sql`); what waits or writes (`sleep_ms`, `write_log`, `setseed`);
- * internals (`stats`, `combine`, `finalize`, `create_sort_key`); what makes values of any size from
- * a number, outside the memory pool and out of an interrupt's reach (`range` and `generate_series`
- * as lists, which are allowed in FROM, `list_resize`, `printf`) or in one step from its own last
- * result (`list_reduce`), or takes quadratic time in its texts (`levenshtein`); geometry and
- * variants, which no column holds.
+ * These are left out on purpose:
+ * - what reads files, settings, the catalog, secrets, variables, sequences, logs, the session or
+ *   the build (`read_*`, `getenv`, `current_setting`, `duckdb_*`, `pragma_*`, `pg_*`, `has_*`,
+ *   `version`, `current_user`, `txid_current`);
+ * - what runs text as SQL (`query`, `json_execute_serialized_sql`);
+ * - what waits or writes (`sleep_ms`, `write_log`, `setseed`);
+ * - internals (`stats`, `combine`, `finalize`, `create_sort_key`);
+ * - what makes values of any size from a number, outside the memory pool and out of an interrupt's
+ *   reach (`list_resize`, `printf`). `range` and `generate_series` do so as lists, and may stand in
+ *   FROM alone;
+ * - what makes such values in one step from its own last result (`list_reduce`);
+ * - what takes quadratic time in its texts (`levenshtein`);
+ * - geometry and variants, which no column holds.
  *
- * What each of them can make of a byte is said in `functions/function_classes.ts`.
+ * `functions/function_classes.ts` says what each of them can make of a byte.
  */
 
 function words(text: string): readonly string[] {
@@ -121,8 +125,10 @@ const WINDOW_ONLY = words(`
   row_number
 `);
 
+/** Lower-cased names of the aggregates that a statement may call. */
 export const AGGREGATE_FUNCTIONS: ReadonlySet<string> = new Set(AGGREGATES);
 
+/** Lower-cased names of all functions and operators that an expression may have. */
 export const ALLOWED_FUNCTIONS: ReadonlySet<string> = new Set([
   ...OPERATORS,
   ...NUMBERS,
@@ -137,7 +143,7 @@ export const ALLOWED_FUNCTIONS: ReadonlySet<string> = new Set([
   ...WINDOW_ONLY,
 ]);
 
-/** Functions that may stand in FROM. */
+/** Lower-cased names of the functions that may stand in FROM. */
 export const ALLOWED_TABLE_FUNCTIONS: ReadonlySet<string> = new Set([
   "unnest",
   "range",

@@ -1,12 +1,15 @@
 /**
- * The wall between a caller's SQL and everything that is not the caller's. Closed by default, on
- * the parsed tree: kinds of nodes, functions and tables that are not listed are refused.
+ * The wall between a caller's SQL and everything that is not the caller's. It judges the parsed
+ * tree and is closed by default: kinds of nodes, functions and tables that are not listed are
+ * refused.
  *
- * The gate is the first of two walls; the second is the driver's (no file outside the warehouse, no
- * setting can change). A name counts as a table unless a WITH of the same statement certainly
- * defines it, because a name that slips through would reach DuckDB's own catalog.
+ * The gate is the first of two walls. The second one is the driver's: no file outside the warehouse
+ * can be opened, and no setting can change. A name counts as a table unless a WITH of the same
+ * statement certainly defines it, because a name that slips through would reach DuckDB's own
+ * catalog.
  *
- * Not covered: how much a statement may cost (`shared/engine/cost/cost.ts`, memory pool, deadline).
+ * The gate does not bound how much a statement may cost. The price (`shared/engine/cost/cost.ts`),
+ * the memory pool and the deadline do.
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -31,6 +34,7 @@ import {
   walk,
 } from "../statement/syntax_tree.ts";
 
+/** Whose statement is judged, and how messages name a place in it. */
 export interface GateOptions {
   /** The caller's own namespace: the only schema a table may be qualified with. */
   readonly namespace: string;
@@ -38,18 +42,21 @@ export interface GateOptions {
   readonly placeOf?: (node: TreeNode) => string;
 }
 
+/** A place in a statement that reads a stored table. */
 export interface TableReference {
-  /** Lower-cased: names are compared without case, as DuckDB does. */
+  /** Lower-cased name, as DuckDB compares names without case. */
   readonly table: string;
   /** The `BASE_TABLE` node. */
   readonly node: TreeNode;
-  /** Set: the table is what this call answers. */
+  /** Set when the table is what this call answers. */
   readonly hot?: HotCall;
 }
 
 /**
- * Every reference to a stored table, in no particular order. Errors: `invalid_argument` with reason
- * `refused_function`, `refused_syntax` or `unknown_table`, and those of `checkGrowth`.
+ * Judges a statement, and returns every reference to a stored table, in no particular order. It
+ * changes the tree: a call of a hot cache becomes a table, and columns lose their namespace.
+ * Errors: `invalid_argument` with reason `refused_function`, `refused_syntax` or `unknown_table`,
+ * and those of `parseHotCall` and `checkGrowth`.
  */
 export function gate(root: TreeNode, options: GateOptions): TableReference[] {
   const references: TableReference[] = [];
@@ -61,8 +68,8 @@ export function gate(root: TreeNode, options: GateOptions): TableReference[] {
 }
 
 /**
- * `svc.events.raw` is `events.raw`: where a table was named with its namespace, its columns may be,
- * too.
+ * Makes `svc.events.raw` `events.raw`. Where a table was named with its namespace, its columns may
+ * be, too.
  */
 function unqualifyColumns(
   root: TreeNode,
@@ -81,13 +88,15 @@ function unqualifyColumns(
   });
 }
 
-/** Where a recursive WITH with USING KEY finds all of its rows so far, by its own name. */
+/**
+ * The schema where a recursive WITH with USING KEY finds all of its rows so far, by its own name.
+ */
 const RECURRING = "recurring";
 
 interface Scope {
   /** Lower-cased names that WITH defines here. */
   readonly ctes: ReadonlySet<string>;
-  /** Those of them that stand behind `recurring`, too. */
+  /** Names among `ctes` that may also stand behind `recurring`. */
   readonly recurring: ReadonlySet<string>;
   readonly references: TableReference[];
   readonly namespace: string;
@@ -199,7 +208,7 @@ function visitExpression(node: TreeNode, scope: Scope): void {
   visitMembers(node, scope);
 }
 
-/** Of the letters of a function's name, by which a mistyped one differs at most. */
+/** The share of a function's letters by which a mistyped name differs at most. */
 const MISTYPED_SHARE = 1 / 3;
 
 function checkFunction(node: TreeNode, { placeOf }: Scope): void {
@@ -295,7 +304,7 @@ function visitTableFunction(node: TreeNode, scope: Scope): void {
   visitMembers(rest, scope);
 }
 
-/** From here on it is a table in the tree, too. */
+/** Puts a table in place of the call, and adds it to the references. */
 function visitHotFunction(
   node: TreeNode,
   { name, call, scope }: {
@@ -310,7 +319,10 @@ function visitHotFunction(
   scope.references.push({ table: hotTableName(hot), node, hot });
 }
 
-/** The same for every name, so that nothing is told of other namespaces. */
+/**
+ * Returns the error for a name in another namespace. It is alike for all names, so that nothing is
+ * told of other namespaces.
+ */
 function otherNamespace(
   name: string,
   { table, namespace, place }: {
@@ -329,7 +341,10 @@ function otherNamespace(
   );
 }
 
-/** `known`: the tables there are, to name in the message; `place`: where it stands. */
+/**
+ * Returns the error for a table that is not there. `known`: the tables there are, to name in the
+ * message; `place`: where the name stands.
+ */
 export function unknownTable(
   name: string,
   { known, place }: { readonly known: readonly string[]; readonly place: string },

@@ -9,19 +9,26 @@ import { placeOfNode, type Statement } from "../statement/parse.ts";
 import type { TreeNode } from "../statement/syntax_tree.ts";
 import { gate, type TableReference } from "./gate.ts";
 
+/** A statement that may be planned. */
 export interface Gated {
   readonly statement: Statement;
-  /** Where it names stored tables. */
+  /** Places where it names stored tables. */
   readonly references: readonly TableReference[];
   /** The name under which it finds each of them. */
   readonly names: readonly TableName[];
-  /** Calls in it were given a bound that the text as it was sent has not. */
+  /** Whether calls in it were given a bound that the text as it was sent has not. */
   readonly isBounded: boolean;
-  /** DuckDB can bind the text as it was sent: everything in it goes by the same name. */
+  /**
+   * Whether DuckDB can bind the text as it was sent, because everything in it goes by the same
+   * name.
+   */
   readonly isBindable: boolean;
 }
 
-/** Errors: `invalid_argument`, those of `renameFunctions` and of `gate`. */
+/**
+ * Renames functions, judges the tree and names its tables. Errors: `invalid_argument`, those of
+ * `renameFunctions` and of `gate`.
+ */
 export function gateStatement(
   statement: Statement,
   { request }: { readonly request: { readonly namespace: string } },
