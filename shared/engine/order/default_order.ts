@@ -1,7 +1,7 @@
 /**
  * The implicit newest-first order of docs/api/query.md#default-order: a bare SELECT over one
  * eligible table is ordered by `timestamp` descending. Anything explicit (ORDER BY, GROUP BY,
- * aggregate, CTE, join, DISTINCT) runs as written. Decided and applied on the tree.
+ * aggregate, CTE, join, DISTINCT) runs as written. The order is decided and applied on the tree.
  */
 
 import { AGGREGATE_FUNCTIONS } from "../gate/allowed_functions.ts";
@@ -10,7 +10,7 @@ import { listAt, nodeAt, nodesAt, textAt, type TreeNode, walk } from "../stateme
 
 /**
  * Adds the order, and a limit of `rowsMax` + 1 where the statement has none, so that truncation
- * shows. Returns whether it did. `table` is that of its FROM; undefined: it is no stored one.
+ * shows. Returns whether it did. `table` is the one in its FROM; undefined: it is no stored one.
  */
 export function applyDefaultOrder(
   root: TreeNode,
@@ -42,7 +42,9 @@ function isEligible({ order, schema }: TablePlan): boolean {
     schema.columns.some(({ name, type }) => name === "timestamp" && type === "timestamptz");
 }
 
-/** One SELECT over one table with nothing but columns, WHERE and a plain LIMIT. */
+/**
+ * Whether a query is one SELECT over one table with nothing but columns, WHERE and a plain LIMIT.
+ */
 export function isBareSelect(root: TreeNode): boolean {
   if (textAt(root, "type") !== "SELECT_NODE") return false;
   if (nodesAt(nodeAt(root, "cte_map") ?? {}, "map").length > 0) return false;

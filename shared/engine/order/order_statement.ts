@@ -9,11 +9,12 @@ import { nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import type { ScanOrdering } from "../types.ts";
 import { type FanIn, newestFirst, orderedParts } from "./ordered_scan.ts";
 
+/** A pruned statement, narrowed where it wants the newest or oldest rows. */
 export interface Ordered extends Pruned {
   readonly ordering: ScanOrdering;
 }
 
-/** Reads footers of data files. Errors: the store's. */
+/** Narrows the scan where that is possible. It reads footers of data files. Errors: the store's. */
 export async function orderStatement(
   pruned: Pruned,
   { deps }: { readonly deps: { readonly fanIn: FanIn } },
@@ -21,7 +22,9 @@ export async function orderStatement(
   return { ...pruned, ...await narrowed(pruned, deps) };
 }
 
-/** What is left of the one table that the statement reads, and what is told of its order. */
+/**
+ * Returns what is left of the one table that the statement reads, and what is told of its order.
+ */
 async function narrowed(
   { path, statement: { root }, tables, wanted, bounds, data }: Pruned,
   { fanIn }: { readonly fanIn: FanIn },
@@ -53,7 +56,7 @@ function wantsNoOrder(root: TreeNode): boolean {
   return !nodesAt(root, "modifiers").some((one) => textAt(one, "type") === "ORDER_MODIFIER");
 }
 
-/** What a scan that nobody wants in order could tell of its order. */
+/** Returns what a scan that nobody wants in order could tell of its order. */
 function unordered({ projected }: Pick<TablePlan, "projected">): ScanOrdering {
   return projected.some(({ name }) => name === "timestamp") ? "no_sort_order" : "not_projected";
 }

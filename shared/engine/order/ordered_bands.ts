@@ -1,14 +1,17 @@
 /**
- * An ordered scan in steps: bands of files that follow each other in time, the wanted ones first,
- * so that all rows of one come before all rows of the next. The statement runs over one band after
- * the other until it has its rows: the first go out before the last file is opened, files beyond
- * the last row are not opened at all, and a sort holds one band.
+ * Runs an ordered scan in steps: bands of files that follow each other in time, the wanted ones
+ * first. All rows of one band come before all rows of the next.
  *
- * Applies where each row is kept or dropped by itself, steadily (`pruning/steady.ts`), and the
- * order is that of time. Relies on the bounds of files, and of the row groups that an ordered scan
- * chose of them; what overlaps is in one band. Each band has at least four times as many rows as
- * the one before, as each is a statement of its own, which costs as much as decoding some 10,000
- * rows.
+ * The statement runs over one band after the other until it has its rows. So the first rows go out
+ * before the last file is opened, files beyond the last row are not opened at all, and a sort holds
+ * one band.
+ *
+ * It applies where each row is kept or dropped by itself, steadily (`pruning/steady.ts`), and the
+ * order is that of time. It relies on the bounds of files, and of the row groups that an ordered
+ * scan chose of them; what overlaps is in one band.
+ *
+ * Each band has at least four times as many rows as the one before. A band is a statement of its
+ * own, which costs as much as decoding some 10,000 rows.
  */
 
 import { orderedRequest } from "./ordered_scan.ts";
@@ -22,30 +25,34 @@ import {
   type TreeNode,
 } from "../statement/syntax_tree.ts";
 
+/** What a statement that can run in bands wants. */
 export interface BandRequest {
   readonly direction: "newest" | "oldest";
-  /** LIMIT; undefined: all rows. */
+  /** Rows of its LIMIT; undefined: all rows. */
   readonly rows: number | undefined;
 }
 
-/** What a statement is run over, one plan after the other, until it has `rowsMax` rows. */
+/** The plans that a statement is run over, one after the other, until it has `rowsMax` rows. */
 export interface Steps {
   readonly plans: readonly [Plan, ...Plan[]];
   readonly rowsMax: number;
 }
 
-/** Rows of the first band. */
+/** Rows of the first band, or fewer by `ROWS_PER_WANTED`. */
 const BAND_ROWS_MIN = 32_768;
 /**
- * Or so many for each wanted row, where all that lie in the time range count: of a row group that
- * it cuts, most do.
+ * Rows of the first band for each wanted row, where all that lie in the time range count. Most rows
+ * of a row group that the range cuts do.
  */
 const ROWS_PER_WANTED = 8;
 const GROWTH = 4;
 /** Rows past which a band need not grow. */
 const BAND_ROWS_MAX = 4_194_304;
 
-/** `plan` in bands of its one table, where that is what the statement asks for. */
+/**
+ * Returns `plan` in bands of its one table, where the statement asks for that; else the plan as its
+ * only step.
+ */
 export function stepsOf(
   plan: Plan,
   request: BandRequest | undefined,
@@ -57,7 +64,7 @@ export function stepsOf(
   return { plans: [of(first), ...later.map(of)], rowsMax: request.rows ?? Infinity };
 }
 
-/** Of a statement over one table; undefined: it cannot be run in steps. */
+/** Returns what a statement over one table wants in bands; undefined: it cannot be run in steps. */
 export function bandRequest(root: TreeNode): BandRequest | undefined {
   const { direction } = orderedRequest(root);
   const table = nodeAt(root, "from_table");
@@ -72,7 +79,9 @@ export function bandRequest(root: TreeNode): BandRequest | undefined {
   return { direction, rows: Number(rows) };
 }
 
-/** The parts of `table`, in bands; one when the times of a part are not known. */
+/**
+ * Returns the parts of `table` in bands. There is one band when the times of a part are not known.
+ */
 function bandsOf(
   table: TablePlan,
   { direction, rows }: BandRequest,
@@ -80,13 +89,13 @@ function bandsOf(
   const timed = table.parts.flatMap((part): TimedPart[] => {
     const { timestampNsMin: min, timestampNsMax: max } = part.times;
     if (min === undefined || max === undefined) return [];
-    // Signed so that smaller is wanted first.
+    // The sign makes the smaller value the one that is wanted first.
     return direction === "newest"
       ? [{ part, near: -floorMicros(max), far: -floorMicros(min) }]
       : [{ part, near: floorMicros(min), far: floorMicros(max) }];
   });
   if (timed.length < table.parts.length) return [table.parts];
-  // Where no filter drops rows, few do.
+  // Where no filter drops rows, a few rows are enough.
   const rowsMin = table.ordered && rows !== undefined ? ROWS_PER_WANTED * rows : BAND_ROWS_MIN;
   return grown(apart(timed), Math.min(rowsMin, BAND_ROWS_MIN));
 }
@@ -97,7 +106,7 @@ interface TimedPart {
   readonly far: bigint;
 }
 
-/** The smallest groups of parts that do not overlap. */
+/** Returns the smallest groups of parts that do not overlap. */
 function apart(timed: readonly TimedPart[]): ScanPart[][] {
   const groups: ScanPart[][] = [];
   let far: bigint | undefined;

@@ -78,7 +78,7 @@ Deno.test({
   async fn() {
     await using lab = await openLab();
     const sql = "SELECT * FROM events ORDER BY timestamp DESC";
-    // Only who has not opened it yet misses it.
+    // Only a scan that has not opened the file yet misses it.
     const afterFirst = async () => await Deno.remove(await oldestFile(lab));
     await assert.rejects(streamed(lab, sql, { afterFirst }), { code: "unavailable" });
   },
