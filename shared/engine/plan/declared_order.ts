@@ -11,8 +11,8 @@ import type { ScanOrdering } from "../types.ts";
 const TIME_COLUMNS = ["timestamp", "timestamp_ns"];
 
 /**
- * undefined: rows are declared to be in order of time. Otherwise why they are not, in the words of
- * docs/api/query.md#stats.
+ * Returns undefined when the rows are declared to be in order of time. Otherwise it returns why
+ * they are not, in the words of docs/api/query.md#stats.
  */
 export function orderRefusal(
   metadata: Pick<TableMetadata, "sort-orders" | "default-sort-order-id">,

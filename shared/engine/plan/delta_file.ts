@@ -1,6 +1,6 @@
 /**
- * A piece of a WAL segment as a Parquet file in the cache directory: made once, read by statements,
- * removed.
+ * Writes a piece of a WAL segment as a Parquet file in the cache directory: made once, read by
+ * statements, removed.
  */
 
 import type { Column, TableSchema } from "../../schema/schema.ts";
@@ -9,12 +9,16 @@ import type { FileSystem } from "../../os/file_system.ts";
 import { writeParquet } from "../../parquet/write_parquet.ts";
 import type { WalFrame } from "../../wal/types.ts";
 
+/**
+ * A Parquet file with rows of the WAL. Sizes are in bytes, by field id; times are Unix nanoseconds,
+ * both inclusive.
+ */
 export interface DeltaFile {
   readonly path: string;
   readonly rows: number;
   readonly byteLength: number;
   readonly columnSizes: ReadonlyMap<number, number>;
-  /** By field id, in Iceberg's single-value serialization. */
+  /** Bounds by field id, in Iceberg's single-value serialization. */
   readonly lowerBounds: ReadonlyMap<number, Uint8Array>;
   readonly upperBounds: ReadonlyMap<number, Uint8Array>;
   readonly timestampNsMin: bigint;
@@ -23,7 +27,7 @@ export interface DeltaFile {
 
 /**
  * Writes the rows of `frames`, which are at least one, to `path`. Errors: `corrupt` for a bad
- * message.
+ * message; those of the file system, as they are.
  */
 export async function writeDeltaFile(
   files: Pick<FileSystem, "create">,
@@ -34,8 +38,8 @@ export async function writeDeltaFile(
   const batches = content.frames.map((frame) => decodeBatch(frame.message, schema));
   const written = writeParquet(batches, { schema, compression: "lz4_raw" });
   {
-    // Neither synced nor renamed: the directory is emptied at start, and nobody reads before this
-    // returns.
+    // The file is neither synced nor renamed: the directory is emptied at start, and nobody reads
+    // before this returns.
     await using file = await files.create(path);
     await file.write(written.bytes);
   }

@@ -1,6 +1,6 @@
 /**
- * Lets converted WAL segments go when nobody asks any more: the disk may be the WAL's own, and an
- * ingest server that waits for free space must not wait for the next query.
+ * Removes converted WAL segments when no statement asks for them any more. The disk may be the
+ * WAL's own, and an ingest server that waits for free space must not wait for the next query.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -10,7 +10,7 @@ import type { WalDelta } from "./wal_delta.ts";
 
 const INTERVAL_MS = 10_000;
 
-/** Until it is disposed of. */
+/** Looks for such segments every 10 s, until it is disposed of. */
 export class DeltaSweep implements Disposable {
   readonly #stop = new AbortController();
 

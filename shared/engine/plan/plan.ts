@@ -11,11 +11,12 @@ import type { DeltaFile } from "./delta_file.ts";
 import type { Predicate } from "../pruning/predicate.ts";
 import type { ScanOrdering } from "../types.ts";
 
+/** What a statement reads of one table. */
 export interface TablePlan {
   /** The name that statements give it. */
   readonly name: string;
   readonly ident: TableIdent;
-  /** What the statement can name, and the columns of `unasked` that it was rewritten to. */
+  /** Columns that the statement can name, and those of `unasked` that it was rewritten to. */
   readonly schema: TableSchema;
   /** Promoted columns that no statement can name (`schema/promoted.ts`). */
   readonly unasked: readonly Column[];
@@ -23,7 +24,7 @@ export interface TablePlan {
   readonly texts: ReadonlyMap<string, AttributeText>;
   /** Names of the columns whose words are compared by their stems. */
   readonly stemmed: ReadonlySet<string>;
-  /** undefined before the first commit, and of a call's table. */
+  /** Version in the catalog; undefined before the first commit, and for a call's table. */
   readonly version: TableVersion | undefined;
   readonly order: TableOrder;
   readonly range: TimeRange;
@@ -33,11 +34,13 @@ export interface TablePlan {
   /** Files of `committed` whose time range meets `range`, oldest first. */
   readonly files: readonly DataFile[];
   readonly delta: readonly DeltaFile[];
-  /** What is read of `files` and `delta`. */
+  /** Parts of `files` and `delta` that are read. */
   readonly parts: readonly ScanPart[];
-  /** Set when the parts hold just the newest or oldest rows that the answer can need. */
+  /** Whether the parts hold just the newest or oldest rows that the answer can need. */
   readonly ordered: boolean;
-  /** undefined: the statement's conditions could not leave anything out (`pruning/`). */
+  /**
+   * What the statement's conditions left out (`pruning/`); undefined: they could leave out nothing.
+   */
   readonly pruned: Pruning | undefined;
   /** Columns the statement can need. */
   readonly projected: readonly Column[];
@@ -48,7 +51,7 @@ export interface TablePlan {
 /** What the catalog says of a table that is there. */
 export interface TableVersion {
   readonly uuid: string;
-  /** undefined: the table has columns and no commit. */
+  /** Id of the snapshot; undefined: the table has columns and no commit. */
   readonly snapshotId: bigint | undefined;
   /** Id of the schema with its columns. */
   readonly schemaId: number;
@@ -61,8 +64,8 @@ export interface TableOrder {
   /** Why an ordered scan cannot rely on what the table declares; undefined when it can. */
   readonly refusal: ScanOrdering | undefined;
   /**
-   * Whether a bare SELECT is ordered newest-first: not of a call's table, nor of one whose time
-   * field is not the column `timestamp`.
+   * Whether a bare SELECT is ordered newest-first. It is not for a call's table, nor for one whose
+   * time field is not the column `timestamp`.
    */
   readonly isImplicit: boolean;
 }
@@ -88,8 +91,8 @@ export interface Pruning extends PrunedByIndex {
 }
 
 /**
- * What `attr_get` gives for an attribute: a promoted column says it, and the attributes where that
- * has no value.
+ * The text that `attr_get` gives for an attribute. A promoted column has it, or the attributes
+ * where that column has no value.
  */
 export interface AttributeText {
   readonly attribute: string;
@@ -113,7 +116,7 @@ interface PartOfFile {
   readonly rowNumbers: Uint32Array | undefined;
   /** Row groups that `range` touches; all of them when it is undefined. */
   readonly rowGroupsRead: number;
-  /** Between which its rows are. */
+  /** Times between which its rows are. */
   readonly times: RowTimes;
 }
 
@@ -144,10 +147,11 @@ export type RowTimes = Pick<DataFile, "timestampNsMin" | "timestampNsMax">;
 export interface PrunedByIndex {
   /** Files without a row to read. */
   readonly files: number;
-  /** Row groups of those, and of others that are read in part. */
+  /** Row groups of those files, and of others that are read in part. */
   readonly rowGroups: number;
 }
 
+/** Rows [first, end) by position in a file, from 0. */
 export interface RowRange {
   readonly first: number;
   readonly end: number;
@@ -161,28 +165,29 @@ export interface HeldBlock {
   readonly table: string;
 }
 
+/** What a statement reads: a plan for each of its tables. */
 export interface Plan {
   readonly tables: readonly TablePlan[];
 }
 
-/** Files that the parts are of; several ranges of one file count once. */
+/** Counts the files that the parts are of; several ranges of one file count once. */
 export function countFiles(parts: readonly ScanPart[]): number {
   return new Set(parts.map((part) => part.path)).size;
 }
 
-/** Rows that a part gives. */
+/** Returns how many rows a part gives. */
 export function partRows(part: ScanPart): number {
   return part.rowNumbers?.length ?? rowsInRange(part);
 }
 
-/** Rows that DuckDB may have to decode for it. */
+/** Returns how many rows DuckDB may have to decode for a part. */
 export function rowsInRange({ rows, range }: ScanPart): number {
   return range === undefined ? rows : range.end - range.first;
 }
 
 /**
- * Bytes of the projected columns in a part: recorded sizes, scaled by the share of rows that is
- * read.
+ * Returns the bytes of the projected columns in a part: recorded sizes, scaled by the share of rows
+ * that is read.
  */
 export function partBytes(part: ScanPart, projected: readonly Column[]): number {
   const whole = part.columnSizes.size === 0
@@ -191,7 +196,7 @@ export function partBytes(part: ScanPart, projected: readonly Column[]): number 
   return part.rows === 0 ? 0 : Math.ceil(whole * rowsInRange(part) / part.rows);
 }
 
-/** The part that is all of a committed file, at `path`. */
+/** Returns the part that is all of a committed file, at `path`. */
 export function filePart(file: DataFile, path: string): FilePart {
   const rowGroups = Math.max(1, file.splitOffsets.length);
   return {
@@ -216,8 +221,8 @@ export function isFilled({ rows, valueCounts, nullCounts }: DataFile, { id }: Co
 }
 
 /**
- * Field ids of the columns that all parts of a table hold; undefined: all columns. Copies and
- * tables in memory have those that the statement needs.
+ * Returns the field ids of the columns that all parts of a table hold; undefined: all columns.
+ * Copies and tables in memory have those that the statement needs.
  */
 export function columnsAtHand(
   { parts, projected }: Pick<TablePlan, "parts" | "projected">,
@@ -226,7 +231,7 @@ export function columnsAtHand(
   return hasSome ? new Set(projected.map(({ id }) => id)) : undefined;
 }
 
-/** The plan that reads all of its files and pieces of the WAL. */
+/** Returns the plan that reads all of the table's files and pieces of the WAL. */
 export function wholePlan(table: TablePlan, path: (file: DataFile) => string): TablePlan {
   const parts = [
     ...table.files.map((file) => filePart(file, path(file))),
@@ -235,7 +240,7 @@ export function wholePlan(table: TablePlan, path: (file: DataFile) => string): T
   return { ...table, parts };
 }
 
-/** A table of nothing but these columns of some parts of one file. */
+/** Returns a table of nothing but these columns of some parts of one file. */
 export function fileTable(
   file: DataFile,
   columns: readonly Column[],
@@ -263,7 +268,7 @@ export function fileTable(
   };
 }
 
-/** The part that is all of a converted piece of the WAL. */
+/** Returns the part that is all of a converted piece of the WAL. */
 export function deltaPart(delta: DeltaFile): DeltaPart {
   return {
     path: delta.path,
@@ -279,7 +284,10 @@ export function deltaPart(delta: DeltaFile): DeltaPart {
   };
 }
 
-/** Whether rows between two instants can lie in `range`. */
+/**
+ * Whether rows between two instants can lie in `range`. Instants are Unix nanoseconds, both
+ * inclusive; undefined: not known.
+ */
 export function meets(
   range: TimeRange,
   first: bigint | undefined,

@@ -18,10 +18,11 @@ import { type PlanRequest, type PlanSource, planTables } from "./plan_tables.ts"
 import { namedColumns } from "./projection.ts";
 import { decodePin, encodePin } from "./snapshot_pin.ts";
 
+/** A bounded statement with the tables that it reads, and the leases that it holds. */
 export interface Planned extends Bounded {
   /** The tables as the catalog and the WAL have them; which parts are read is still open. */
   readonly planned: readonly TablePlan[];
-  /** For a request that gave one: the pin that `Stats.snapshot` tells. */
+  /** The snapshot pin that `Stats.snapshot` tells, for a request that gave one. */
   readonly pin: string | undefined;
   readonly data: DataFileLease;
   /** What the statement holds: `data`, converted WAL files, and what later phases take. */
@@ -30,13 +31,17 @@ export interface Planned extends Bounded {
   readonly deltaMs: number;
 }
 
+/** What planning takes from the engine. */
 export interface PlanDeps extends PlanSource {
   readonly tables: IcebergReader;
   readonly dataFiles: DataFiles;
   readonly nowMs: () => number;
 }
 
-/** Errors: `invalid_argument` (`pin_malformed`), those of `planTables`, the deadline's. */
+/**
+ * Plans the statement's tables and takes leases on what they have. Errors: `invalid_argument`
+ * (`pin_malformed`), those of `planTables`, and the deadline's.
+ */
 export async function planStatement(
   bounded: Bounded,
   { request, deps, deadline }: {
@@ -89,9 +94,9 @@ function requestOf(
 }
 
 /**
- * How often a statement reads each of its tables: once wherever it names it. Recursion, or a WITH
- * that is not materialized, reads a table again without naming it: that is counted when it has run
- * (`duckdb/rows_breaker.ts`).
+ * Counts how often a statement reads each of its tables: once wherever it names it. Recursion, or a
+ * WITH that is not materialized, reads a table again without naming it. That is counted when it has
+ * run (`duckdb/rows_breaker.ts`).
  */
 function tableScans(references: readonly TableReference[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
@@ -99,7 +104,7 @@ function tableScans(references: readonly TableReference[]): ReadonlyMap<string, 
   return counts;
 }
 
-/** By the names of their tables. */
+/** Returns the calls of hot caches, by the names of their tables. */
 function hotCallsOf(references: readonly TableReference[]): ReadonlyMap<string, HotCall> {
   return new Map(references.flatMap(({ table, hot }) => hot === undefined ? [] : [[table, hot]]));
 }

@@ -28,6 +28,7 @@ import { readSnapshot, type SnapshotSource, type TableSnapshot } from "./snapsho
 import { pinned, type SnapshotPin } from "./snapshot_pin.ts";
 import type { DeltaLease, WalDelta } from "./wal_delta.ts";
 
+/** Where planning finds tables and their rows. */
 export interface PlanSource extends SnapshotSource {
   readonly delta: WalDelta | undefined;
   /** undefined: hot caches are off. */
@@ -36,6 +37,7 @@ export interface PlanSource extends SnapshotSource {
   readonly hidden: ReadonlySet<string>;
 }
 
+/** What one statement wants of its tables. */
 export interface PlanRequest {
   readonly namespace: string;
   readonly tenant: string;
@@ -43,7 +45,7 @@ export interface PlanRequest {
   readonly tables: readonly string[];
   /** Where the statement names one of them first, for messages. */
   readonly placeOf: (table: string) => string;
-  /** How often the statement reads each. */
+  /** How often the statement reads each table. */
   readonly scans: ReadonlyMap<string, number>;
   /** The calls among `tables`. */
   readonly hotCalls: ReadonlyMap<string, HotCall>;
@@ -51,14 +53,15 @@ export interface PlanRequest {
   /** Column names the statement mentions; undefined is all. */
   readonly named: ReadonlySet<string> | undefined;
   readonly deadline: Deadline;
-  /** Reads snapshots as it says, and no WAL; undefined: the newest rows there are. */
+  /** Snapshots to read, without the WAL; undefined: the newest rows there are. */
   readonly pin: SnapshotPin | undefined;
-  /** Leaves out the files of this earlier snapshot where the rest is all that came since. */
+  /** Snapshot whose files are left out, where the rest is all that came since. */
   readonly since: bigint | undefined;
-  /** Reads no committed rows. */
+  /** Whether committed rows are left out. */
   readonly uncommittedOnly: boolean;
 }
 
+/** The tables that a statement reads, with the WAL files that it uses. */
 export interface PlannedTables {
   /** Their files are known; which parts are read is still open (`wholePlan`). */
   readonly tables: readonly TablePlan[];
@@ -68,7 +71,10 @@ export interface PlannedTables {
   readonly deltaMs: number;
 }
 
-/** Errors: `invalid_argument` (`unknown_table`), the catalog's, the store's, the deadline's. */
+/**
+ * Plans the tables, one after the other. Errors: `invalid_argument` (`unknown_table`), the
+ * catalog's, the store's, the deadline's.
+ */
 export async function planTables(
   source: PlanSource,
   request: PlanRequest,
@@ -101,7 +107,9 @@ interface PlannedTable {
   readonly deltaMs: number;
 }
 
-/** Starts over when what it had listed was drained, swept or rewritten meanwhile. */
+/**
+ * Plans a table. It starts over when what it had listed was drained, swept or rewritten meanwhile.
+ */
 async function planTable(source: PlanSource, table: TableRequest): Promise<PlannedTable> {
   for (let attempt = 1;; attempt += 1) {
     try {
@@ -113,7 +121,10 @@ async function planTable(source: PlanSource, table: TableRequest): Promise<Plann
   }
 }
 
-/** What the catalog names is not there, again and again: not the caller's doing. */
+/**
+ * Returns the error for what the catalog names and what is not there, again and again. It is not
+ * the caller's doing.
+ */
 function missing(error: OperatingError): OperatingError {
   return new OperatingError(
     "unavailable",
@@ -137,7 +148,8 @@ async function planOnce(
   const snapshot = pin === undefined
     ? await readSnapshot(source, ident, lane)
     : await readPinned(source, ident, pin);
-  // After the snapshot: what is dropped in between is gone as a whole, and never half there.
+  // The state is read after the snapshot: what is dropped in between is gone as a whole, and never
+  // half there.
   const state = BUILT_IN_TABLES.has(name) ? undefined : await source.catalog.indexState(ident);
   const startMs = nowMs();
   const lease = await leaseOf(source, {
@@ -224,7 +236,7 @@ async function isTable(
   return await catalog.metadataLocation(ident) !== undefined;
 }
 
-/** Only what is committed, as `pin` has it. */
+/** Reads only what is committed, as `pin` has it. */
 async function readPinned(
   source: PlanSource,
   ident: TableIdent,
@@ -300,7 +312,7 @@ async function committedRows(
   return { committed: { kind: "all", filesIn }, ...selection };
 }
 
-/** undefined: all files are to be read. */
+/** Selects the files that came after a snapshot; undefined: all files are to be read. */
 async function selectionSince(
   { tables }: PlanSource,
   { table }: TableSnapshot,
@@ -312,7 +324,10 @@ async function selectionSince(
   return { files: files.filter((file) => fileMayMatch(file, range)), considered: files.length };
 }
 
-/** Before its first commit, a built-in table is empty, and another is what its WAL segments say. */
+/**
+ * Returns the columns of a table before its first commit: a built-in table's own, or those of its
+ * WAL segments.
+ */
 function schemaWithoutTable(name: string, lease: DeltaLease | undefined): TableSchema | undefined {
   const builtIn = BUILT_IN_TABLES.get(name);
   if (builtIn !== undefined) return builtIn;

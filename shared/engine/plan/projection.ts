@@ -1,6 +1,6 @@
 /**
- * Which columns of a table a statement can need: never too few. It is priced with them, and copies
- * of rows that are closer at hand than files have no others.
+ * Tells which columns of a table a statement can need, and never too few. The statement is priced
+ * with them. Copies of rows that are closer at hand than files have no others.
  */
 
 import { ATTRIBUTES } from "../../schema/promoted.ts";
@@ -9,8 +9,8 @@ import type { TablePlan } from "./plan.ts";
 import { listAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 
 /**
- * Names that the statement mentions as columns, lower-cased; undefined when it may take all (`*`,
- * `#2`).
+ * Returns the names that the statement mentions as columns, lower-cased; undefined when it may take
+ * all (`*`, `#2`).
  */
 export function namedColumns(root: TreeNode): ReadonlySet<string> | undefined {
   const names = new Set<string>();
@@ -39,8 +39,8 @@ export function namedColumns(root: TreeNode): ReadonlySet<string> | undefined {
 }
 
 /**
- * As `projectedColumns`, of a table whose columns may be texts of attributes: what those are read
- * from counts, too.
+ * Returns the columns of a table that are named, where columns may be texts of attributes. What
+ * those texts are read from counts, too.
  */
 export function projectedOf(
   { schema, texts }: Pick<TablePlan, "schema" | "texts">,
@@ -52,7 +52,7 @@ export function projectedOf(
   return [...projected, ...schema.columns.filter(({ name }) => name === ATTRIBUTES)];
 }
 
-/** The tables of a statement that was changed: it may name other columns now. */
+/** Returns the tables of a statement that was changed, which may name other columns now. */
 export function projectedAnew(
   tables: readonly TablePlan[],
   root: TreeNode,
@@ -61,6 +61,10 @@ export function projectedAnew(
   return tables.map((table) => ({ ...table, projected: projectedOf(table, named) }));
 }
 
+/**
+ * Returns the columns of `schema` whose lower-cased names are in `named`, in their order; all
+ * columns when `named` is undefined.
+ */
 export function projectedColumns(
   schema: TableSchema,
   named: ReadonlySet<string> | undefined,

@@ -1,13 +1,15 @@
 /**
- * `attr_get(attributes, 'x')` in a WHERE, and anywhere in a statement that groups, becomes the
- * promoted column of `x`, where the table has one (docs/api/tables.md#promoted-columns): reading a
- * column costs less than looking through JSON. The answer is the same for every row
- * (`schema/promoted.ts`): a row whose column was never filled is looked up in its attributes as
- * before. Of a file whose rows all have the value `attributes` is not read for it.
+ * Rewrites `attr_get(attributes, 'x')` to the promoted column of `x`, where the table has one
+ * (docs/api/tables.md#promoted-columns). It does so in a WHERE, and anywhere in a statement that
+ * groups. Reading a column costs less than looking through JSON.
  *
- * Only in the statement whose FROM is the table itself, and not below a subquery: elsewhere the
- * column need not be in reach. A column that statements cannot name (`TablePlan.unasked`) comes
- * into reach for this alone; a `*` leaves it out.
+ * The answer is the same for every row (`schema/promoted.ts`): a row whose column was never filled
+ * is looked up in its attributes as before. Where all rows of a file have the value, `attributes`
+ * is not read for it.
+ *
+ * Only the statement whose FROM is the table itself is rewritten, and nothing below a subquery:
+ * elsewhere the column need not be in reach. A column that statements cannot name
+ * (`TablePlan.unasked`) comes into reach for this alone; a `*` leaves it out.
  */
 
 import { attributeOf, ATTRIBUTES, readsBack } from "../../schema/promoted.ts";
@@ -26,8 +28,8 @@ import {
 } from "../statement/syntax_tree.ts";
 
 /**
- * Changes the tree; returns the tables with the columns that it then names, undefined when it did
- * not.
+ * Changes the tree. Returns the tables with the columns that it then names; undefined when nothing
+ * was changed.
  */
 export function usePromoted(
   root: TreeNode,
@@ -64,20 +66,22 @@ export function usePromoted(
   }];
 }
 
-/** Nothing of what `node` was stays: others would find the attributes in it. */
+/**
+ * Makes `node` the other one. Nothing of what it was stays: others would find the attributes in it.
+ */
 function become(node: TreeNode, other: TreeNode): void {
   for (const member of Object.keys(node)) delete node[member];
   Object.assign(node, other);
 }
 
-/** What of a table's attributes a statement reads where a promoted column would serve it. */
+/** The attributes of a table that a statement reads where promoted columns would serve it. */
 export interface AttributeReads {
-  /** Lower-cased. */
+  /** Lower-cased name. */
   readonly table: string;
   readonly attributes: ReadonlySet<string>;
 }
 
-/** undefined: nothing. */
+/** Returns the attributes that a statement reads so; undefined: none. */
 export function attributeReads(
   root: TreeNode,
   references: readonly TableReference[],
@@ -89,7 +93,7 @@ export function attributeReads(
   return { table: reference.table, attributes };
 }
 
-/** Of a statement over one table and nothing else. */
+/** Returns the calls of a statement over one table; none for any other statement. */
 function callsOf(root: TreeNode, references: readonly TableReference[]): AttributeCall[] {
   const [reference] = references;
   if (reference === undefined || references.length > 1) return [];
@@ -101,8 +105,8 @@ function callsOf(root: TreeNode, references: readonly TableReference[]): Attribu
 }
 
 /**
- * Where a statement that groups may call it: all of them, as what is selected must be what is
- * grouped by.
+ * Clauses in which a statement that groups may call it. All of them change together, because what
+ * is selected must be what is grouped by.
  */
 const GROUPED_PARTS = ["select_list", "group_expressions", "having", "qualify", "modifiers"];
 
@@ -116,7 +120,10 @@ function isGrouped(root: TreeNode): boolean {
     );
 }
 
-/** By the attribute that they hold; of two that hold the same, the one that was asked for. */
+/**
+ * Returns the promoted columns by the attribute that they hold. Where two hold the same attribute,
+ * the one that was asked for counts.
+ */
 function columnsOf(
   { schema: { promoted = [], columns }, unasked }: TablePlan,
   withUnasked: boolean,
@@ -133,7 +140,7 @@ interface AttributeCall {
   readonly attribute: string;
 }
 
-/** Calls below `part` of a statement, not those of a subquery. */
+/** Returns the calls below `part` of a statement, but not those of a subquery. */
 function callsIn(part: TreeValue): AttributeCall[] {
   const calls: AttributeCall[] = [];
   walk(part, (node) => {
@@ -145,7 +152,7 @@ function callsIn(part: TreeValue): AttributeCall[] {
   return calls;
 }
 
-/** The name in `attr_get(attributes, '<name>')`; undefined for anything else. */
+/** Returns the name in `attr_get(attributes, '<name>')`; undefined for anything else. */
 function calledFor(node: TreeNode): string | undefined {
   if (textAt(node, "class") !== "FUNCTION") return undefined;
   if (textAt(node, "function_name").toLowerCase() !== "attr_get") return undefined;
@@ -159,7 +166,7 @@ function calledFor(node: TreeNode): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** Whether nothing shows a column more than before but a `*` that is an item of the select list. */
+/** Whether an added column would show in nothing but a `*` that is an item of the select list. */
 function canHide(root: TreeNode): boolean {
   const stars = new Set<unknown>(starsOf(root));
   const others = listAt(root, "select_list").filter((item) => !stars.has(item));
@@ -172,7 +179,7 @@ function hide(root: TreeNode, hidden: readonly Column[]): void {
   }
 }
 
-/** `*` and `t.*`, not `COLUMNS(…)`. */
+/** Returns the items `*` and `t.*`, but not `COLUMNS(…)`. */
 function starsOf(root: TreeNode): TreeNode[] {
   return nodesAt(root, "select_list").filter((item) =>
     textAt(item, "class") === "STAR" && item["columns"] === false
@@ -184,14 +191,14 @@ interface TextColumn {
   readonly column: Column;
   /** What the column is made of, where no file has it. */
   readonly text?: AttributeText;
-  /** Whether the call stands behind it in the statement, for rows without a value. */
+  /** Whether the call follows the column in a `coalesce`, for rows without a value. */
   readonly isBacked: boolean;
 }
 
 /**
- * The promoted column itself where each row has it, which summaries of files may answer, too. Else
- * one that each part of a scan makes as it can: those whose rows all have it leave the attributes
- * unread. Where that would show, the call stays.
+ * Returns the promoted column itself where each row has it, which summaries of files may answer,
+ * too. Else it returns a column that each part of a scan makes as it can: parts whose rows all have
+ * it leave the attributes unread. Where that would show, the call stays.
  */
 function textColumn(
   { files, delta }: TablePlan,
@@ -205,7 +212,7 @@ function textColumn(
   return { column, text: { attribute, source }, isBacked: false };
 }
 
-/** `CAST(<table>.<column> AS VARCHAR)`, or `coalesce` of that and the call. */
+/** Returns `CAST(<table>.<column> AS VARCHAR)`, or `coalesce` of that and the call. */
 function textNode(
   call: TreeNode,
   { column, isBacked, from }: TextColumn & { readonly from: TreeNode },

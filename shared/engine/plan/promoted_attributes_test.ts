@@ -25,7 +25,7 @@ const UNASKED = ["status", "user.id", "hit", "took", "big"].flatMap((name) =>
   unaskedColumn(name) ?? []
 );
 
-/** Of one row each: canonical, not canonical, of another type, absent. */
+/** Attributes of one row each: canonical, not canonical, of another type, absent. */
 const ATTRIBUTES: readonly (string | null)[] = [
   '{"status":503,"user.id":"ann","hit":true,"took":1.5,"big":9007199254740993}',
   '{"status":200,"user.id":"bob","hit":false,"took":5,"big":7}',

@@ -10,15 +10,19 @@ import type { Planned } from "./plan_statement.ts";
 import { projectedAnew } from "./projection.ts";
 import { usePromoted } from "./promoted_attributes.ts";
 
+/** A planned statement, changed by what its tables are. */
 export interface Rewritten extends Planned {
   /** `planned` with the columns that the statement names now. */
   readonly tables: readonly TablePlan[];
   readonly defaultOrderApplied: boolean;
-  /** Attributes are read from promoted columns. */
+  /** Whether attributes are read from promoted columns. */
   readonly isPromoted: boolean;
 }
 
-/** Pure but for the tree. An EXPLAIN keeps the order that it was given. */
+/**
+ * Adds the default order and uses promoted columns. It changes the tree and nothing else. An
+ * EXPLAIN keeps the order that it was given.
+ */
 export function rewriteStatement(
   planned: Planned,
   { request, usesPromoted }: {
@@ -38,7 +42,7 @@ export function rewriteStatement(
   return { ...planned, tables, defaultOrderApplied, isPromoted };
 }
 
-/** The stored table that is the FROM of the outermost SELECT. */
+/** Returns the stored table that is the FROM of the outermost SELECT. */
 function tableOf({ statement: { root }, references, planned }: Planned): TablePlan | undefined {
   const own = references.find(({ node }) => node === root["from_table"]);
   return planned.find(({ name }) => name === own?.table);

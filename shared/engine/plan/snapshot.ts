@@ -1,9 +1,11 @@
 /**
- * One table as one reader sees it, WAL included. The order is what makes it exact
- * (docs/decisions.md#one-state-for-a-reader): list the lane's segments; read the table's pointer
- * and which of them it holds in one transaction; the rows are the snapshot and the listed segments
- * that it does not hold. A row that moves from the WAL into the table meanwhile is in exactly one
- * of the two.
+ * Reads one table as one reader sees it, WAL included. The order of reads makes it exact
+ * (docs/decisions.md#one-state-for-a-reader):
+ * 1. List the lane's segments.
+ * 2. Read the table's pointer, and which of the segments it holds, in one transaction.
+ * 3. Take the rows of the snapshot, and of the listed segments that it does not hold.
+ *
+ * A row that moves from the WAL into the table meanwhile is in exactly one of the two.
  */
 
 import type { CatalogReader } from "../../catalog/catalog.ts";
@@ -11,24 +13,29 @@ import type { LaneId, TableIdent } from "../../tenant/tenant.ts";
 import type { IcebergReader, LoadedTable } from "../../iceberg/iceberg_reader.ts";
 import type { SegmentState, WalReader } from "../../wal/types.ts";
 
+/** Where a table and its WAL are read. `wal` is undefined where there is none. */
 export interface SnapshotSource {
   readonly catalog: CatalogReader;
   readonly tables: Pick<IcebergReader, "loadTable" | "selectFiles" | "manifests" | "entries">;
   readonly wal: WalReader | undefined;
 }
 
+/** A table at one moment: its snapshot, and the segments beside it. */
 export interface TableSnapshot {
-  /** undefined before the first commit. */
+  /** The table at its snapshot; undefined before the first commit. */
   readonly table: LoadedTable | undefined;
   /** Segments whose rows are only in the WAL, oldest first. */
   readonly pending: readonly string[];
-  /** Those of `pending` that nothing is appended to any more. */
+  /** Segments among `pending` to which nothing is appended any more. */
   readonly complete: ReadonlySet<string>;
   /** Listed segments whose rows the table holds. */
   readonly consumed: ReadonlySet<string>;
 }
 
-/** Errors: the catalog's, `not_found` when the table's metadata was replaced meanwhile. */
+/**
+ * Reads a table and its lane. Errors: the catalog's; `not_found` when the table's metadata was
+ * replaced meanwhile.
+ */
 export async function readSnapshot(
   source: SnapshotSource,
   ident: TableIdent,

@@ -1,37 +1,46 @@
 /**
- * Pins: the state of a statement's tables as a text that a later statement reads again, so that the
- * pages of one walk see the same rows while ingest and drain go on.
+ * Writes and reads snapshot pins. A snapshot pin is the state of a statement's tables as a text
+ * that a later statement reads again. So the pages of one walk see the same rows while ingest and
+ * drain go on.
  *
- * A pin names one committed snapshot per table, so a pinned statement reads no WAL: segments are
- * consumed and swept, snapshots stay as they are until they expire. A caller may write any pin; it
- * leads to no table that the statement could not read anyway.
+ * A snapshot pin names one committed snapshot per table. A statement with one reads no WAL, because
+ * segments are consumed and swept, while snapshots stay as they are until they expire. A caller may
+ * write any text: it leads to no table that the statement could not read anyway.
  */
 
 import { OperatingError } from "../../base/errors.ts";
 import { currentSchemaOf, type LoadedTable } from "../../iceberg/iceberg_reader.ts";
 import type { TablePlan } from "./plan.ts";
 
-/** Asks for the newest committed snapshots, and for their pin. */
+/** The text that asks for the newest committed snapshots, and for their pin. */
 export const LATEST = "latest";
 
+/** What a snapshot pin says of one table. */
 export interface PinnedTable {
   readonly uuid: string;
-  /** null: nothing was committed. */
+  /** Id of the snapshot; null: nothing was committed. */
   readonly snapshotId: bigint | null;
   /**
-   * Columns as they were when the pin was given, which may be newer than the snapshot; undefined:
-   * the snapshot's own.
+   * Id of the schema when the pin was given, which may be newer than the snapshot. Undefined: the
+   * snapshot's own.
    */
   readonly schemaId?: number;
 }
 
-/** By table name; a table that is not in it is read as it is now. */
+/**
+ * Tables of a snapshot pin, by their names. A table that is not among them is read as it is now.
+ */
 export type SnapshotPin = ReadonlyMap<string, PinnedTable>;
 
 const VERSION = "p1";
 /** Tables of one statement are few; a longer text is none of ours. */
 const PIN_LENGTH_MAX = 16_384;
 
+/**
+ * Writes the snapshots of `tables` as a snapshot pin: `p1.` and, in base64url, a JSON list. Each
+ * table is `[name, uuid, snapshot id, schema id]`. The snapshot id is digits in quotes, or null
+ * before the first commit. A table that is not there has an empty uuid and no schema id.
+ */
 export function encodePin(tables: readonly TablePlan[]): string {
   const entries = tables.map(({ name, version }) => [
     name,
@@ -43,7 +52,10 @@ export function encodePin(tables: readonly TablePlan[]): string {
   return `${VERSION}.${bytes.toBase64({ alphabet: "base64url", omitPadding: true })}`;
 }
 
-/** An empty pin for `latest`. Errors: `invalid_argument` with reason `pin_malformed`. */
+/**
+ * Reads a snapshot pin; `latest` gives one that names no table. Errors: `invalid_argument` with
+ * reason `pin_malformed`.
+ */
 export function decodePin(text: string): SnapshotPin {
   if (text === LATEST) return new Map();
   const [version, body, ...more] = text.split(".");
@@ -76,10 +88,10 @@ function entryOf(entry: unknown): [string, PinnedTable] {
 }
 
 /**
- * `table` as `pin` says, columns included; as it is now where the pin does not name it. A change of
- * columns makes no snapshot, so the newest one may have fewer than the table. undefined when
- * nothing was committed then. Errors: `conflict` with reason `pin_expired` when the snapshot is
- * gone, or the table was made anew.
+ * Returns `table` as `pin` says, columns included; as it is now where the pin does not name it. A
+ * change of columns makes no snapshot, so the newest snapshot may have fewer than the table. The
+ * table is undefined when nothing was committed then. Errors: `conflict` with reason `pin_expired`
+ * when the snapshot is gone, or the table was made anew.
  */
 export function pinned(
   name: string,

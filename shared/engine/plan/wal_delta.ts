@@ -1,16 +1,17 @@
 /**
- * WAL segments as Parquet files in the cache directory, so that statements read them like data
- * files.
+ * Keeps WAL segments as Parquet files in the cache directory, so that statements read them like
+ * data files.
  *
- * A segment is converted once; of one that is still written, each statement converts what was
- * appended since the last one, as a file of its own. Conversions of one segment never run twice at
- * a time: later callers wait for the running one and then look for more. Files in use are never
- * removed; idle ones go, least recently used first, when the directory exceeds its bound, and when
- * their segment was consumed: at the next statement over its lane, or with `forgetGone`, which is
- * for times without statements.
+ * A segment is converted once. While it is still written, each statement converts what was appended
+ * since the last one, as a file of its own. Conversions of one segment never run twice at a time:
+ * later callers wait for the running one and then look for more.
  *
- * A bad frame costs its rows, never the statement: it is logged and counted, and the segment is
- * read again only if it was still being written.
+ * Files in use are never removed. Idle ones go, least recently used first, when the directory
+ * exceeds its bound. They also go when their segment was consumed: at the next statement over its
+ * lane, or with `forgetGone`, which is for times without statements.
+ *
+ * A bad frame costs its rows, never the statement: it is logged and counted. The segment is read
+ * again only if it was still being written.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -35,10 +36,11 @@ export interface DeltaLease extends Disposable {
   readonly columns: readonly Column[] | undefined;
 }
 
+/** Where segments are read, and where their files are written. */
 export interface WalDeltaOptions {
   readonly wal: WalReader;
   readonly files: Pick<FileSystem, "create" | "remove">;
-  /** Exists and is empty. */
+  /** Directory of the files. It exists and is empty. */
   readonly dir: string;
   readonly bytesMax?: number;
   /** Called for each part of a segment that cannot be read: answers lack its rows. */
@@ -49,19 +51,20 @@ interface Segment {
   readonly lane: LaneId;
   readonly name: string;
   columns: readonly Column[] | undefined;
-  /** Of its rows: `TableSchema.epoch`. */
+  /** Epoch of its rows: `TableSchema.epoch`. */
   epoch: number;
   pieces: DeltaFile[];
-  /** Where the next frame starts; undefined is the first. */
+  /** Offset where the next frame starts; undefined is the first. */
   nextOffset: number | undefined;
-  /** Nothing will be appended any more. */
+  /** Whether nothing will be appended any more. */
   complete: boolean;
   leases: number;
   running: Promise<void> | undefined;
 }
 
+/** The WAL segments that one engine converted, and the leases on them. */
 export class WalDelta {
-  /** Least recently used first. */
+  /** Segments, the least recently used first. */
   readonly #segments = new Map<string, Segment>();
   readonly #options: WalDeltaOptions;
   #bytes = 0;
@@ -77,18 +80,18 @@ export class WalDelta {
   }
 
   /**
-   * The rows of `names` (segments of `lane`) that can lie in `range`, as far as they were whole on
-   * disk when this was called. Errors: `not_found` when a segment is gone, so that its rows must be
-   * elsewhere by now; `unavailable` when the directory cannot be written.
+   * Leases the rows of `names` (segments of `lane`) that can lie in `range`, as far as they were
+   * whole on disk when this was called. Errors: `not_found` when a segment is gone, so that its
+   * rows must be elsewhere by now; `unavailable` when the directory cannot be written.
    */
   async lease(
     lane: LaneId,
     names: readonly string[],
     { range, complete, epoch = 0, signal }: {
       readonly range: TimeRange;
-      /** Segments of an earlier one are left out. */
+      /** Segments of an earlier epoch are left out. */
       readonly epoch?: number;
-      /** Those that nothing is appended to any more. */
+      /** Segments to which nothing is appended any more. */
       readonly complete: ReadonlySet<string>;
       /** Ends the work between two segments, with its reason. */
       readonly signal?: AbortSignal;
@@ -122,7 +125,7 @@ export class WalDelta {
   }
 
   /**
-   * Drops segments that are in the WAL no more, or only as what a table holds, unless a statement
+   * Drops segments that the WAL has no more, or only as what a table holds, unless a statement
    * still reads them. Errors: the WAL's.
    */
   async forgetGone(): Promise<void> {
@@ -164,7 +167,7 @@ export class WalDelta {
 
   /** Converts what was appended since the last time. */
   async #refresh(segment: Segment, complete: boolean): Promise<void> {
-    // What the running conversion saw may be older than this call, so it is followed by one's own.
+    // What the running conversion saw may be older than this call, so another one follows it.
     while (segment.running !== undefined) await segment.running.catch(() => undefined);
     if (segment.complete) return;
     segment.running = this.#convert(segment, complete);
@@ -186,8 +189,8 @@ export class WalDelta {
   }
 
   /**
-   * What was appended since the last time, as far as it is intact. Errors: the WAL's, but not that
-   * it is damaged.
+   * Returns what was appended since the last time, as far as it is intact. Errors: the WAL's, but
+   * not that a segment is damaged.
    */
   async #framesOf(segment: Segment): Promise<WalFrame[]> {
     const frames: WalFrame[] = [];
