@@ -1,8 +1,8 @@
-/** What DuckDB calls a column that has no name of its own: the text of its expression. */
+/** Asks what DuckDB calls a column that has no name of its own: the text of its expression. */
 
 import type { TreeNode } from "./syntax_tree.ts";
 
-/** The name of `item` of the select list of `select`. `textOf` writes a query as it is. */
+/** Returns the name of `item` of the select list of `select`. `textOf` writes a query as it is. */
 export async function columnName(
   select: TreeNode,
   item: TreeNode,
@@ -14,7 +14,7 @@ export async function columnName(
 
 const SELECT = "SELECT ";
 
-/** What a SELECT is that has nothing but its list. */
+/** A SELECT that has nothing but its list. */
 const BARE = {
   modifiers: [],
   cte_map: { map: [] },

@@ -1,8 +1,8 @@
 /**
- * A message of DuckDB quotes the line that it means and points at a place in it. Where the
- * statement had been written anew (an implicit order, another function name), that is our text and
- * not the caller's: here the place is found in the tree of our text, and told by what stands at the
- * same place of the tree of the caller's.
+ * Makes messages of DuckDB quote the caller's text. A message quotes the line that it means and
+ * points at a place in it. Where the statement had been written anew (an implicit order, another
+ * function name), that line is our text and not the caller's. So the place is found in the tree of
+ * our text. What stands at the same place of the caller's tree is then quoted.
  */
 
 import { utf8 } from "../../base/bytes.ts";
@@ -13,8 +13,8 @@ import { type Statement, textOfTree } from "./parse.ts";
 import { isNode, parseTree, type TreeValue } from "./syntax_tree.ts";
 
 /**
- * `error`, or in its place one whose message quotes `statement` as it was sent, or nothing where
- * its place is not found there.
+ * Returns `error`, or in its place one whose message quotes `statement` as it was sent. It quotes
+ * nothing where the place is not found there.
  */
 export async function inCallersText(
   error: unknown,
@@ -27,7 +27,7 @@ export async function inCallersText(
   try {
     const ours = await textOfTree(connection, statement.document);
     const at = ours.indexOf(quote.text);
-    // What a fast path made of it is in no tree.
+    // What a fast path made of the statement is in no tree.
     const path = at < 0 ? undefined : pathTo(
       parseTree(await connection.serialize(ours)),
       utf8(ours.slice(0, at + quote.caret)).length,
@@ -64,7 +64,9 @@ function quoteOf(message: string): Quote | undefined {
   return { before: message.slice(0, found.index), text, caret };
 }
 
-/** Index in `text` of what is shown at `column`; undefined when nothing begins there. */
+/**
+ * Returns the index in `text` of what is shown at `column`; undefined when nothing begins there.
+ */
 function indexAt(text: string, column: number): number | undefined {
   let index = 0;
   let at = 0;
@@ -86,7 +88,7 @@ const WIDE =
 
 type Path = readonly (string | number)[];
 
-/** The way to the innermost node that stands at byte `location` of its text. */
+/** Returns the way to the innermost node that stands at byte `location` of its text. */
 function pathTo(value: TreeValue, location: number, path: Path = []): Path | undefined {
   let found = isNode(value) && value["query_location"] === location ? path : undefined;
   if (typeof value !== "object" || value === null) return found;
@@ -98,8 +100,8 @@ function pathTo(value: TreeValue, location: number, path: Path = []): Path | und
 }
 
 /**
- * Byte offset of the node that `path` leads to; undefined when there is none, or none that was
- * sent.
+ * Returns the byte offset of the node that `path` leads to; undefined when there is none, or none
+ * that was sent.
  */
 function locationAt(root: TreeValue, path: Path): number | undefined {
   let value: TreeValue = root;
@@ -115,8 +117,8 @@ function locationAt(root: TreeValue, path: Path): number | undefined {
 const AROUND_MAX = 60;
 
 /**
- * `LINE 2: …` with a caret below, as DuckDB shows places: of a long line what stands around
- * it.
+ * Returns `LINE 2: …` with a caret below, as DuckDB shows places. A long line is cut to what stands
+ * around the place.
  */
 function pointedAt(sql: string, location: number): string {
   const lines = new TextDecoder().decode(utf8(sql).subarray(0, location)).split("\n");

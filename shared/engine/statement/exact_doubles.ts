@@ -1,19 +1,20 @@
 /**
- * Doubles in a tree that becomes a text again. DuckDB writes `0.1e0` as `0.1` and `1e3` as
- * `1000.0`, which it then reads as decimals: other types, and other sums. So a text stands for each
- * one in the tree, in whose place its digits are put with an exponent. What DuckDB reads is
- * then the tree that it was, from which it names columns.
+ * Keeps the doubles of a tree that becomes a text again. DuckDB writes `0.1e0` as `0.1` and `1e3`
+ * as `1000.0`, which it then reads as decimals: other types, and other sums. So a text stands for
+ * each double in the tree, and its digits with an exponent take the place of that text. What DuckDB
+ * reads is then the tree that it was, from which it names columns.
  */
 
 import { doubleConstant, isNode, type TreeNode, walk } from "./syntax_tree.ts";
 
+/** A document with a text in place of each double. */
 export interface MarkedDoubles {
   readonly document: TreeNode;
-  /** The text of what `document` stands for, given its own. */
+  /** Returns the text of what `document` stands for, given the text of `document`. */
   readonly restored: (text: string) => string;
 }
 
-/** The document with a text for each double; itself where there is none. */
+/** Returns the document with a text for each double; the document itself where there is none. */
 export function markDoubles(document: TreeNode): MarkedDoubles {
   if (!hasDouble(document)) return { document, restored: (text) => text };
   const mark = unusedIn(JSON.stringify(document));

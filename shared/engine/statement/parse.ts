@@ -1,5 +1,5 @@
 /**
- * Text to tree and back, with DuckDB's own parser: what is judged is what runs.
+ * Turns text into a tree and back, with DuckDB's own parser: what is judged is what runs.
  *
  * A statement has one form here: one SELECT (VALUES, set operations and WITH included), perhaps
  * behind the word EXPLAIN, which the tree does not know. Everything else is refused with its
@@ -14,26 +14,28 @@ import { markDoubles } from "./exact_doubles.ts";
 import { STATEMENT_DEPTH_MAX, STATEMENT_LENGTH_MAX } from "../limits.ts";
 import { nodeAt, nodesAt, parseTree, textAt, type TreeNode } from "./syntax_tree.ts";
 
+/** A parsed statement: its text and its tree. */
 export interface Statement {
   /**
    * The SELECT's text as it was sent, blanks in place of EXPLAIN, without the semicolon at the end.
    */
   readonly sql: string;
   /**
-   * `sql` can stand in parentheses. Text with a semicolon left in it is written anew from the tree.
+   * Whether `sql` can stand in parentheses. Text with a semicolon left in it is written anew from
+   * the tree.
    */
   readonly embeddable: boolean;
   /** The whole serialized document. */
   readonly document: TreeNode;
   /** The query node of the one statement. */
   readonly root: TreeNode;
-  /** The statement was `EXPLAIN SELECT …`. */
+  /** Whether the statement was `EXPLAIN SELECT …`. */
   readonly explain: boolean;
 }
 
 /**
- * `serialize` is DuckDB's parser. Errors: `invalid_argument` with reason `syntax_error`,
- * `not_one_select` or `statement_too_large`.
+ * Parses the text of one statement; `serialize` is DuckDB's parser. Errors: `invalid_argument` with
+ * reason `syntax_error`, `not_one_select` or `statement_too_large`.
  */
 export async function parse(
   serialize: (sql: string) => Promise<string>,
@@ -63,7 +65,7 @@ export async function parse(
   return { sql, embeddable: !sql.includes(";"), document, root, explain: prefix !== null };
 }
 
-/** Text of a tree that was changed after parsing. */
+/** Returns the text of a tree that was changed after parsing. Its doubles stay doubles. */
 export async function textOfTree(
   connection: Pick<EngineConnection, "deserialize">,
   document: TreeNode,
@@ -73,8 +75,8 @@ export async function textOfTree(
 }
 
 /**
- * The same in DuckDB's own words, which make decimals of doubles: what it names columns
- * after.
+ * Returns the text of a tree in DuckDB's own words, which make decimals of doubles. DuckDB names
+ * columns after this text.
  */
 export function textAsItIs(
   connection: Pick<EngineConnection, "deserialize">,
@@ -91,7 +93,7 @@ function withoutExplain(text: string, prefix: string): string {
 const EXPLAIN =
   /^(?:\s|--.*\n|\/\*(?:[^*]|\*(?!\/))*\*\/)*EXPLAIN\s+(?=(?:SELECT|WITH|FROM|VALUES|TABLE|\()\b|\()/i;
 
-/** Length has a bound of its own. */
+/** The length has a bound of its own. */
 const BOUNDS = { depthMax: STATEMENT_DEPTH_MAX, valuesMax: Infinity } as const;
 
 /**
@@ -100,7 +102,7 @@ const BOUNDS = { depthMax: STATEMENT_DEPTH_MAX, valuesMax: Infinity } as const;
  */
 const INFINITE = /"value":-?Infinity\b/;
 
-/** All that the parser says of `LIMIT 10, 5`, of which it had a hint to give. */
+/** All that the parser says of `LIMIT 10, 5`, for which it meant to give a hint. */
 const NO_HINT = "errhint NOT IMPLEMENTED";
 
 /** What the parser says of more nesting than it reads, with remedies that nobody here has. */
@@ -124,8 +126,8 @@ function parserError(document: TreeNode, sql: string): OperatingError {
 }
 
 /**
- * ` at line 2, column 7`, where `node` stands in `sql` as it was sent; empty where that is not
- * known.
+ * Returns ` at line 2, column 7`, where `node` stands in `sql` as it was sent; empty where that is
+ * not known.
  */
 export function placeOfNode(sql: string, node: TreeNode): string {
   const location = node["query_location"];
@@ -134,7 +136,7 @@ export function placeOfNode(sql: string, node: TreeNode): string {
   return ` ${placeOf(sql, textOf(utf8(sql).subarray(0, location)).length)}`;
 }
 
-/** `at line 2, column 7` of a zero-based offset. */
+/** Returns `at line 2, column 7` for a zero-based offset. */
 function placeOf(sql: string, offset: number): string {
   const before = sql.slice(0, offset).split("\n");
   return `at line ${before.length}, column ${(before.at(-1) ?? "").length + 1}`;

@@ -1,8 +1,11 @@
-/** Which statements make their one row of nothing. */
+/** Tells which statements make their one row of nothing. */
 
 import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "./syntax_tree.ts";
 
-/** Whether it is `SELECT 1` or its like: no table, no rows made of nothing, no other SELECT. */
+/**
+ * Whether a statement is `SELECT 1` or its like: no table, no rows made of nothing, no other
+ * SELECT.
+ */
 export function readsNothing(root: TreeNode): boolean {
   if (textAt(nodeAt(root, "from_table") ?? {}, "type") !== "EMPTY") return false;
   if (nodesAt(nodeAt(root, "cte_map") ?? {}, "map").length > 0) return false;

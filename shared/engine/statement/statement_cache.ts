@@ -1,9 +1,9 @@
 /**
- * What does not change from one run of a statement to the next, kept for those asked again and
- * again (a dashboard's): its tree, the text of a tree that was changed, values of its constants,
- * and its result's columns. Tree, text and values follow from one another alone; the columns from
- * the text and the columns of its tables, whatever files they have. Long texts are not kept; the
- * least recently used go first.
+ * Keeps what does not change from one run of a statement to the next, for statements that are asked
+ * again and again (a dashboard's). That is its tree, the text of a tree that was changed, values of
+ * its constants, and the columns of its answer. Tree, text and values follow from one another
+ * alone. The columns follow from the text and the columns of its tables, whatever files these have.
+ * Long texts are not kept; the least recently used go first.
  */
 
 import type { DescribedColumn, EngineConnection, Relation } from "../duckdb/driver.ts";
@@ -13,17 +13,21 @@ import { shapeOf } from "./statement_shape.ts";
 /** A connection that is asked nothing whose answer is still known. */
 export interface CachedConnection
   extends Pick<EngineConnection, "serialize" | "deserialize" | "texts"> {
-  /** As `texts`, of a statement that gives the same each time: from the cache, too. */
+  /** Gives what `texts` gives, also from the cache. The statement must give the same each time. */
   steadyTexts(sql: string): Promise<readonly (readonly (string | null)[])[]>;
 }
 
+/**
+ * What is kept of statements: at most `STATEMENTS_KEPT_MAX` entries of each kind. Errors: the
+ * connection's.
+ */
 export class StatementCache {
   readonly #trees = new Map<string, string>();
   readonly #texts = new Map<string, string>();
   readonly #values = new Map<string, readonly (readonly (string | null)[])[]>();
   readonly #columns = new Map<string, readonly DescribedColumn[]>();
 
-  /** `connection` behind this cache. */
+  /** Returns `connection` behind this cache. */
   over(connection: EngineConnection): CachedConnection {
     return {
       serialize: (sql) => this.tree(connection, sql),
@@ -33,20 +37,20 @@ export class StatementCache {
     };
   }
 
-  /** As `EngineConnection.serialize`. */
+  /** Gives what `EngineConnection.serialize` gives: the tree of a text. */
   async tree(connection: EngineConnection, sql: string): Promise<string> {
     if (sql.length > KEPT_STATEMENT_LENGTH_MAX) return await connection.serialize(sql);
     return await madeOnce(this.#trees, sql, (text) => connection.serialize(text));
   }
 
-  /** As `EngineConnection.deserialize`. */
+  /** Gives what `EngineConnection.deserialize` gives: the text of a tree. */
   async text(connection: EngineConnection, tree: string): Promise<string> {
     return await madeOnce(this.#texts, tree, (text) => connection.deserialize(text));
   }
 
   /**
-   * As `EngineConnection.texts`, of a statement that gives the same short texts whenever it is
-   * asked.
+   * Gives what `EngineConnection.texts` gives. The statement must give the same short texts
+   * whenever it is asked.
    */
   async values(
     connection: EngineConnection,
@@ -60,8 +64,8 @@ export class StatementCache {
   }
 
   /**
-   * As `EngineConnection.describe`; `relations` are empty ones, which tell the columns and no
-   * files. `shape` is all of the statement that its columns can depend on.
+   * Gives what `EngineConnection.describe` gives. `relations` are empty ones, which tell the
+   * columns and no files. `shape` is all of the statement that its columns can depend on.
    */
   async columns(
     connection: EngineConnection,
@@ -81,7 +85,7 @@ export class StatementCache {
   }
 }
 
-/** What `make` makes of a text, kept for all of its shape. */
+/** Returns what `make` makes of a text, and keeps it for all texts of its shape. */
 async function madeOnce(
   kept: Map<string, string>,
   text: string,
@@ -92,7 +96,7 @@ async function madeOnce(
   let made = recall(kept, key);
   if (made === undefined) {
     made = await make(key);
-    // What is refused is refused in its own words.
+    // A text that is refused is refused in its own words.
     if (shape !== undefined && isRefusal(made)) return await make(text);
     if (Math.max(key.length, made.length) <= KEPT_TREE_LENGTH_MAX) keep(kept, key, made);
   }

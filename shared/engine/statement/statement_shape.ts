@@ -1,17 +1,18 @@
 /**
- * What statements have in common that differ in their instants alone, as those of a dashboard do
- * that asks for another range each time. Instants in quotes are replaced by others of the same
- * length; what is made of the text (its tree, a tree's text) holds them as they are, so that the
- * first ones can be put back into it.
+ * Finds what statements have in common that differ in their instants alone. A dashboard sends such
+ * statements when it asks for another range each time. Instants in quotes are replaced by others of
+ * the same length. What is made of the text (its tree, a tree's text) holds them as they are, so
+ * the first ones can be put back into it.
  */
 
+/** A text with stand-ins for its instants. */
 export interface StatementShape {
   readonly text: string;
-  /** What would have been made of the first text, given what was made of `text`. */
+  /** Returns what would have been made of the first text, given what was made of `text`. */
   readonly restored: (made: string) => string;
 }
 
-/** In single quotes as SQL has it, in double ones as a tree has it. */
+/** An instant in quotes: in single ones as SQL has it, in double ones as a tree has it. */
 const QUOTED_INSTANT = /(['"])(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?Z?)?)\1/g;
 const INSTANTS_MAX = 8;
 /**
@@ -20,7 +21,10 @@ const INSTANTS_MAX = 8;
  */
 const OTHER_TEXTS = /\\|\n\s*'/;
 
-/** Of a statement's or a tree's text; undefined where it has no instant, or too many. */
+/**
+ * Returns the shape of a statement's or a tree's text. It is undefined where the text has no
+ * instant, has too many, or could not be restored.
+ */
 export function shapeOf(text: string): StatementShape | undefined {
   if (OTHER_TEXTS.test(text)) return undefined;
   const instants: string[] = [];
@@ -30,7 +34,7 @@ export function shapeOf(text: string): StatementShape | undefined {
   });
   const standIns = instants.map((instant, at) => standIn(at + 1, instant));
   if (instants.length === 0 || instants.length > INSTANTS_MAX) return undefined;
-  // Else it could not be told from what stands for one.
+  // Otherwise the text could not be told from a stand-in.
   if (standIns.some((one) => text.includes(one))) return undefined;
   return {
     text: shape,
@@ -39,7 +43,7 @@ export function shapeOf(text: string): StatementShape | undefined {
   };
 }
 
-/** Another for each place, and no part of another. */
+/** Returns the stand-in for a place. It is another one for each place, and no part of another. */
 function standIn(place: number, instant: string): string {
   return String(place).padStart(4, "0") + instant.slice(4).replaceAll(/\d/g, "0");
 }

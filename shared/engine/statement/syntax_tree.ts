@@ -7,40 +7,43 @@
  * Names of members and classes are DuckDB's. What is unknown here is refused by the gate.
  */
 
+/** Any value in a tree: a node, a list, a text, a number, a boolean or null. */
 export type TreeValue = unknown;
+/** An object in a tree. The names of its members are DuckDB's. */
 export interface TreeNode {
   [member: string]: TreeValue;
 }
 
+/** Whether a value is a node: neither a list nor a number that keeps its digits. */
 export function isNode(value: TreeValue): value is TreeNode {
   return typeof value === "object" && value !== null && !Array.isArray(value) &&
     !isRawNumber(value);
 }
 
-/** The member as a node, or undefined. */
+/** Returns the member as a node, or undefined. */
 export function nodeAt(node: TreeNode, member: string): TreeNode | undefined {
   const value = node[member];
   return isNode(value) ? value : undefined;
 }
 
-/** The member as a list; empty when it is absent. */
+/** Returns the member as a list; empty when it is absent. */
 export function listAt(node: TreeNode, member: string): readonly TreeValue[] {
   const value = node[member];
   return Array.isArray(value) ? value : [];
 }
 
-/** The nodes of a list member. */
+/** Returns the nodes of a list member. */
 export function nodesAt(node: TreeNode, member: string): readonly TreeNode[] {
   return listAt(node, member).filter(isNode);
 }
 
-/** The member as text; empty when it is absent. */
+/** Returns the member as text; empty when it is absent. */
 export function textAt(node: TreeNode, member: string): string {
   const value = node[member];
   return typeof value === "string" ? value : "";
 }
 
-/** An integer constant's value, or undefined when `node` is none. */
+/** Returns an integer constant's value, or undefined when `node` is none. */
 export function integerConstant(node: TreeNode): bigint | undefined {
   if (node["class"] !== "CONSTANT") return undefined;
   const value = nodeAt(node, "value");
@@ -50,7 +53,7 @@ export function integerConstant(node: TreeNode): bigint | undefined {
   return bigintOf(value["value"]);
 }
 
-/** A double constant's digits, or undefined when `node` is none. */
+/** Returns a double constant's digits, or undefined when `node` is none. */
 export function doubleConstant(node: TreeNode): string | undefined {
   const value = node["class"] === "CONSTANT" ? nodeAt(node, "value") : undefined;
   if (value === undefined || value["is_null"] === true) return undefined;
@@ -104,7 +107,7 @@ function isIntegral(source: string | undefined): boolean {
   return source !== undefined && /^-?\d+$/.test(source);
 }
 
-/** A copy that shares nothing but values. */
+/** Returns a copy that shares nothing but values. */
 export function cloneTree<T extends TreeValue>(value: T): T {
   if (Array.isArray(value)) return value.map(cloneTree) as T;
   if (!isNode(value)) return value;
@@ -129,7 +132,7 @@ export function walk(root: TreeValue, visit: (node: TreeNode) => boolean | void)
   }
 }
 
-/** The document with another query as its one statement. */
+/** Returns the document with another query as its one statement. */
 export function withRoot(document: TreeNode, root: TreeNode): TreeNode {
   const [statement] = nodesAt(document, "statements");
   return { ...document, statements: [{ ...statement, node: root }] };
