@@ -1,18 +1,7 @@
 /**
- * The rules of prose that a program can check, and the rooms that do not keep them yet. Pure:
- * `prose_test.ts` applies them to comments, pages and help texts.
+ * The rules of prose that a program can check. Pure: `prose_test.ts` applies them to comments,
+ * pages and help texts.
  */
-
-/** Paths whose prose is still to be mended, by their beginnings. Nothing is added here. */
-export const UNMENDED: readonly string[] = [
-  "shared/engine/bind/",
-  "shared/engine/bounds/",
-  "shared/engine/cost/",
-  "shared/engine/gate/",
-  "shared/engine/order/",
-  "shared/engine/plan/",
-  "shared/engine/statement/",
-];
 
 export const LINE_WIDTH_MAX = 100;
 
