@@ -18,6 +18,7 @@ import type { DrainDeps } from "../shared/drain/drain.ts";
 import type { TableSweepDeps } from "../shared/upkeep/table_sweeps.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
+import { startSmallThreads } from "../shared/os/garbage.ts";
 import { environment } from "../shared/os/environment.ts";
 import { SystemRandom, uuidV4 } from "../shared/os/random.ts";
 import { openDeriver } from "../shared/derived/deriver.ts";
@@ -122,12 +123,16 @@ export interface OpenDrainOptions {
   readonly observers?: Partial<Pick<CompactorObservers, "drain" | "maintenance">>;
 }
 
-/** Errors: `unavailable`, `corrupt` of the catalog. */
+/**
+ * Maintenance derives on one thread: it has time, and the memory of two is not its own alone.
+ * Errors: `unavailable`, `corrupt` of the catalog.
+ */
 export async function openDrain(
   paths: CompactorPaths,
   { summaries, observers = {} }: OpenDrainOptions,
 ): Promise<OpenDrain> {
   await using opening = new AsyncDisposableStack();
+  startSmallThreads();
   const files = new DenoFileSystem();
   const clock = new SystemClock();
   const random = new SystemRandom();
@@ -169,7 +174,7 @@ export async function openDrain(
     reader: new IcebergReader(store),
     encoder: opening.use(openParquetEncoder()),
     decoder: opening.use(openParquetDecoder()),
-    deriver: opening.use(openDeriver(summaries)),
+    deriver: opening.use(openDeriver(summaries, { isParallel: false })),
     leases,
     removals,
     isBacklogOver: (bytes) => isBacklogOver(bytes, deps.wal, deps.catalog),

@@ -201,6 +201,9 @@ export async function compactOnce(
   const totals = settings.role === "maintenance" ? idle : await drainAll(deps, options);
   const done = { maintenance: counted.totals };
   if (settings.role === "drain") return { ...totals, ...done, swept: 0, deleted: 0 };
+  // Maintenance has threads of its own; those of the drain start again if they are needed.
+  deps.encoder[Symbol.dispose]();
+  deps.deriver?.[Symbol.dispose]();
   let swept = 0;
   for (const lane of await deps.wal.lanes()) {
     swept += await sweepLane(deps, lane);

@@ -52,6 +52,17 @@ export interface EncodedBatch {
   readonly plainBytes: number;
 }
 
+/** Bytes of the columns of `batches`. */
+export function bytesOf(batches: readonly Pick<ColumnBatch, "columns">[]): number {
+  let bytes = 0;
+  for (const { columns } of batches) {
+    for (const { validity, offsets, values } of columns) {
+      bytes += (validity?.byteLength ?? 0) + (offsets?.byteLength ?? 0) + values.byteLength;
+    }
+  }
+  return bytes;
+}
+
 /** Bytes that the values of `rows` rows take. */
 export function valueBytes(type: Exclude<ColumnType, "string">, rows: number): number {
   if (type === "bool") return (rows + 7) >> 3;

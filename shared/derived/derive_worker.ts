@@ -2,6 +2,7 @@
 
 import { serveTasks } from "../os/serve_tasks.ts";
 import type { DeriveRequest } from "./deriver.ts";
+import { bytesOf } from "../columns/batch.ts";
 import { derivePart } from "./derive.ts";
 
 serveTasks(({ part, file, limits }: DeriveRequest) => {
@@ -11,4 +12,4 @@ serveTasks(({ part, file, limits }: DeriveRequest) => {
     data: new Uint8Array(blob.data),
   }));
   return { value, transfer: value.map(({ data }) => data.buffer) };
-});
+}, ({ file }) => bytesOf(file.batches));

@@ -26,12 +26,23 @@ export interface Deriver extends Disposable {
   derive(file: FileRows, subject: SidecarSubject): Promise<Uint8Array>;
 }
 
+export interface DeriverOptions {
+  /**
+   * Whether both parts are made at the same time, on a thread each. One after the other, on one
+   * thread, they take half of the memory. Default true.
+   */
+  readonly isParallel?: boolean;
+}
+
 /**
  * A deriver whose threads start with the first file that they have work of, and end when it is
  * disposed of.
  */
-export function openDeriver(limits: SummaryLimits): Deriver {
-  return new ThreadDeriver(limits);
+export function openDeriver(
+  limits: SummaryLimits,
+  options: DeriverOptions = {},
+): Deriver {
+  return new ThreadDeriver(limits, options);
 }
 
 /** For tests, and processes that cannot have a thread. */
@@ -52,12 +63,12 @@ function deriveThread(part: DerivedPart): DeriveThread {
 }
 
 class ThreadDeriver implements Deriver {
-  readonly #threads: Readonly<Record<DerivedPart, DeriveThread>> = {
-    words: deriveThread("words"),
-    values: deriveThread("values"),
-  };
+  readonly #threads: Readonly<Record<DerivedPart, DeriveThread>>;
 
-  constructor(private readonly limits: SummaryLimits) {}
+  constructor(private readonly limits: SummaryLimits, { isParallel = true }: DeriverOptions) {
+    const words = deriveThread("words");
+    this.#threads = { words, values: isParallel ? deriveThread("values") : words };
+  }
 
   async derive(file: FileRows, subject: SidecarSubject): Promise<Uint8Array> {
     const sent = withoutFunctions(file);

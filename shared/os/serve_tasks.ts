@@ -1,4 +1,6 @@
-/** The thread's side of a `TaskThread`. Imports nothing: each thread loads it. */
+/** The thread's side of a `TaskThread`. Imports little: each thread loads it. */
+
+import { collectGarbage } from "./garbage.ts";
 
 export interface Task<Q> {
   readonly id: number;
@@ -16,8 +18,17 @@ export interface Done<V> {
   readonly transfer?: readonly ArrayBuffer[];
 }
 
-/** Answers each request with what `work` makes of it. */
-export function serveTasks<Q, V>(work: (request: Q) => Done<V> | Promise<Done<V>>): void {
+/** What the arrays of a request take before garbage is collected behind it. */
+const LARGE_BYTES = 8 * 1024 * 1024;
+
+/**
+ * Answers each request with what `work` makes of it. `bytesOf`: bytes of a request's arrays, for a
+ * thread that makes others as large; default: it makes none.
+ */
+export function serveTasks<Q, V>(
+  work: (request: Q) => Done<V> | Promise<Done<V>>,
+  bytesOf: (request: Q) => number = () => 0,
+): void {
   const scope = globalThis as unknown as {
     onmessage: ((event: MessageEvent<Task<Q>>) => void) | null;
     postMessage(reply: Reply<V>, transfer: readonly ArrayBuffer[]): void;
@@ -29,5 +40,6 @@ export function serveTasks<Q, V>(work: (request: Q) => Done<V> | Promise<Done<V>
     } catch (error) {
       scope.postMessage({ id, failure: String(error) }, []);
     }
+    if (bytesOf(request) >= LARGE_BYTES) collectGarbage();
   };
 }

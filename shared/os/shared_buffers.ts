@@ -30,4 +30,9 @@ export class SharedBuffers {
     this.#idle = [...this.#idle, buffer].sort((a, b) => a.byteLength - b.byteLength)
       .slice(-IDLE_MAX);
   }
+
+  /** Lets go of what nobody uses. */
+  drop(): void {
+    this.#idle = [];
+  }
 }

@@ -59,7 +59,7 @@ export const INLINE_PARQUET_DECODER: ParquetDecoder = {
  * Buffers that are kept for the next rows: what a merge of files that do not overlap has in use,
  * and none of rows that are very large.
  */
-const SPARES_MAX = 4;
+const SPARES_MAX = 1;
 const SPARE_BYTES_MAX = 64 * 1024 * 1024;
 
 class ThreadDecoder implements ParquetDecoder {

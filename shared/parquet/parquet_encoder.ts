@@ -99,5 +99,6 @@ class ThreadEncoder implements ParquetEncoder {
 
   [Symbol.dispose](): void {
     for (const thread of Object.values(this.#threads)) thread[Symbol.dispose]();
+    this.#buffers.drop();
   }
 }

@@ -4,12 +4,12 @@
  *
  * A pipeline: while one file is encoded and derived from, the rows of the next are collected where
  * it can follow at once; the file before is made durable. So about twice `INPUT_BYTES` of rows are
- * held.
+ * held; half of that where it `isPipelined: false`, as a merge's is.
  */
 
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../base/errors.ts";
-import type { ColumnBatch } from "../columns/batch.ts";
+import { bytesOf, type ColumnBatch } from "../columns/batch.ts";
 import { sliceRows } from "../columns/gather.ts";
 import type { Deriver } from "../derived/deriver.ts";
 import { sidecarKey, withSidecars } from "../derived/sidecar.ts";
@@ -56,6 +56,11 @@ export interface DataFileWriterOptions {
   readonly marksFull?: boolean;
   /** Whether files are packed as small as pays, being kept long: default false. */
   readonly isThorough?: boolean;
+  /**
+   * Whether rows of the next file are taken while one is made: quicker, and twice the memory.
+   * Default true.
+   */
+  readonly isPipelined?: boolean;
 }
 
 export class DataFileWriter {
@@ -66,6 +71,7 @@ export class DataFileWriter {
   readonly #lift: LiftPromoted;
   readonly #marksFull: boolean;
   readonly #isThorough: boolean;
+  readonly #isPipelined: boolean;
   readonly #files: NewDataFile[] = [];
   readonly #keys: string[] = [];
   /** The rows that wait, and their bytes. */
@@ -87,6 +93,7 @@ export class DataFileWriter {
     this.#lift = liftPromoted(table.schema);
     this.#marksFull = options.marksFull ?? false;
     this.#isThorough = options.isThorough ?? false;
+    this.#isPipelined = options.isPipelined ?? true;
   }
 
   /** Takes a batch of the table's schema: a copy, and releases it. */
@@ -106,7 +113,7 @@ export class DataFileWriter {
    * goes on.
    */
   #endOfFile(batch: ColumnBatch, from: number): number {
-    const rowBytes = bytesOf(batch) / batch.rows;
+    const rowBytes = bytesOf([batch]) / batch.rows;
     const bytes = this.#waitingBytes + rowBytes * (batch.rows - from);
     if (from === batch.rows || bytes < this.#inputBytesMax) return Infinity;
     if (!this.#marksFull) return batch.rows;
@@ -122,7 +129,7 @@ export class DataFileWriter {
     const { encoder } = this.#deps;
     this.#waiting ??= encoder.open(this.#table.schema, Math.ceil(ROOM * this.#inputBytesMax));
     this.#waiting.add(batch);
-    this.#waitingBytes += bytesOf(batch);
+    this.#waitingBytes += bytesOf([batch]);
   }
 
   /** The files with all rows that were added, stored durably. */
@@ -162,6 +169,7 @@ export class DataFileWriter {
       await this.#making;
       this.#start(rows.day, input, isFull);
       await stored;
+      if (!this.#isPipelined) await this.#making;
     }
   }
 
@@ -246,12 +254,4 @@ function dataFileOf(
     splitOffsets: written.splitOffsets,
     sortOrderId: table.sortOrderId,
   };
-}
-
-function bytesOf(batch: ColumnBatch): number {
-  let bytes = 0;
-  for (const { validity, offsets, values } of batch.columns) {
-    bytes += (validity?.byteLength ?? 0) + (offsets?.byteLength ?? 0) + values.byteLength;
-  }
-  return bytes;
 }

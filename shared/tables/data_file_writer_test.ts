@@ -7,6 +7,7 @@ import { type Deriver, INLINE_DERIVER, openDeriver } from "../derived/deriver.ts
 import { readSidecar, sidecarKey } from "../derived/sidecar.ts";
 import { EVENTS_SCHEMA } from "../schema/events.ts";
 import { ensureTable } from "../iceberg/commit_append.ts";
+import type { ParquetEncoder } from "../parquet/parquet_encoder.ts";
 import { readParquet } from "../parquet/read_parquet.ts";
 import { batchOf, DrainLab } from "../testing/drain_lab.ts";
 import { DataFileWriter } from "./data_file_writer.ts";
@@ -38,6 +39,36 @@ Deno.test("DataFileWriter gives its files also when nothing can be derived", asy
   const [file] = await writer.finish();
   assert.equal(file?.rows, 3);
   assert.equal(await readSidecar(lab.deps.store, present(file)), undefined);
+});
+
+Deno.test("DataFileWriter holds the rows of one file at a time unless it is pipelined", async () => {
+  for (const isPipelined of [false, true]) {
+    await using lab = await DrainLab.open();
+    const table = await ensureTable(lab.deps, { ident: IDENT, schema: EVENTS_SCHEMA });
+    let [held, most] = [0, 0];
+    const { encoder } = lab.deps;
+    const counting: ParquetEncoder = {
+      ...encoder,
+      open(schema, bytes) {
+        most = Math.max(most, held += 1);
+        return encoder.open(schema, bytes);
+      },
+      async encode(input, options) {
+        // Longer than it takes to add the rows of the next file.
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        const file = await encoder.encode(input, options);
+        held -= 1;
+        return file;
+      },
+    };
+    const writer = new DataFileWriter({ ...lab.deps, encoder: counting }, table, {
+      ...{ inputBytesMax: 1, isPipelined },
+    });
+    for (const second of [1, 2, 3]) await writer.add(batchOf([second]));
+    const files = await writer.finish();
+    assert.equal(files.length, 3);
+    assert.equal(most > 1, isPipelined);
+  }
 });
 
 Deno.test("DataFileWriter discard removes files and sidecars", async () => {

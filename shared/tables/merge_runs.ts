@@ -28,7 +28,7 @@ export interface SortedRun {
  * Rows that one batch of the result has at most, so that other work of the process gets its turn in
  * between.
  */
-const ROWS_MAX = 32_768;
+const ROWS_MAX = 8_192;
 
 /**
  * All rows in order; rows of the same time in any. Errors: the runs', and `corrupt` for a run that

@@ -7,7 +7,7 @@
  * Appends are never lost to it and never make it write rows again.
  *
  * Memory: a row group or two of each file that overlaps at the place where the merge is, and the
- * rows of two output files.
+ * rows of one output file.
  */
 
 import { dayOfNs, NS_PER_MS } from "../base/time.ts";
@@ -70,9 +70,9 @@ export interface MergeOptions {
 
 /**
  * Bytes of rows of a full file. It sets the memory of a merge: so many are shared by the threads,
- * and as many are the next file's.
+ * and what is derived of them takes about as much again.
  */
-export const MERGED_INPUT_BYTES = 96 * 1024 * 1024;
+export const MERGED_INPUT_BYTES = 48 * 1024 * 1024;
 /** A day of which no file is younger gets no more rows soon. */
 const SETTLED_MS = 3_600_000;
 
@@ -132,6 +132,7 @@ export async function applyMerge(
     text: await textOfTable(deps, table),
     marksFull: true,
     isThorough: true,
+    isPipelined: false,
   });
   let files: readonly NewDataFile[];
   try {

@@ -1,5 +1,5 @@
 import { PROBES_MAX, THINGS_MAX, TooMuchToIndex } from "./occurrences.ts";
-import { grownInts, scratchInts } from "./scratch.ts";
+import { giveBackInts, grownInts, scratchInts } from "./scratch.ts";
 
 /** Numbers distinct hashes: open addressing over typed arrays. */
 export class HashTable {
@@ -44,6 +44,7 @@ export class HashTable {
       while (slots[slot] !== 0) slot = (slot + 1) & mask;
       slots[slot] = number + 1;
     }
+    giveBackInts(this.#slots);
     this.#slots = slots;
   }
 }

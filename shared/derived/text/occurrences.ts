@@ -6,7 +6,7 @@
  * on real logs (README.md).
  */
 
-import { grownInts, scratchInts } from "./scratch.ts";
+import { giveBackInts, grownInts, scratchInts } from "./scratch.ts";
 
 /**
  * Things to tell apart in one index of a file, and places of all of them: past either there is no
@@ -84,6 +84,8 @@ export class Occurrences {
         next[thing] = place + 1;
       }
     }
+    // What follows takes as much: it need not come on top.
+    for (const array of [next, this.#log, this.#counts, this.lastSeen]) giveBackInts(array);
     return { starts, granules };
   }
 

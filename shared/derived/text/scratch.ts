@@ -57,6 +57,11 @@ export function grownBytes(
   return larger;
 }
 
+/** Takes back an array before the others; nobody may use it any more. */
+export function giveBackInts({ buffer }: Uint32Array<ArrayBuffer>): void {
+  giveBack(buffer);
+}
+
 /** Takes back all arrays of this thread: nobody may use them any more. */
 export function releaseScratch(): void {
   for (const buffer of taken) giveBack(buffer);

@@ -7,7 +7,7 @@
  */
 
 import { PROBES_MAX, THINGS_MAX, TooMuchToIndex } from "./occurrences.ts";
-import { grownBytes, grownInts, scratchInts } from "./scratch.ts";
+import { giveBackInts, grownBytes, grownInts, scratchInts } from "./scratch.ts";
 
 const BYTES_MAX = 2 ** 29;
 const SLOTS_MIN = 4096;
@@ -87,6 +87,7 @@ export class TermTable {
       slots[2 * slot] = old[at] as number;
       slots[2 * slot + 1] = hash;
     }
+    giveBackInts(old);
     this.#slots = slots;
   }
 }
