@@ -18,7 +18,7 @@ import type { DrainDeps } from "../shared/drain/drain.ts";
 import type { TableSweepDeps } from "../shared/upkeep/table_sweeps.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
-import { startSmallThreads } from "../shared/os/garbage.ts";
+import { collectGarbage, startSmallThreads } from "../shared/os/garbage.ts";
 import { environment } from "../shared/os/environment.ts";
 import { SystemRandom, uuidV4 } from "../shared/os/random.ts";
 import { openDeriver } from "../shared/derived/deriver.ts";
@@ -117,6 +117,11 @@ export interface OpenDrain extends AsyncDisposable {
 }
 
 export interface OpenDrainOptions {
+  /**
+   * Whether nothing else runs in this process, which may then stand still for its collector. Default
+   * false.
+   */
+  readonly isAlone?: boolean;
   /** Limits of the summaries that it makes. */
   readonly summaries: SummaryLimits;
   /** Who hears what was done. */
@@ -129,7 +134,7 @@ export interface OpenDrainOptions {
  */
 export async function openDrain(
   paths: CompactorPaths,
-  { summaries, observers = {} }: OpenDrainOptions,
+  { isAlone = false, summaries, observers = {} }: OpenDrainOptions,
 ): Promise<OpenDrain> {
   await using opening = new AsyncDisposableStack();
   startSmallThreads();
@@ -175,6 +180,7 @@ export async function openDrain(
     encoder: opening.use(openParquetEncoder()),
     decoder: opening.use(openParquetDecoder()),
     deriver: opening.use(openDeriver(summaries, { isParallel: false })),
+    ...(isAlone ? { collect: collectGarbage } : {}),
     leases,
     removals,
     isBacklogOver: (bytes) => isBacklogOver(bytes, deps.wal, deps.catalog),

@@ -76,7 +76,7 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
       problem: () => drain === undefined ? "it starts" : drain.problem,
     }),
   );
-  drain = starting.use(await startDrain(settings, countCompactor(metrics)));
+  drain = starting.use(await startDrain(settings, countCompactor(metrics), { isAlone: true }));
   const running = starting.move();
   getLogger(["svc", "compactor"]).info(
     "compactor runs as {role} on {source}, metrics on {metrics}",
@@ -104,14 +104,16 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
 export function startDrain(
   settings: CompactorSettings,
   observers: CompactorObservers,
+  { isAlone = false }: { readonly isAlone?: boolean } = {},
 ): Promise<PatientDrain> {
-  return PatientDrain.open(() => startDrainNow(settings, observers), new SystemClock());
+  return PatientDrain.open(() => startDrainNow(settings, observers, isAlone), new SystemClock());
 }
 
 /** Errors: `unavailable`, `corrupt`, `permission_denied` of the catalog. */
 async function startDrainNow(
   settings: CompactorSettings,
   observers: CompactorObservers,
+  isAlone: boolean,
 ): Promise<RunningDrain> {
   const paths = drainPaths(settings);
   const intervalMs = settings.intervalSecs * 1_000;
@@ -121,6 +123,7 @@ async function startDrainNow(
   await using starting = new AsyncDisposableStack();
   const opened = starting.use(
     await openDrain(paths, {
+      isAlone,
       summaries: summaryLimitsOf(settings),
       observers: {
         drain: combineObservers(logDrain(), observers.drain),
@@ -187,6 +190,7 @@ export async function compactOnce(
   checkWalOnly(settings);
   const counted = countTotals();
   await using opened = await openDrain(drainPaths(settings), {
+    isAlone: true,
     summaries: summaryLimitsOf(settings),
     observers: {
       drain: logDrain(),

@@ -10,6 +10,7 @@
  * rows of one output file.
  */
 
+import { bytesOf } from "../columns/batch.ts";
 import { dayOfNs, NS_PER_MS } from "../base/time.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 import { type CommitDeps, readerOf } from "../iceberg/commit_table.ts";
@@ -32,6 +33,11 @@ import { textOfTable } from "../tables/text_of_table.ts";
 
 export interface MergeDeps extends CommitDeps, DataFileWriterDeps {
   readonly decoder: ParquetDecoder;
+  /**
+   * Frees what merging left behind, some tens of milliseconds in which nothing else runs; absent in
+   * a process that answers others.
+   */
+  readonly collect?: () => void;
 }
 
 /** What is due for a merge in one table. */
@@ -73,6 +79,8 @@ export interface MergeOptions {
  * and what is derived of them takes about as much again.
  */
 export const MERGED_INPUT_BYTES = 48 * 1024 * 1024;
+/** Bytes of rows after which what merging them left behind is collected. */
+const COLLECTED_BYTES = 24 * 1024 * 1024;
 /** A day of which no file is younger gets no more rows soon. */
 const SETTLED_MS = 3_600_000;
 
@@ -137,9 +145,14 @@ export async function applyMerge(
   let files: readonly NewDataFile[];
   try {
     const runs = task.files.map((file) => fileRun(deps, table, file));
+    let bytes = 0;
     for await (const batch of mergeRuns(runs)) {
       options.signal?.throwIfAborted();
+      bytes += bytesOf([batch]);
       await writer.add(batch);
+      if (bytes < COLLECTED_BYTES) continue;
+      bytes = 0;
+      deps.collect?.();
     }
     files = await writer.finish();
   } catch (error) {
