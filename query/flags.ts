@@ -14,6 +14,7 @@ import { CONNECTION_OPTIONS } from "../shared/http/connection_options.ts";
 import { BROWSER_OPTIONS } from "../shared/http/browser_options.ts";
 import { ACCESS_OPTIONS } from "./access_flags.ts";
 import { ADMISSION_OPTIONS } from "./admission/admission_flags.ts";
+import { MEMORY_OPTIONS } from "./memory/memory_flags.ts";
 import { INDEX_CACHE_OPTIONS } from "./index_flags.ts";
 import { SCAN_FILE_CACHE_OPTIONS } from "./scan_file_cache_flags.ts";
 import { JOB_OPTIONS } from "./jobs/flags.ts";
@@ -101,15 +102,7 @@ export const OPTIONS = {
       "Subdirectory of the data directory, or an absolute path, for spill files, converted WAL segments and " +
       "copies of data files. Its folder `engine` is emptied at start.",
   },
-  memoryPoolBytes: {
-    kind: "integer",
-    flag: "memory-pool-bytes",
-    env: "SVC_QUERY_MEMORY_POOL_BYTES",
-    placeholder: "BYTES",
-    min: 64 * MIB,
-    max: BYTES_MAX,
-    help: "Memory that all queries share; half of the container's limit when not given.",
-  },
+  ...MEMORY_OPTIONS,
   spillBytesMax: {
     kind: "integer",
     flag: "spill-max-bytes",
@@ -141,7 +134,8 @@ export const OPTIONS = {
     placeholder: "N",
     min: 1,
     max: 1024,
-    help: "Threads of DuckDB; one per core when not given.",
+    help:
+      "Threads of DuckDB; one per core when not given, and one for each 20 MiB of its pool at most.",
   },
   orderedMergeMaxFanin: {
     kind: "integer",

@@ -13,8 +13,8 @@ export const INDEX_CACHE_OPTIONS = {
     min: 0,
     max: BYTES_MAX,
     help:
-      "Memory for what is known of data files' indexes: their headers and answers, 0 for none. A sixteenth of the " +
-      "memory limit, 64 MiB to 1 GiB, when not given.",
+      "Memory for what is known of data files' indexes: their headers and answers, 0 for none; a part of " +
+      "--memory-bytes, 1 GiB at most, when not given.",
   },
   queryPuffinBlobCacheMaxBytes: {
     kind: "integer",
@@ -24,8 +24,8 @@ export const INDEX_CACHE_OPTIONS = {
     min: 0,
     max: BYTES_MAX,
     help:
-      "Memory for pieces of data files' indexes as they are stored, 0 for none; a 64th of the memory limit, 16 MiB to " +
-      "256 MiB, when not given.",
+      "Memory for pieces of data files' indexes as they are stored, 0 for none; a part of --memory-bytes, 256 MiB at " +
+      "most, when not given.",
   },
   queryPuffinBlobCacheMaxEntries: {
     kind: "integer",

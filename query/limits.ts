@@ -43,8 +43,6 @@ export const ADMISSION_WAITERS_PER_TENANT_MAX = 256;
 export const SQL_BODY_BYTES_MAX = 4 * 1024 * 1024;
 /** A records answer is buffered until its status is known. One past this is 413 with advice. */
 export const RECORDS_BYTES_MAX = 256 * 1024 * 1024;
-/** Bytes of all records answers being buffered or sent. One more is 503. */
-export const ANSWERS_BYTES_MAX = 4 * RECORDS_BYTES_MAX;
 /** A client that has not taken a records answer after this long is cut off. */
 export const SEND_MS_MAX = 300_000;
 

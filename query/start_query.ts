@@ -9,15 +9,13 @@ import { VERSION } from "../shared/base/version.ts";
 import type { CatalogReader } from "../shared/catalog/catalog.ts";
 import { openCatalogReader } from "../shared/catalog/open_catalog.ts";
 import { openDeleteLedger, openIndexCatalog } from "../shared/catalog/open_catalog_parts.ts";
-import { defaultPoolBytes } from "../shared/engine/duckdb/memory_pool_size.ts";
 import { defaultObjectCacheBytes } from "../shared/engine/files/object_cache/object_cache_size.ts";
-import { defaultIndexCacheSizes } from "../shared/engine/pruning/index_cache_sizes.ts";
-import type { IndexCacheSizes } from "../shared/engine/pruning/sidecar_indexes.ts";
 import type { EngineProcesses } from "../shared/engine/duckdb/open_databases.ts";
 import { openEngine } from "../shared/engine/open_engine.ts";
 import { TURN_KINDS } from "../shared/engine/turns/turns.ts";
 import type { Engine } from "../shared/engine/types.ts";
 import { QUERY_AUDIT_TABLE } from "../shared/schema/query_audit.ts";
+import { WeighedCache } from "../shared/base/weighed_cache.ts";
 import { ByteBudget } from "../shared/base/byte_budget.ts";
 import { type ListenAddress, parseListenAddress } from "../shared/http/listen_address.ts";
 import { connectionBounds } from "../shared/http/connection_options.ts";
@@ -26,7 +24,8 @@ import { type Clock, SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import { environment } from "../shared/os/environment.ts";
 import type { FileSystem, ReadableFiles } from "../shared/os/file_system.ts";
-import { containerLimitBytes, memoryLimitBytes } from "../shared/os/memory_limit.ts";
+import type { MemoryKeeper } from "../shared/memory/memory_keeper.ts";
+import { containerLimitBytes } from "../shared/os/memory_limit.ts";
 import { NearFileSystem } from "../shared/os/near_file_system.ts";
 import { SystemRandom } from "../shared/os/random.ts";
 import { openStoreReader } from "../shared/storage/open_store.ts";
@@ -41,7 +40,15 @@ import type { QuerySettings } from "./flags.ts";
 import { openJobs } from "./jobs/open_jobs.ts";
 import { ManagedIndexes } from "./indexes/managed_indexes.ts";
 import { indexMeter } from "./metrics/index_metrics.ts";
-import { ANSWERS_BYTES_MAX } from "./limits.ts";
+import { gaugeMemory } from "./memory/memory_metrics.ts";
+import type { QueryMemoryPlan, QueryPart } from "./memory/memory_parts.ts";
+import {
+  memoryPlanOf,
+  openKeeper,
+  processBytes,
+  serverBytes,
+  warnOfMemory,
+} from "./memory/open_memory.ts";
 import { gaugeMemoryPool } from "./memory_pool.ts";
 import { createQueryMetrics, type QueryMetrics } from "./metrics/metrics.ts";
 import { processMeter } from "./metrics/engine_metrics.ts";
@@ -92,16 +99,30 @@ export async function startQuery(
   await using starting = new AsyncDisposableStack();
   const tls = await readTlsFiles(settings, new DenoFileSystem());
   const access = starting.use(openAccess(settings, { clock, metrics }));
+  const plan = memoryPlanOf(settings);
+  warnOfMemory(plan);
+  const audit = starting.use(
+    openAudit(settings, { clock, metrics, bytesMax: plan.bytes.audit }),
+  );
   // The observer outlives the engine: a statement that is stopped with the engine ends, too.
-  const observer = deps.observer ?? starting.use(openAudit(settings, { clock, metrics }));
+  const observer = deps.observer ?? audit;
+  let ownEngine: Engine | undefined;
+  const processes = () => processBytes(ownEngine?.residentBytes ?? []);
+  const keeper = starting.use(openKeeper(plan, {
+    nowMs: () => clock.monotonicMs(),
+    processes,
+    onGiven: (part, bytes) => metrics.memoryGivenWayBytes.add(bytes, { part }),
+  }));
   const catalog = starting.use(await openCatalogReader(queryPaths(settings).catalog));
   const engine = starting.use(
     deps.engine ?? await openQueryEngine(settings, {
       owner: starting,
-      ...{ clock, catalog, metrics },
+      ...{ clock, catalog, metrics, plan, keeper },
       asDriver: deps.asDriver,
     }),
   );
+  ownEngine = engine;
+  keeper.start();
   gaugeMemoryPool(metrics, engine);
   for (const line of TURN_KINDS) {
     metrics.engineWaiting.readAtScrape(() => engine.waiting()[line], { line });
@@ -109,12 +130,12 @@ export async function startQuery(
   metrics.objectCacheLimitBytes.set(objectCacheBytes(settings), {});
   metrics.scanFileCacheLimitBytes.set(scanFileCache(settings).bytesMax, {});
   warnOfScanFileCache(settings);
-  const { parsedBytesMax, blobBytesMax } = indexCacheSizes(settings);
-  metrics.indexCacheLimitBytes.set(parsedBytesMax, { cache: "parsed_index" });
-  metrics.indexCacheLimitBytes.set(blobBytesMax, { cache: "puffin_blob" });
+  metrics.indexCacheLimitBytes.set(plan.bytes.parsed_index, { cache: "parsed_index" });
+  metrics.indexCacheLimitBytes.set(plan.bytes.puffin_blob, { cache: "puffin_blob" });
   const files = new DenoFileSystem();
   const admission = new Admission({
-    budgetBytes: poolBytes(settings),
+    budgetBytes: plan.bytes.pool,
+    isFull: () => keeper.isFull,
     shareDivisor: settings.admissionMaxShareDivisor,
     waitMs: settings.admissionWaitMs,
     dearWaitMs: settings.dearWaitMs,
@@ -126,6 +147,15 @@ export async function startQuery(
   const readiness = starting.use(
     new Readiness({ ping: () => engine.ping(), problem: () => engine.problem, clock }),
   );
+  const answers = new ByteBudget(plan.bytes.answers);
+  const traceNames = new NameCache(plan.bytes.trace_names);
+  keeper.keep("trace_names", traceNames);
+  gaugeMemory(metrics, {
+    ...{ plan, keeper, engine, serverBytes },
+    processBytes: processes,
+    answersBytes: () => answers.used,
+    auditBytes: () => audit.bytes,
+  });
   const app = queryApp({
     ...calls,
     jobs: jobs.desk,
@@ -134,8 +164,8 @@ export async function startQuery(
     ...managedParts(settings, { starting, files, catalog, engine, clock }),
     rowsCeiling: settings.maxRows,
     stallMsMax: 1000 * settings.streamStallSecs,
-    answers: new ByteBudget(ANSWERS_BYTES_MAX),
-    traceNames: new NameCache(),
+    answers,
+    traceNames,
   });
   const { server, metricsServer } = startListeners(settings, {
     ...{ starting, bind, metricsBind, bounds, tls, metrics },
@@ -192,26 +222,9 @@ function warnOfAccess(settings: QuerySettings, mode: AuthMode): void {
   }
 }
 
-/**
- * The memory that all statements share: the engine has it as its limit, and admission divides it.
- */
-function poolBytes({ memoryPoolBytes }: QuerySettings): number {
-  return memoryPoolBytes ?? defaultPoolBytes(memoryLimitBytes());
-}
-
 /** Bytes that are kept of an object store's data files. */
 function objectCacheBytes({ queryObjectCacheMaxBytes }: QuerySettings): number {
   return queryObjectCacheMaxBytes ?? defaultObjectCacheBytes(containerLimitBytes());
-}
-
-/** Bytes that are kept in memory of the indexes of data files. */
-function indexCacheSizes(settings: QuerySettings): IndexCacheSizes {
-  const sizes = defaultIndexCacheSizes(memoryLimitBytes());
-  return {
-    parsedBytesMax: settings.queryParsedIndexCacheMaxBytes ?? sizes.parsedBytesMax,
-    blobBytesMax: settings.queryPuffinBlobCacheMaxBytes ?? sizes.blobBytesMax,
-    blobEntriesMax: settings.queryPuffinBlobCacheMaxEntries,
-  };
 }
 
 /** What is kept of data files' decoded columns: nothing unless both options say how much. */
@@ -236,12 +249,14 @@ interface EngineParts {
   readonly clock: Clock;
   readonly catalog: CatalogReader;
   readonly metrics: QueryMetrics;
+  readonly plan: QueryMemoryPlan;
+  readonly keeper: MemoryKeeper<QueryPart>;
   readonly asDriver: EngineProcesses["asDriver"];
 }
 
 async function openQueryEngine(
   settings: QuerySettings,
-  { owner, clock, catalog, metrics, asDriver }: EngineParts,
+  { owner, clock, catalog, metrics, plan, keeper, asDriver }: EngineParts,
 ): Promise<Engine> {
   const files = new DenoFileSystem();
   const paths = queryPaths(settings);
@@ -256,26 +271,35 @@ async function openQueryEngine(
         "--query-wal-buffer-dir too",
     );
   }
+  const weights = new WeighedCache(plan.bytes.segment_weights);
+  keeper.keep("segment_weights", weights);
   const cacheDir = await claimCache(files, owner, paths.cache);
   const store = openStoreReader(paths.warehouse, { files, clock, random, env: environment });
   if (isS3Url(paths.warehouse)) void tellStore(store, getLogger(["svc", "query"]));
   return await openEngine({
     store,
     catalog,
-    ...(paths.wal === undefined ? {} : { wal: openWalReader(new NearFileSystem(), paths.wal) }),
+    ...(paths.wal === undefined
+      ? {}
+      : { wal: openWalReader(new NearFileSystem(), paths.wal, { weights }) }),
     hotCaches: settings.queryHotCaches,
     hotCacheMeter: hotCacheMeter(metrics),
     onWalDamage: () => metrics.walDamages.add(1, {}),
     files,
     cacheDir,
-    memoryBytesMax: poolBytes(settings),
+    memoryBytesMax: plan.bytes.pool,
     spillBytesMax: settings.spillBytesMax,
     objectCacheBytesMax: objectCacheBytes(settings),
     objectCacheMeter: objectCacheMeter(metrics),
     scanFileCache: scanFileCache(settings),
     scanFileCacheMeter: scanFileCacheMeter(metrics),
     heldRowsMeter: heldRowsMeter(metrics),
-    indexCaches: indexCacheSizes(settings),
+    indexCaches: {
+      parsedBytesMax: plan.bytes.parsed_index,
+      blobBytesMax: plan.bytes.puffin_blob,
+      blobEntriesMax: settings.queryPuffinBlobCacheMaxEntries,
+    },
+    caches: { bytes: plan.bytes, keep: (part, cache) => keeper.keep(part, cache) },
     indexMeter: indexMeter(metrics),
     fanIn: {
       ...(settings.orderedMergeMaxFanin === undefined
@@ -288,9 +312,10 @@ async function openQueryEngine(
     dearNiceness: settings.dearNiceness,
     processes: {
       meter: processMeter(metrics),
+      headroomBytes: plan.headroomBytes,
       ...(asDriver === undefined ? {} : { asDriver }),
     },
-    ...(settings.threads === undefined ? {} : { threads: settings.threads }),
+    threads: settings.threads ?? Math.min(navigator.hardwareConcurrency, plan.threadsMax),
     // The table has rows of every tenant, and a claim lets each caller read one tenant's namespace.
     hiddenTables: settings.oidcTenantClaim === undefined ? [] : [QUERY_AUDIT_TABLE],
     clock,

@@ -21,6 +21,8 @@ export interface AdmissionOptions {
   readonly budgetBytes: number;
   /** No statement reserves more than the budget divided by this. */
   readonly shareDivisor: number;
+  /** Whether there is no room for more, whatever is reserved; default: never. */
+  readonly isFull?: () => boolean;
   /** How long a statement waits for its reservation, and for a scheduler slot to be planned in. */
   readonly waitMs: number;
   /** How long an expensive statement waits for its scheduler slot to run in. */
@@ -98,6 +100,8 @@ export class Admission {
    */
   async reserve({ tenant, bytes, signal, deadlineMs }: ReserveRequest): Promise<Disposable> {
     signal.throwIfAborted();
+    // One statement at a time goes on: so memory comes free again.
+    if (this.#options.isFull?.() === true && this.#ledger.reservedBytes > 0) throw this.#full();
     const ticket: Ticket = { tenant, bytes };
     const { clock, metrics } = this.#options;
     const startedMs = clock.monotonicMs();

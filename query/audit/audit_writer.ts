@@ -104,6 +104,11 @@ export class AuditWriter implements QueryObserver, AsyncDisposable {
     this.#limits = { ...AUDIT_LIMITS, ...deps.limits };
   }
 
+  /** Of rows that are on their way, with all that is made of them. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   completed(record: QueryRecord): void {
     const bytes = chargeOf(record);
     const refusal = this.#refusal(bytes);

@@ -12,15 +12,23 @@ import { type AuditDeps, AuditWriter } from "./audit_writer.ts";
 import { ThreadTable } from "./thread_table.ts";
 
 /** Disposing it appends what waits, then closes the catalog. */
-export interface Audit extends QueryObserver, AsyncDisposable {}
+export interface Audit extends QueryObserver, AsyncDisposable {
+  /** Of rows that are on their way. */
+  readonly bytes: number;
+}
 
 /** Starts the thread, which opens nothing yet: the first batch opens the catalog for writing. */
 export function openAudit(
   settings: QuerySettings,
-  deps: { readonly clock: Clock; readonly metrics: AuditDeps["metrics"] },
+  { bytesMax, ...deps }: {
+    readonly clock: Clock;
+    readonly metrics: AuditDeps["metrics"];
+    /** Of rows that are on their way, all that is made of them included. */
+    readonly bytesMax: number;
+  },
 ): Audit {
   if (settings.auditDisabled) {
-    return { completed() {}, [Symbol.asyncDispose]: () => Promise.resolve() };
+    return { bytes: 0, completed() {}, [Symbol.asyncDispose]: () => Promise.resolve() };
   }
   const { warehouse, catalog } = queryPaths(settings);
   const appendDeadlineMs = settings.auditAppendDeadlineSecs * 1000;
@@ -33,12 +41,15 @@ export function openAudit(
   const writer = new AuditWriter({
     ...deps,
     append: (rows, signal) => table.append(rows, signal),
-    limits: { appendDeadlineMs },
+    limits: { appendDeadlineMs, bytesMax },
   });
   const closing = new AsyncDisposableStack();
   closing.use(table);
   closing.use(writer);
   return {
+    get bytes() {
+      return writer.bytes;
+    },
     completed: (record) => writer.completed(record),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };

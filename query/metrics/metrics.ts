@@ -22,6 +22,7 @@ import { JOB_METRICS } from "../jobs/metrics.ts";
 import { HOT_CACHE_METRICS } from "./hot_cache_metrics.ts";
 import { OBJECT_CACHE_METRICS } from "./object_cache_metrics.ts";
 import { SCAN_FILE_CACHE_METRICS } from "./scan_file_cache_metrics.ts";
+import { MEMORY_METRICS } from "../memory/memory_metrics.ts";
 import { TRACE_ENDPOINTS } from "../tracing/metrics.ts";
 
 /** How a request for SQL ended. `timeout`: the wall clock ran out. */
@@ -111,6 +112,7 @@ export const METRICS = {
     help: "Times that a part of a WAL segment could not be read: answers lack its rows",
   },
   ...AUDIT_METRICS,
+  ...MEMORY_METRICS,
   ...ADMISSION_METRICS,
   ...ENGINE_METRICS,
   ...JOB_METRICS,

@@ -36,7 +36,10 @@ async function recordsOf(
   const rowsMax = call.limits.rowsReturnedMax;
   const hold = budget.hold();
   try {
-    const rows = await collectRows(call, running.chunks("arrays"), { rowsMax, hold, seen });
+    const bytesMax = Math.min(RECORDS_BYTES_MAX, budget.bytesMax);
+    const rows = await collectRows(call, running.chunks("arrays"), {
+      ...{ rowsMax, bytesMax, hold, seen },
+    });
     const { head, tail } = recordsFrame({
       columns: running.columns.map((column) => column.name),
       rowCount: rows.count,
@@ -94,7 +97,12 @@ interface CollectedRows {
 async function collectRows(
   call: SqlCall,
   chunks: AsyncIterable<ResultChunk>,
-  { rowsMax, hold, seen }: { rowsMax: number; hold: ByteHold; seen: { rows: number } },
+  { rowsMax, bytesMax, hold, seen }: {
+    rowsMax: number;
+    bytesMax: number;
+    hold: ByteHold;
+    seen: { rows: number };
+  },
 ): Promise<CollectedRows> {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   let count = 0;
@@ -108,7 +116,7 @@ async function collectRows(
     if (rows === 0) continue;
     const part = chunk.bytes(rows);
     bytes += part.byteLength;
-    if (bytes > RECORDS_BYTES_MAX) throw answerTooLarge(count);
+    if (bytes > bytesMax) throw answerTooLarge(count, bytesMax);
     growAnswer(hold, part.byteLength);
     parts.push(part);
     count += rows;
@@ -119,11 +127,11 @@ async function collectRows(
   return { parts, count, truncated };
 }
 
-function answerTooLarge(rowsHeld: number): OperatingError {
+function answerTooLarge(rowsHeld: number, bytesMax: number): OperatingError {
   return new OperatingError(
     "too_large",
     `Cannot hold the answer: what follows its first ${rowsHeld} rows exceeds ` +
-      `${formatBytes(RECORDS_BYTES_MAX)}; ask for format "ndjson", which streams, ` +
+      `${formatBytes(bytesMax)}; ask for format "ndjson", which streams, ` +
       "or for fewer rows or columns",
     { reason: "answer_bytes" },
   );

@@ -16,8 +16,6 @@ import { operationsSql, servicesSql } from "./trace_statements.ts";
  * docs/api/query.md#trace-lookup.
  */
 export const ENTRY_BYTES_MAX = 512 * 1024;
-/** Bytes of all lists of a server. The least recently used go first. */
-const CACHE_BYTES_MAX = 32 * 1024 * 1024;
 /** A string's own head, and its place in the list. */
 const BYTES_PER_STRING = 40;
 
@@ -115,8 +113,16 @@ export class NameCache {
   readonly #lists = new Map<string, NameList & { readonly bytes: number }>();
   #bytes = 0;
 
+  /** `bytesMax`: of all lists. */
+  constructor(private readonly bytesMax: number) {}
+
   get bytes(): number {
     return this.#bytes;
+  }
+
+  giveWay(): void {
+    this.#lists.clear();
+    this.#bytes = 0;
   }
 
   get(key: string): NameList | undefined {
@@ -135,7 +141,7 @@ export class NameCache {
     this.#lists.set(key, { ...list, bytes });
     this.#bytes += bytes;
     for (const oldest of this.#lists.keys()) {
-      if (this.#bytes <= CACHE_BYTES_MAX) return;
+      if (this.#bytes <= this.bytesMax) return;
       this.#drop(oldest);
     }
   }

@@ -100,7 +100,7 @@ Deno.test({
   name:
     "NameCache keeps a list within 512 KiB with its key, refuses a longer one, forgets the oldest",
   fn() {
-    const cache = new NameCache();
+    const cache = new NameCache(32 * 2 ** 20);
     const list = (characters: number) => ({ snapshotId: "1", rows: [["x".repeat(characters)]] });
     // Two bytes a character, and 40 for the string itself.
     const most = (ENTRY_BYTES_MAX - 40) / 2 - "k1".length;

@@ -93,6 +93,13 @@ export class WeighedCache {
     this.#meter?.held(this.#bytes);
   }
 
+  /** Forgets all values; those on their way still come to whoever waits for them. */
+  giveWay(): void {
+    this.#entries.clear();
+    this.#bytes = 0;
+    this.#meter?.held(0);
+  }
+
   #touch(key: string, entry: Entry): void {
     if (this.#loads - entry.loads <= FRESH_SHARE * this.#entries.size) return;
     entry.loads = this.#loads;

@@ -54,7 +54,7 @@ export const DEAR_STATEMENTS_MAX = 3;
  * Bytes of a memory pool that is divided, where expensive statements have a DuckDB of their own. A
  * smaller pool is not divided.
  */
-export const DIVIDED_POOL_BYTES_MIN = 1_073_741_824;
+export const DIVIDED_POOL_BYTES_MIN = 805_306_368;
 /** Cheap statements then have one part in so many of the memory pool and of the spill space. */
 export const LIGHT_SHARE_DIVISOR = 4;
 /**
@@ -75,7 +75,7 @@ export const WAITERS_PER_KEY_MAX = 256;
  * first.
  */
 export const DELTA_CACHE_BYTES_MAX = 1_073_741_824;
-/** Parsed Parquet footers kept; the least recently used go first. */
+/** Files of an object store whose layout is remembered; the least recently used go first. */
 export const FOOTERS_KEPT_MAX = 4096;
 /** Footers that one statement reads at the same time. */
 export const FOOTER_READS_MAX = 16;
@@ -108,17 +108,11 @@ export const QUESTIONS_KEPT_MAX = 16;
  */
 export const STREAM_BUFFER_BYTES = 1_048_576;
 /**
- * About how many bytes are kept of tables' summaries. The least recently asked table goes first.
- */
-export const TABLE_ANSWERS_BYTES_MAX = 268_435_456;
-/**
  * About how many bytes of data files' rows are in memory, and the part of the memory pool of cheap
  * statements that they are at most.
  */
 export const HELD_ROWS_BYTES_MAX = 67_108_864;
 export const HELD_ROWS_SHARE_DIVISOR = 8;
-/** Bytes of instants around the ends of ranges of time. The least recently asked go first. */
-export const EDGE_TIMES_BYTES_MAX = 33_554_432;
 /**
  * About how many bytes of counts of columns with many values are kept in the cache directory. The
  * least recently asked go first.

@@ -12,10 +12,12 @@ import type { ReadableStore } from "../storage/object_store.ts";
 import type { WalReader } from "../wal/types.ts";
 import { behind } from "./turns/behind.ts";
 import { AnswerFiles } from "./fast_paths/answer_files.ts";
+import { ENGINE_CACHE_BYTES, type EngineCaches } from "./engine_caches.ts";
 import { EdgeTimes } from "./fast_paths/edge_times.ts";
 import { readEdgeTimes } from "./fast_paths/read_edge_times.ts";
 import { TableAnswers } from "./fast_paths/table_answers.ts";
 import { AVERAGE_PROBE } from "./functions/exact_average.ts";
+import { FooterCache } from "./files/footer_cache.ts";
 import { type DataFiles, localDataFiles, type ObjectCacheMeter } from "./files/data_files.ts";
 import { defaultFanIn } from "./order/fan_in.ts";
 import { type HotCacheMeter, HotCaches } from "./hot_caches/hot_caches.ts";
@@ -26,11 +28,9 @@ import type { FanIn } from "./order/ordered_scan.ts";
 import { StatementCache } from "./statement/statement_cache.ts";
 import {
   DIVIDED_POOL_BYTES_MIN,
-  EDGE_TIMES_BYTES_MAX,
   HELD_ROWS_BYTES_MAX,
   HELD_ROWS_SHARE_DIVISOR,
   LIGHT_SHARE_DIVISOR,
-  TABLE_ANSWERS_BYTES_MAX,
   WIDE_ANSWERS_BYTES_MAX,
 } from "./limits.ts";
 import { type DatabaseOptions, openDatabases } from "./duckdb/open_databases.ts";
@@ -84,7 +84,7 @@ export interface EngineOptions extends DatabaseOptions {
   /**
    * Bytes of data files' rows that are held in memory for ordered scans, about. They are taken from
    * the memory pool, an eighth of the cheap statements' part at most. Default 64 MiB; none of a
-   * pool below 1 GiB. 0 holds none.
+   * pool below 768 MiB. 0 holds none.
    */
   readonly heldRowsBytesMax?: number;
   /** Is told what becomes of them. */
@@ -96,6 +96,8 @@ export interface EngineOptions extends DatabaseOptions {
   readonly indexCaches?: Partial<IndexCacheSizes>;
   /** Is told what they do. */
   readonly indexMeter?: IndexMeter;
+  /** Bytes of the caches in memory, and who is told of them. */
+  readonly caches?: EngineCaches;
   /** In place of the indexes that lie beside the data files, for tests. */
   readonly indexes?: RowIndexes;
   /**
@@ -130,12 +132,25 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const averages = await hasExactAverages(probes[0]);
   const delta = deltaOf(options, dirs.wal);
   const sidecars = sidecarIndexesOf(options);
+  const { bytes, keep } = cachesOf(options);
+  keep("parsed_index", sidecars.parsed);
+  keep("puffin_blob", sidecars.blobs);
   const decoded = decodedCacheOf(options, dirs.decoded);
-  const data = dataFilesOf(options, dirs.objects);
+  const footers = new FooterCache(store, bytes.footers);
+  keep("footers", footers);
+  const data = dataFilesOf(options, { dir: dirs.objects, footers });
   const reading: Reading = { options, data, databases, turns };
   const edgeTimes = edgeTimesOf(reading);
   const held = heldRowsOf(reading);
   const works = [edgeTimes, held, ...(decoded === undefined ? [] : [decoded])];
+  const answers = new TableAnswers({
+    ...{ store, nowMs, averages },
+    sidecars: sidecars.footers.passing,
+    bytesMax: bytes.table_answers,
+    files: new AnswerFiles(files, dirs.answers),
+    fileBytesMax: WIDE_ANSWERS_BYTES_MAX,
+  });
+  keep("table_answers", answers);
   return new SqlEngine({
     ...{ databases, turns, turnCounts, probes },
     works: delta === undefined ? works : [new DeltaSweep(delta, clock), ...works],
@@ -143,7 +158,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     spillBytesMax: options.spillBytesMax,
     prepare: {
       ...{ catalog, wal, delta, edgeTimes, held, nowMs },
-      tables: new IcebergReader(store),
+      ...statementCachesOf(options),
       hot: hotSourceOf(options, dirs.wal),
       dataFiles: decoded === undefined ? data : new DecodedDataFiles(data, {
         cache: decoded,
@@ -152,14 +167,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       }),
       indexes: options.indexes ?? sidecars,
       probedRows: options.probedRows,
-      statements: new StatementCache(),
-      answers: new TableAnswers({
-        ...{ store, nowMs, averages },
-        sidecars: sidecars.footers.passing,
-        bytesMax: TABLE_ANSWERS_BYTES_MAX,
-        files: new AnswerFiles(files, dirs.answers),
-        fileBytesMax: WIDE_ANSWERS_BYTES_MAX,
-      }),
+      answers,
       hidden: new Set(options.hiddenTables),
       fanIn: { ...defaultFanIn(cores), ...options.fanIn },
     },
@@ -210,9 +218,26 @@ function sidecarIndexesOf({ indexCaches, indexMeter, clock }: EngineOptions): Si
   return new SidecarIndexes(sizes, { nowMs: () => clock.monotonicMs(), ...meter });
 }
 
-function edgeTimesOf({ options: { clock }, data, databases, turns }: Reading): EdgeTimes {
-  return new EdgeTimes({
-    bytesMax: EDGE_TIMES_BYTES_MAX,
+/** Bytes of the caches in memory, and who is given each of them. */
+function cachesOf({ caches }: EngineOptions) {
+  const bytes = { ...ENGINE_CACHE_BYTES, ...caches?.bytes };
+  return { bytes, keep: caches?.keep ?? (() => {}) };
+}
+
+function statementCachesOf(options: EngineOptions) {
+  const { bytes, keep } = cachesOf(options);
+  const tables = new IcebergReader(options.store, { cacheBytesMax: bytes.table_metadata });
+  keep("table_metadata", tables);
+  const statements = new StatementCache(bytes.statements);
+  keep("statements", statements);
+  return { tables, statements };
+}
+
+function edgeTimesOf({ options, data, databases, turns }: Reading): EdgeTimes {
+  const { bytes, keep } = cachesOf(options);
+  const { clock } = options;
+  const edgeTimes = new EdgeTimes({
+    bytesMax: bytes.edge_times,
     read: (window, signal) =>
       readEdgeTimes(window, {
         data,
@@ -220,6 +245,8 @@ function edgeTimesOf({ options: { clock }, data, databases, turns }: Reading): E
       }, signal),
     nowMs: () => clock.monotonicMs(),
   });
+  keep("edge_times", edgeTimes);
+  return edgeTimes;
 }
 
 function heldRowsOf({ options, data, databases, turns }: Reading): HeldRows {
@@ -260,9 +287,12 @@ function heldRowsBytes(options: EngineOptions, { light, dear }: Databases): numb
 
 const OBJECT_CACHE_BYTES = 1024 ** 3;
 
-function dataFilesOf(options: EngineOptions, dir: string): DataFiles {
+function dataFilesOf(
+  options: EngineOptions,
+  { dir, footers }: { readonly dir: string; readonly footers: FooterCache },
+): DataFiles {
   const { store, files, objectCacheBytesMax: bytesMax = OBJECT_CACHE_BYTES } = options;
-  if (localRoot(store).length > 0) return localDataFiles(store);
+  if (localRoot(store).length > 0) return localDataFiles(store, footers);
   const bytesInUseMax = bytesMax + options.spillBytesMax;
   const meter = options.objectCacheMeter;
   const cache = new ObjectCache({
@@ -290,12 +320,13 @@ function decodedCacheOf(options: EngineOptions, dir: string): DecodedCache | und
   });
 }
 
-function hotSourceOf(
-  { wal, files, hotCaches, hotCacheMeter: meter }: EngineOptions,
-  dir: string,
-): HotSource | undefined {
+function hotSourceOf(options: EngineOptions, dir: string): HotSource | undefined {
+  const { wal, files, hotCaches, hotCacheMeter: meter } = options;
   if (wal === undefined || hotCaches !== true) return undefined;
-  const caches = new HotCaches({ wal, ...(meter === undefined ? {} : { meter }) });
+  const { bytes, keep } = cachesOf(options);
+  const bytesMax = bytes.hot_caches;
+  const caches = new HotCaches({ wal, bytesMax, ...(meter === undefined ? {} : { meter }) });
+  keep("hot_caches", caches);
   return { caches, files, dir };
 }
 

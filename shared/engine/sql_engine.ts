@@ -71,6 +71,12 @@ export class SqlEngine implements Engine {
     this.#spillBytesMax = options.spillBytesMax;
   }
 
+  get residentBytes(): readonly number[] {
+    return [...this.#open].flatMap(({ residentBytes: bytes }) =>
+      bytes === undefined ? [] : [bytes]
+    );
+  }
+
   async prepare(request: QueryRequest): Promise<PreparedQuery> {
     const deadline = new Deadline(request.deadlineMs, request.signal);
     const seat = this.#seat(request, deadline);

@@ -48,6 +48,15 @@ export class IcebergReader {
     this.#cache = options.cache ?? new WeighedCache(options.cacheBytesMax ?? CACHE_BYTES_MAX);
   }
 
+  /** Decoded metadata that is kept, estimated. */
+  get bytes(): number {
+    return this.#cache.bytes;
+  }
+
+  giveWay(): void {
+    this.#cache.giveWay();
+  }
+
   /** A reader with the same cache that asks `store`, another view of the same objects. */
   through(store: ReadableStore): IcebergReader {
     return store === this.store ? this : new IcebergReader(store, { cache: this.#cache });

@@ -22,11 +22,14 @@ import { weighFile } from "./weigh_segment.ts";
 import type { SegmentInfo, SegmentReader, SegmentState, WalFrame, WalReader } from "./types.ts";
 
 /**
- * A reader of the WAL below `root`. It needs no lock and may run in any process. Errors: those of
- * `WalReader`.
+ * A reader of the WAL below `root`. It needs no lock and may run in any process. `weights` keeps
+ * sizes of segments' messages; default: a cache of some 10,000. Errors: those of `WalReader`.
  */
-export function openWalReader(fs: ReadableFiles, root: string): WalReader {
-  const weights = new WeighedCache(WEIGHTS_BYTES_MAX);
+export function openWalReader(
+  fs: ReadableFiles,
+  root: string,
+  { weights = new WeighedCache(WEIGHTS_BYTES_MAX) }: { readonly weights?: WeighedCache } = {},
+): WalReader {
   return {
     lanes: () => lanesIn(fs, root),
     list: (lane, states) => listSegments(fs, root, { lane, states }),

@@ -83,7 +83,7 @@ export function testService(engine: Engine, fields: Partial<QueryService> = {}):
     rowsCeiling: 10,
     stallMsMax: 30_000,
     answers: new ByteBudget(2 ** 20),
-    traceNames: new NameCache(),
+    traceNames: new NameCache(32 * 2 ** 20),
     jobs: NO_JOBS,
     readiness: { problem: undefined },
     indexes: new ManagedIndexes({

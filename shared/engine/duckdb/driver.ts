@@ -53,6 +53,8 @@ export interface EngineDatabase {
    * tables.
    */
   onRenewed?: (() => void) | undefined;
+  /** Resident memory of its own process; absent: it is in this one. */
+  readonly residentBytes?: number;
   close(): Promise<void>;
 }
 

@@ -87,6 +87,11 @@ export class EdgeTimes implements AsyncDisposable {
     return this.#bytes;
   }
 
+  giveWay(): void {
+    this.#kept.clear();
+    this.#bytes = 0;
+  }
+
   /** Resolves when all that is in line has been read, or was given up. */
   get settled(): Promise<void> {
     return this.#reading;

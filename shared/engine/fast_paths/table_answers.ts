@@ -70,6 +70,11 @@ export class TableAnswers {
     return [...this.#tables.values()].reduce((sum, table) => sum + table.bytes, 0);
   }
 
+  /** Whoever still holds a table goes on with what it has. */
+  giveWay(): void {
+    this.#tables.clear();
+  }
+
   table(uuid: string): TableCubes {
     const { store, sidecars, nowMs } = this.#options;
     const table = this.#tables.get(uuid) ?? new KeptTable({

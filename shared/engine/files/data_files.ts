@@ -82,8 +82,7 @@ export interface ObjectCacheMeter {
 }
 
 /** Data files that lie in a folder of this machine. */
-export function localDataFiles(store: ReadableStore): DataFiles {
-  const footers = new FooterCache(store);
+export function localDataFiles(store: ReadableStore, footers: FooterCache): DataFiles {
   const lease: DataFileLease = {
     store,
     indexStore: store,

@@ -87,6 +87,12 @@ export class HotCaches {
     return [...this.#lanes.values()].reduce((sum, lane) => sum + bytesOf(lane), 0);
   }
 
+  /** A lane that is being read goes on with its own summaries. */
+  giveWay(): void {
+    this.#lanes.clear();
+    this.#meter?.held({ bytes: 0, segments: 0 });
+  }
+
   get #segments(): number {
     return [...this.#lanes.values()].reduce((sum, { segments }) => sum + segments.size, 0);
   }

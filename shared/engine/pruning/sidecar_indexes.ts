@@ -56,8 +56,8 @@ export interface SidecarIndexesOptions {
 export class SidecarIndexes implements RowIndexes {
   /** Footers for readers of other data in the same sidecars. */
   readonly footers: SidecarFooters;
-  readonly #parsed: WeighedCache;
-  readonly #blobs: WeighedCache;
+  readonly parsed: WeighedCache;
+  readonly blobs: WeighedCache;
   readonly #meter: IndexMeter | undefined;
   readonly #queryKeys = new WeakMap<RowQuery, string>();
 
@@ -66,12 +66,12 @@ export class SidecarIndexes implements RowIndexes {
     { nowMs, meter }: SidecarIndexesOptions,
   ) {
     const told = (cache: CacheMeter | undefined) => cache === undefined ? {} : { meter: cache };
-    this.#parsed = new WeighedCache(parsedBytesMax, told(meter?.parsed));
-    this.#blobs = new WeighedCache(blobBytesMax, {
+    this.parsed = new WeighedCache(parsedBytesMax, told(meter?.parsed));
+    this.blobs = new WeighedCache(blobBytesMax, {
       entriesMax: blobEntriesMax,
       ...told(meter?.blobs),
     });
-    this.footers = new SidecarFooters(this.#parsed, nowMs);
+    this.footers = new SidecarFooters(this.parsed, nowMs);
     this.#meter = meter;
   }
 
@@ -93,7 +93,7 @@ export class SidecarIndexes implements RowIndexes {
   }
 
   #look(file: DataFile, query: RowQuery, call: IndexCall): Promise<RowSet> {
-    return this.#parsed.load(`${file.key} ${this.#queryKey(query, call.schema)}`, async () => {
+    return this.parsed.load(`${file.key} ${this.#queryKey(query, call.schema)}`, async () => {
       const { answer, hasRead } = await this.#find(file, query, call);
       return { value: answer, bytes: ENTRY_BYTES + bytesOf(answer), isKept: hasRead };
     });
@@ -125,7 +125,7 @@ export class SidecarIndexes implements RowIndexes {
   }
 
   #open<T extends OpenedIndex>(key: string, load: () => Promise<T>): Promise<T> {
-    return this.#parsed.load(key, async () => {
+    return this.parsed.load(key, async () => {
       const value = await load();
       return { value, bytes: ENTRY_BYTES + value.byteLength };
     });
@@ -137,7 +137,7 @@ export class SidecarIndexes implements RowIndexes {
     store: IndexCall["store"],
   ): Promise<Uint8Array> {
     const key = `${nameOf(sidecar)} ${place.offset + part.offset} ${part.length}`;
-    return this.#blobs.load(key, async () => {
+    return this.blobs.load(key, async () => {
       const value = await readBlob(store, sidecar, { place, part });
       return { value, bytes: value.byteLength };
     });

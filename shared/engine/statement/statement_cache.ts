@@ -16,16 +16,40 @@ export interface CachedConnection
   /** Gives what `texts` gives, also from the cache. The statement must give the same each time. */
   steadyTexts(sql: string): Promise<readonly (readonly (string | null)[])[]>;
 }
+/** There are four kinds of what is kept, each with its part of the bytes. */
+const KINDS = 4;
 
 /**
  * What is kept of statements: at most `STATEMENTS_KEPT_MAX` entries of each kind. Errors: the
  * connection's.
  */
 export class StatementCache {
-  readonly #trees = new Map<string, string>();
-  readonly #texts = new Map<string, string>();
-  readonly #values = new Map<string, readonly (readonly (string | null)[])[]>();
-  readonly #columns = new Map<string, readonly DescribedColumn[]>();
+  readonly #trees: KeptTexts<string>;
+  readonly #texts: KeptTexts<string>;
+  readonly #values: KeptTexts<readonly (readonly (string | null)[])[]>;
+  readonly #columns: KeptTexts<readonly DescribedColumn[]>;
+
+  /** `bytesMax`: of all that is kept, about. */
+  constructor(bytesMax: number = Infinity) {
+    const each = bytesMax / KINDS;
+    this.#trees = new KeptTexts(each, (tree) => tree.length);
+    this.#texts = new KeptTexts(each, (text) => text.length);
+    this.#values = new KeptTexts(each, (rows) => VALUE_LENGTH * rows.length);
+    this.#columns = new KeptTexts(each, (columns) => VALUE_LENGTH * columns.length);
+  }
+
+  /** Held now, about. */
+  get bytes(): number {
+    return this.#kinds.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  giveWay(): void {
+    for (const kind of this.#kinds) kind.clear();
+  }
+
+  get #kinds(): readonly Pick<KeptTexts<unknown>, "bytes" | "clear">[] {
+    return [this.#trees, this.#texts, this.#values, this.#columns];
+  }
 
   /** Returns `connection` behind this cache. */
   over(connection: EngineConnection): CachedConnection {
@@ -56,10 +80,10 @@ export class StatementCache {
     connection: EngineConnection,
     sql: string,
   ): Promise<readonly (readonly (string | null)[])[]> {
-    const known = recall(this.#values, sql);
+    const known = this.#values.recall(sql);
     if (known !== undefined) return known;
     const values = await connection.texts(sql);
-    if (sql.length <= KEPT_STATEMENT_LENGTH_MAX) keep(this.#values, sql, values);
+    if (sql.length <= KEPT_STATEMENT_LENGTH_MAX) this.#values.keep(sql, values);
     return values;
   }
 
@@ -77,28 +101,28 @@ export class StatementCache {
   ): Promise<readonly DescribedColumn[]> {
     if (shape.length > KEPT_TREE_LENGTH_MAX) return await connection.describe(sql, relations);
     const key = JSON.stringify([shape, relations]);
-    const known = recall(this.#columns, key);
+    const known = this.#columns.recall(key);
     if (known !== undefined) return known;
     const columns = await connection.describe(sql, relations);
-    keep(this.#columns, key, columns);
+    this.#columns.keep(key, columns);
     return columns;
   }
 }
 
 /** Returns what `make` makes of a text, and keeps it for all texts of its shape. */
 async function madeOnce(
-  kept: Map<string, string>,
+  kept: KeptTexts<string>,
   text: string,
   make: (text: string) => Promise<string>,
 ): Promise<string> {
   const shape = shapeOf(text);
   const key = shape?.text ?? text;
-  let made = recall(kept, key);
+  let made = kept.recall(key);
   if (made === undefined) {
     made = await make(key);
     // A text that is refused is refused in its own words.
     if (shape !== undefined && isRefusal(made)) return await make(text);
-    if (Math.max(key.length, made.length) <= KEPT_TREE_LENGTH_MAX) keep(kept, key, made);
+    if (Math.max(key.length, made.length) <= KEPT_TREE_LENGTH_MAX) kept.keep(key, made);
   }
   return shape === undefined ? made : shape.restored(made);
 }
@@ -108,17 +132,47 @@ function isRefusal(tree: string): boolean {
   return tree.startsWith('{"error":true');
 }
 
-function recall<V>(kept: Map<string, V>, key: string): V | undefined {
-  const value = kept.get(key);
-  if (value !== undefined) {
-    kept.delete(key);
-    kept.set(key, value);
-  }
-  return value;
-}
+/** A short value of a statement, or a column of its result, takes as much as so many characters. */
+const VALUE_LENGTH = 64;
+/** A character takes two bytes at most. */
+const CHARACTER_BYTES = 2;
 
-function keep<V>(kept: Map<string, V>, key: string, value: V): void {
-  kept.set(key, value);
-  const [oldest] = kept.keys();
-  if (kept.size > STATEMENTS_KEPT_MAX && oldest !== undefined) kept.delete(oldest);
+/** By text, least recently used first. */
+class KeptTexts<V> {
+  readonly #kept = new Map<string, { readonly value: V; readonly bytes: number }>();
+  bytes = 0;
+
+  constructor(
+    private readonly bytesMax: number,
+    private readonly lengthOf: (value: V) => number,
+  ) {}
+
+  recall(key: string): V | undefined {
+    const entry = this.#kept.get(key);
+    if (entry === undefined) return undefined;
+    this.#kept.delete(key);
+    this.#kept.set(key, entry);
+    return entry.value;
+  }
+
+  keep(key: string, value: V): void {
+    this.#drop(key);
+    const bytes = CHARACTER_BYTES * (key.length + this.lengthOf(value));
+    this.#kept.set(key, { value, bytes });
+    this.bytes += bytes;
+    for (const oldest of this.#kept.keys()) {
+      if (this.#kept.size <= STATEMENTS_KEPT_MAX && this.bytes <= this.bytesMax) break;
+      this.#drop(oldest);
+    }
+  }
+
+  clear(): void {
+    this.#kept.clear();
+    this.bytes = 0;
+  }
+
+  #drop(key: string): void {
+    this.bytes -= this.#kept.get(key)?.bytes ?? 0;
+    this.#kept.delete(key);
+  }
 }

@@ -161,6 +161,11 @@ export class EngineClient {
     return this.#spawned.pid;
   }
 
+  /** As it told last. */
+  get residentBytes(): number {
+    return this.#beat.residentBytes;
+  }
+
   get isOver(): boolean {
     return this.#end !== undefined;
   }

@@ -104,6 +104,10 @@ class ProcessDatabase implements EngineDatabase {
     return `${name} has not answered for ${Math.round(silentMs / 1000)} s`;
   }
 
+  get residentBytes(): number {
+    return this.#client?.isOver === false ? this.#client.residentBytes : 0;
+  }
+
   async connect(signal: AbortSignal, wanted?: ConnectionWanted): Promise<EngineConnection> {
     const at = await this.#free.take(signal, wanted);
     const giveBack = () => this.#free.give(at, wanted?.key);

@@ -1,0 +1,81 @@
+/**
+ * The query server's memory: its plan, made of the settings and the system's limit, and the keeper
+ * of its caches.
+ */
+
+import { getLogger } from "@logtape/logtape";
+import { formatBytes } from "../../shared/base/bytes.ts";
+import { MemoryKeeper } from "../../shared/memory/memory_keeper.ts";
+import { collectGarbage } from "../../shared/os/garbage.ts";
+import { memoryLimitBytes } from "../../shared/os/memory_limit.ts";
+import { residentBytes } from "../../shared/os/resident_memory.ts";
+import type { QuerySettings } from "../flags.ts";
+import {
+  GIVING_ORDER,
+  planQueryMemory,
+  type QueryMemoryPlan,
+  type QueryPart,
+} from "./memory_parts.ts";
+
+/**
+ * Pages of program files that a process has in memory: they are shared, the system takes them back
+ * when it wants to, and no limit of a container is hit because of them. Measured, of a server and
+ * of a process with DuckDB's library.
+ */
+const SERVER_FILE_BYTES = 48 * 1024 ** 2;
+const PROCESS_FILE_BYTES = 64 * 1024 ** 2;
+
+export type MemorySettings = Pick<
+  QuerySettings,
+  | "memoryBytes"
+  | "memoryPoolBytes"
+  | "queryParsedIndexCacheMaxBytes"
+  | "queryPuffinBlobCacheMaxBytes"
+  | "dearNiceness"
+>;
+
+export function memoryPlanOf(settings: MemorySettings): QueryMemoryPlan {
+  return planQueryMemory(settings.memoryBytes ?? memoryLimitBytes(), {
+    pool: settings.memoryPoolBytes,
+    parsed_index: settings.queryParsedIndexCacheMaxBytes,
+    puffin_blob: settings.queryPuffinBlobCacheMaxBytes,
+    dearNiceness: settings.dearNiceness,
+  });
+}
+
+export function warnOfMemory({ excessBytes, limitBytes }: QueryMemoryPlan): void {
+  if (excessBytes === 0) return;
+  getLogger(["svc", "query"]).warning(
+    "the parts of memory come to {excess} more than the limit of {limit}: give a larger " +
+      "--memory-bytes, or less to --memory-pool-bytes and the caches",
+    { excess: formatBytes(excessBytes), limit: formatBytes(limitBytes) },
+  );
+}
+
+/** Of this process, without pages of files. */
+export function serverBytes(): number {
+  return Math.max(0, residentBytes() - SERVER_FILE_BYTES);
+}
+
+/** Of DuckDB's processes, whose resident memory is given, without pages of files. */
+export function processBytes(residentEach: readonly number[]): number {
+  return residentEach.reduce((sum, bytes) => sum + Math.max(0, bytes - PROCESS_FILE_BYTES), 0);
+}
+
+export function openKeeper(
+  { limitBytes }: QueryMemoryPlan,
+  { nowMs, processes, onGiven }: {
+    readonly nowMs: () => number;
+    /** Bytes of DuckDB's processes. */
+    readonly processes: () => number;
+    readonly onGiven: (part: typeof GIVING_ORDER[number], bytes: number) => void;
+  },
+): MemoryKeeper<QueryPart> {
+  return new MemoryKeeper<QueryPart>({
+    limitBytes,
+    order: GIVING_ORDER,
+    residentBytes: () => serverBytes() + processes(),
+    ...{ collect: collectGarbage, nowMs },
+    onGiven: (part, bytes) => onGiven(part as typeof GIVING_ORDER[number], bytes),
+  });
+}

@@ -1,0 +1,216 @@
+/**
+ * The query server as a process under its own permissions, with a memory limit of its own, while
+ * clients browse, count and search as `deno task bench mixed` has them: what the server and its
+ * DuckDB processes hold together stays within the limit, and every kind of statement is answered.
+ * Resident memory is `VmRSS` without pages of files, of all processes at one time.
+ */
+
+import assert from "node:assert/strict";
+import { makeDataFolders } from "../../cli/data_folders.ts";
+import { processArguments } from "../../cli/permissions.ts";
+import { EngineLab, type EventFields } from "../../shared/testing/engine_lab.ts";
+import { freePorts } from "../../shared/testing/free_ports.ts";
+
+const MIB = 2 ** 20;
+const ROWS = 60_000;
+const FILES = 4;
+const CLIENTS = 16;
+/** Answers of each kind, after which a load has been one. */
+const ANSWERS_MIN = 12;
+const LOAD_MS_MIN = 3_000;
+const LOAD_MS_MAX = 20_000;
+const READY_MS_MAX = 30_000;
+const SAMPLE_MS = 50;
+const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
+
+const LIMITS: readonly { readonly mib: number; readonly processes: number }[] = [
+  { mib: 256, processes: 1 },
+  { mib: 512, processes: 1 },
+  { mib: 2_048, processes: 2 },
+];
+
+const STATEMENTS = {
+  browse: "SELECT timestamp, host, raw FROM events ORDER BY timestamp DESC LIMIT 100",
+  count: "SELECT count(*) FROM events WHERE timestamp >= '2026-11-20T00:00:50Z'",
+  search: "SELECT count(*) FROM events WHERE raw LIKE '%re_u%9_9%'",
+  group: "SELECT host, count(*) FROM events GROUP BY host",
+} as const;
+type Kind = keyof typeof STATEMENTS;
+const KINDS = ["browse", "count", "browse", "search", "group"] as const satisfies readonly Kind[];
+
+class QueryProcess implements AsyncDisposable {
+  readonly url: string;
+  readonly #metricsUrl: string;
+  readonly #child: Deno.ChildProcess;
+
+  constructor(dataDir: string, limitBytes: number) {
+    const [port, metricsPort] = freePorts(2);
+    this.url = `http://127.0.0.1:${port}`;
+    this.#metricsUrl = `http://127.0.0.1:${metricsPort}/metrics`;
+    this.#child = new Deno.Command(Deno.execPath(), {
+      args: processArguments("query", dataDir, [
+        ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", `127.0.0.1:${metricsPort}`],
+        ...["--memory-bytes", String(limitBytes)],
+        ...["--admission-wait-ms", "10000", "--dear-wait-ms", "10000"],
+      ]),
+      stdin: "null",
+      stdout: "null",
+      stderr: "null",
+    }).spawn();
+  }
+
+  async ready(): Promise<void> {
+    const untilMs = performance.now() + READY_MS_MAX;
+    for (;;) {
+      const response = await fetch(`${this.url}/readyz`).catch(() => undefined);
+      await response?.body?.cancel();
+      if (response?.ok === true) return;
+      assert.ok(performance.now() < untilMs, "the server is not ready in time");
+      await pause(50);
+    }
+  }
+
+  /** The status of an answer, which is read to its end. */
+  async ask(query: string): Promise<number> {
+    const response = await fetch(`${this.url}/api/v1/sql`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ query }),
+    });
+    const text = await response.text();
+    assert.ok([200, 429, 503].includes(response.status), text.slice(0, 500));
+    return response.status;
+  }
+
+  /** Of each process, the server first. */
+  residentBytes(): number[] {
+    return [this.#child.pid, ...childrenOf(this.#child.pid)].map(residentWithoutFiles);
+  }
+
+  async metrics(): Promise<Map<string, number>> {
+    const page = await (await fetch(this.#metricsUrl)).text();
+    const lines = page.matchAll(/^(svc_memory_\S+) (\S+)$/gm);
+    return new Map(Array.from(lines, ([, name = "", value]) => [name, Number(value)]));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#child.kill("SIGTERM");
+    await this.#child.status;
+  }
+}
+
+Deno.test({
+  name: "a query server and its DuckDB processes stay within --memory-bytes under a mixed load",
+  ignore: Deno.build.os !== "linux",
+  async fn(t) {
+    await using lab = await EngineLab.open();
+    for (let file = 0; file < FILES; file += 1) await lab.commit(rowsOf(file));
+    for (const { mib, processes } of LIMITS) {
+      await t.step(`${mib} MiB`, async () => {
+        await makeDataFolders(lab.dir);
+        await using server = new QueryProcess(lab.dir, mib * MIB);
+        await server.ready();
+        const { peak, answered } = await mixedLoad(server);
+        const total = peak.reduce((sum, bytes) => sum + bytes, 0);
+        const told = peak.map((bytes) => Math.round(bytes / MIB)).join(" + ");
+        console.log(`limit ${mib} MiB, peak ${told} MiB, answers ${JSON.stringify(answered)}`);
+        assert.equal(peak.length, 1 + processes, "DuckDB's processes");
+        assert.ok(total <= mib * MIB, `${told} MiB are more than ${mib}`);
+        for (const kind of KINDS) assert.ok(answered[kind] >= ANSWERS_MIN, kind);
+        await checkMetrics(server, mib * MIB);
+      });
+    }
+  },
+});
+
+async function checkMetrics(server: QueryProcess, limitBytes: number): Promise<void> {
+  const metrics = await server.metrics();
+  assert.equal(metrics.get("svc_memory_limit_bytes"), limitBytes);
+  const limits = [...metrics].filter(([name]) => name.startsWith("svc_memory_part_limit_bytes"));
+  assert.ok(limits.reduce((sum, [, bytes]) => sum + bytes, 0) <= limitBytes);
+  for (const [name, limit] of limits) {
+    const part = /part="(\w+)"/.exec(name)?.[1] ?? "";
+    const used = metrics.get(name.replace("part_limit", "part"));
+    assert.ok(used !== undefined && used >= 0, part);
+    // These take what allocators keep of others, too; together they are judged above.
+    if (!["server", "processes", "values"].includes(part)) {
+      assert.ok(used <= limit, `${part}: ${used} of ${limit}`);
+    }
+  }
+}
+
+/** Until every kind had its answers; the largest sum of resident bytes, by process. */
+async function mixedLoad(
+  server: QueryProcess,
+): Promise<{ readonly peak: readonly number[]; readonly answered: Record<Kind, number> }> {
+  const answered = { browse: 0, count: 0, search: 0, group: 0 };
+  let peak: readonly number[] = [];
+  const sample = () => {
+    const now = server.residentBytes();
+    if (sumOf(now) > sumOf(peak)) peak = now;
+  };
+  const timer = setInterval(sample, SAMPLE_MS);
+  const startMs = performance.now();
+  const isOver = () => {
+    const ms = performance.now() - startMs;
+    const isEnough = KINDS.every((kind) => answered[kind] >= ANSWERS_MIN);
+    return ms > LOAD_MS_MAX || (isEnough && ms > LOAD_MS_MIN);
+  };
+  try {
+    await Promise.all(Array.from({ length: CLIENTS }, async (_, client) => {
+      const kind = KINDS[client % KINDS.length] ?? "browse";
+      while (!isOver()) {
+        if (await server.ask(STATEMENTS[kind]) === 200) answered[kind] += 1;
+        else await pause(50);
+      }
+    }));
+    sample();
+  } finally {
+    clearInterval(timer);
+  }
+  return { peak, answered };
+}
+
+function rowsOf(file: number): EventFields[] {
+  const each = ROWS / FILES;
+  return Array.from({ length: each }, (_, row) => {
+    const n = file * each + row;
+    return {
+      ns: START_NS + BigInt(n) * 1_000_000n,
+      host: `host-${n % 50}`,
+      raw: `request ${n} served: GET /api/items/${n * 7919 % 1_000_003} from re_u${n % 97}9_9 ` +
+        `in ${n % 977} ms, agent Mozilla/5.0 (X11; Linux x86_64) id ${n * 104_729 % 999_983}`,
+    };
+  });
+}
+
+function sumOf(bytes: readonly number[]): number {
+  return bytes.reduce((sum, own) => sum + own, 0);
+}
+
+/** Of a process that may have ended: 0. */
+function residentWithoutFiles(pid: number): number {
+  const status = textOf(`/proc/${pid}/status`);
+  const kib = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(status)?.[1]);
+  return status === "" ? 0 : 1024 * (kib("VmRSS") - kib("RssFile"));
+}
+
+function childrenOf(pid: number): number[] {
+  const threads = Array.from(Deno.readDirSync(`/proc/${pid}/task`), ({ name }) => name);
+  return threads.flatMap((thread) =>
+    textOf(`/proc/${pid}/task/${thread}/children`).split(" ").filter((word) => word !== "")
+  ).map(Number);
+}
+
+function textOf(path: string): string {
+  try {
+    return Deno.readTextFileSync(path).trim();
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return "";
+    throw error;
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
