@@ -198,8 +198,6 @@ export function bulkBodyBytesMax(
 export const LIMITS = {
   /** A bulk body where no option says otherwise; past it 413, which Logstash repeats forever. */
   bulkBodyBytesMax: 32 * MIB,
-  /** Body bytes of all requests in flight; past it 503 with Retry-After. */
-  bodiesInFlightBytesMax: 256 * MIB,
   /**
    * A full WAL segment takes rows on until it is this old, up to 16 times its size: each one sealed
    * costs syncs.

@@ -10,6 +10,8 @@ import { type DrainBell, openDrainBell } from "../shared/catalog/drain_bell.ts";
 import { openCatalogReader } from "../shared/catalog/open_catalog.ts";
 import type { AuthMode } from "../shared/auth/authenticator.ts";
 import { browserRulesOf } from "../shared/http/browser_rules.ts";
+import { residentBytes } from "../shared/os/resident_memory.ts";
+import { gaugeMemory, planIngestMemory } from "./memory_parts.ts";
 import { ByteBudget } from "../shared/base/byte_budget.ts";
 import {
   formatListenAddress,
@@ -133,14 +135,20 @@ export async function startIngest(
     timeoutMs: settings.commitForceTimeoutSecs * 1_000,
     bell: settings.remoteDrain ? openBell(starting, paths.catalog) : undefined,
   };
-  const stream = new StreamHub({ clock, metrics });
+  const plan = planIngestMemory(settings);
+  const stream = new StreamHub({ clock, metrics, bytesMax: plan.bytes.streams });
+  const write = writeDeps(settings, { wal, clock, metrics, admission, backpressure });
+  gaugeMemory(metrics, {
+    ...{ plan, residentBytes },
+    held: { bodies: () => write.bodies.used, streams: () => stream.bytes },
+  });
   metrics.streamReaders.readAtScrape(() => stream.readers, {});
   const writes = {
     stream,
     shapeOf,
     decodeThread,
     answersFirst,
-    ...writeDeps(settings, { wal, clock, metrics, admission, backpressure }),
+    ...write,
     canForce: !settings.remoteDrain || force.bell !== undefined,
     forceCommit: (lane: LaneId, segment: string) => forceCommit(lane, segment, { ...force, drain }),
   };
@@ -258,7 +266,7 @@ export function writeDeps(
     backpressure: Backpressure;
   },
 ) {
-  const bodies = new ByteBudget(LIMITS.bodiesInFlightBytesMax);
+  const bodies = new ByteBudget(planIngestMemory(settings).bytes.bodies);
   parts.metrics.bodiesInFlight.readAtScrape(() => bodies.used, {});
   return {
     ...parts,

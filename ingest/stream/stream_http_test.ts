@@ -8,7 +8,7 @@ import { configureLogging, resetLogging } from "../../shared/logging/logging.ts"
 import { until } from "../../shared/testing/until.ts";
 import { metricReaches } from "../../tests/clients/metric_wait.ts";
 import { RunningIngest } from "../../tests/clients/running_ingest.ts";
-import { STREAM_LIMITS } from "./stream_hub.ts";
+import { STREAM_LIMITS } from "./stream_limits.ts";
 
 interface StreamEvent {
   readonly name: string;

@@ -13,23 +13,14 @@ import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 import { eventWriterOf } from "./stream_event.ts";
 import type { IngestMetrics } from "../metrics.ts";
+import { STREAM_LIMITS } from "./stream_limits.ts";
 import { StreamReader } from "./stream_reader.ts";
-
-/** What happens past each: `ingest/README.md`. */
-export const STREAM_LIMITS = {
-  readersMax: 32,
-  tenantReadersMax: 8,
-  readerBytesMax: 4 * 1024 * 1024,
-  /** Bytes after which a piece of a batch is handed to the readers. */
-  pieceBytes: 64 * 1024,
-  keepAliveMs: 15_000,
-  lastMsMax: 5_000,
-  retryAfterSecs: 5,
-} as const;
 
 export interface StreamHubDeps {
   readonly clock: Clock;
   readonly metrics: Pick<IngestMetrics, "streamEvents" | "streamLagged" | "streamRefused">;
+  /** Of all readers' buffers together; default: `STREAM_LIMITS.readerBytesMax` each. */
+  readonly bytesMax?: number;
 }
 
 export class StreamHub {
@@ -37,11 +28,24 @@ export class StreamHub {
   isHeard = false;
   readonly #deps: StreamHubDeps;
   readonly #readers = new Map<string, Set<StreamReader>>();
+  readonly #readerBytesMax: number;
   #count = 0;
   #stopped = false;
 
   constructor(deps: StreamHubDeps) {
     this.#deps = deps;
+    const { bytesMax = Infinity } = deps;
+    const { readersMax, readerBytesMax } = STREAM_LIMITS;
+    this.#readerBytesMax = Math.min(readerBytesMax, Math.floor(bytesMax / readersMax));
+  }
+
+  /** What all readers' buffers hold now. */
+  get bytes(): number {
+    let bytes = 0;
+    for (const readers of this.#readers.values()) {
+      for (const reader of readers) bytes += reader.bytes;
+    }
+    return bytes;
   }
 
   /** How many listen now. */
@@ -55,7 +59,7 @@ export class StreamHub {
     this.#requirePlace(tenant, known.size);
     const reader = new StreamReader({
       clock: this.#deps.clock,
-      bytesMax: STREAM_LIMITS.readerBytesMax,
+      bytesMax: this.#readerBytesMax,
       keepAliveMs: STREAM_LIMITS.keepAliveMs,
       lastMsMax: STREAM_LIMITS.lastMsMax,
       onClose: (closed) => this.#forget(tenant, closed),

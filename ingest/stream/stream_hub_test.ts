@@ -12,7 +12,8 @@ import { FakeClock } from "../../shared/testing/fake_clock.ts";
 import { appendRows } from "../append_rows.ts";
 import { createIngestMetrics } from "../metrics.ts";
 import { eventWriterOf } from "./stream_event.ts";
-import { STREAM_LIMITS, StreamHub } from "./stream_hub.ts";
+import { StreamHub } from "./stream_hub.ts";
+import { STREAM_LIMITS } from "./stream_limits.ts";
 
 function openHub() {
   const clock = new FakeClock();

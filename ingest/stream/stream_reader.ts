@@ -49,6 +49,11 @@ export class StreamReader {
     }, { highWaterMark: 0 });
   }
 
+  /** What waits for the client. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   /** Whether it takes events; one that lags misses all `rows`. */
   offer(rows: number): boolean {
     if (this.#lags) this.#missed += rows;

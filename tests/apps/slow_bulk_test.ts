@@ -13,7 +13,7 @@ const MIB = 1024 * 1024;
 const PATH = "/api/v1/_compat/logs/_bulk";
 const NDJSON = { "content-type": "application/x-ndjson" };
 const HELD = "svc_ingest_bodies_in_flight_bytes";
-/** What the server allows (`LIMITS.bodiesInFlightBytesMax`). */
+/** What the server allows (`ingest/memory_parts.ts`). */
 const BUDGET_BYTES = 256 * MIB;
 
 /** More of them than the budget has room for. */

@@ -4,11 +4,14 @@
  */
 
 import { LIMITS } from "../../ingest/flags.ts";
+import { MEMORY_PARTS } from "../../ingest/memory_parts.ts";
 import { metricReaches } from "./metric_wait.ts";
 import type { RunningIngest } from "./running_ingest.ts";
 
 /** Default of `SVC_INGEST_MAX_BODY_BYTES`. */
 const BODY_BYTES_MAX = 16 * 1024 * 1024;
+/** What all bodies have without `--ingest-mem-limit-mib`. */
+const BODIES_BYTES_MAX = MEMORY_PARTS.bodies.max;
 /** So little stays that no request fits. */
 const LEFT_BYTES = LIMITS.requestBytes / 2;
 
@@ -18,14 +21,14 @@ export class FullServer implements Disposable {
   /** Returns once requests with a body are refused. No other request may be under way meanwhile. */
   static async of(ingest: RunningIngest): Promise<FullServer> {
     const full = new FullServer();
-    let freeBytes = LIMITS.bodiesInFlightBytesMax;
+    let freeBytes = BODIES_BYTES_MAX;
     while (freeBytes > LIMITS.requestBytes) {
       const fitting = freeBytes - LIMITS.requestBytes - LEFT_BYTES;
       const bytes = Math.min(fitting, BODY_BYTES_MAX);
       full.#connections.push(await announce(ingest.url, bytes));
       freeBytes -= LIMITS.requestBytes + bytes;
     }
-    const held = LIMITS.bodiesInFlightBytesMax - LIMITS.requestBytes;
+    const held = BODIES_BYTES_MAX - LIMITS.requestBytes;
     await metricReaches(ingest, "svc_ingest_bodies_in_flight_bytes", held);
     return full;
   }
