@@ -118,8 +118,8 @@ export interface OpenDrain extends AsyncDisposable {
 
 export interface OpenDrainOptions {
   /**
-   * Whether nothing else runs in this process, which may then stand still for its collector. Default
-   * false.
+   * Whether nothing else runs in this process, which may then stand still for its collector.
+   * Default false.
    */
   readonly isAlone?: boolean;
   /** Limits of the summaries that it makes. */

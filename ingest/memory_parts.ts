@@ -3,8 +3,9 @@
  * from which its budgets, README.md's table and the metrics `svc_memory_…` are made. Without that
  * option the limit is `MEMORY_BYTES_DEFAULT`: more bodies at once would serve nobody.
  *
- * Idempotency keys have no part: their number is bounded for each lane (`--ingest-idempotency-keys`,
- * about 200 bytes each), the number of lanes by `--ingest-max-lanes`.
+ * Idempotency keys have no part. Their number is bounded for each lane by
+ * `--ingest-idempotency-keys`, about 200 bytes each, and the number of lanes by
+ * `--ingest-max-lanes`.
  */
 
 import { type MemoryPart, type MemoryPlan, planMemory } from "../shared/memory/memory_plan.ts";

@@ -106,8 +106,8 @@ export async function startQuery(
   );
   // The observer outlives the engine: a statement that is stopped with the engine ends, too.
   const observer = deps.observer ?? audit;
-  let ownEngine: Engine | undefined;
-  const processes = () => processBytes(ownEngine?.residentBytes ?? []);
+  const own: { engine?: Engine } = {};
+  const processes = () => processBytes(own.engine?.residentBytes ?? []);
   const keeper = starting.use(openKeeper(plan, {
     nowMs: () => clock.monotonicMs(),
     processes,
@@ -121,7 +121,7 @@ export async function startQuery(
       asDriver: deps.asDriver,
     }),
   );
-  ownEngine = engine;
+  own.engine = engine;
   keeper.start();
   gaugeMemoryPool(metrics, engine);
   for (const line of TURN_KINDS) {

@@ -19,7 +19,7 @@ import { StreamReader } from "./stream_reader.ts";
 export interface StreamHubDeps {
   readonly clock: Clock;
   readonly metrics: Pick<IngestMetrics, "streamEvents" | "streamLagged" | "streamRefused">;
-  /** Of all readers' buffers together; default: `STREAM_LIMITS.readerBytesMax` each. */
+  /** Bytes of all readers' buffers together; default: `STREAM_LIMITS.readerBytesMax` each. */
   readonly bytesMax?: number;
 }
 

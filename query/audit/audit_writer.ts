@@ -104,7 +104,7 @@ export class AuditWriter implements QueryObserver, AsyncDisposable {
     this.#limits = { ...AUDIT_LIMITS, ...deps.limits };
   }
 
-  /** Of rows that are on their way, with all that is made of them. */
+  /** Bytes of rows that are on their way, with all that is made of them. */
   get bytes(): number {
     return this.#bytes;
   }

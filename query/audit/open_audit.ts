@@ -13,7 +13,7 @@ import { ThreadTable } from "./thread_table.ts";
 
 /** Disposing it appends what waits, then closes the catalog. */
 export interface Audit extends QueryObserver, AsyncDisposable {
-  /** Of rows that are on their way. */
+  /** Bytes of rows that are on their way. */
   readonly bytes: number;
 }
 
@@ -23,7 +23,7 @@ export function openAudit(
   { bytesMax, ...deps }: {
     readonly clock: Clock;
     readonly metrics: AuditDeps["metrics"];
-    /** Of rows that are on their way, all that is made of them included. */
+    /** Bytes of rows that may be on their way, all that is made of them included. */
     readonly bytesMax: number;
   },
 ): Audit {

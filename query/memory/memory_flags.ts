@@ -1,4 +1,4 @@
-/** Options of memory: SPEC.md sections 1 and 8. What is not given `memory_parts.ts` says. */
+/** Options of memory. What is not given `memory_parts.ts` says. */
 
 import type { OptionTable } from "../../shared/config/options.ts";
 import { POOL_BYTES_MIN } from "./memory_parts.ts";
@@ -15,8 +15,8 @@ export const MEMORY_OPTIONS = {
     min: 256 * MIB,
     max: BYTES_MAX,
     help:
-      "Memory that this server and its DuckDB processes may take together; the container's limit when not given, and " +
-      "all of the machine's where it has none. query/README.md says how it is divided.",
+      "Memory that this server and its DuckDB processes may take together. The container's limit when not given, or all " +
+      "of the machine's memory. query/README.md says how it is divided.",
   },
   memoryPoolBytes: {
     kind: "integer",

@@ -42,10 +42,10 @@ export interface MemoryUses {
   readonly plan: QueryMemoryPlan;
   readonly keeper: MemoryKeeper<QueryPart>;
   readonly engine: Pick<Engine, "memory">;
-  /** Of the server itself, and of its DuckDB processes, without pages of files. */
+  /** Bytes of the server itself, and of its DuckDB processes, without pages of files. */
   readonly serverBytes: () => number;
   readonly processBytes: () => number;
-  /** Of the parts that are no caches. */
+  /** Bytes of the parts that are no caches. */
   readonly answersBytes: () => number;
   readonly auditBytes: () => number;
 }

@@ -18,9 +18,9 @@ import {
 } from "./memory_parts.ts";
 
 /**
- * Pages of program files that a process has in memory: they are shared, the system takes them back
- * when it wants to, and no limit of a container is hit because of them. Measured, of a server and
- * of a process with DuckDB's library.
+ * Bytes of program files' pages that a process has in memory. They are shared, and the system takes
+ * them back when it wants to: no limit of a container is hit because of them. Measured, of a server
+ * and of a process with DuckDB's library.
  */
 const SERVER_FILE_BYTES = 48 * 1024 ** 2;
 const PROCESS_FILE_BYTES = 64 * 1024 ** 2;
@@ -52,12 +52,12 @@ export function warnOfMemory({ excessBytes, limitBytes }: QueryMemoryPlan): void
   );
 }
 
-/** Of this process, without pages of files. */
+/** Bytes of this process, without pages of files. */
 export function serverBytes(): number {
   return Math.max(0, residentBytes() - SERVER_FILE_BYTES);
 }
 
-/** Of DuckDB's processes, whose resident memory is given, without pages of files. */
+/** Bytes of DuckDB's processes, whose resident memory is given, without pages of files. */
 export function processBytes(residentEach: readonly number[]): number {
   return residentEach.reduce((sum, bytes) => sum + Math.max(0, bytes - PROCESS_FILE_BYTES), 0);
 }

@@ -5,6 +5,9 @@ import type { DeriveRequest } from "./deriver.ts";
 import { bytesOf } from "../columns/batch.ts";
 import { derivePart } from "./derive.ts";
 
+/** Bytes of rows that a merge derives from at once, and a drain never does. */
+const LARGE_BYTES = 40 * 1024 * 1024;
+
 serveTasks(({ part, file, limits }: DeriveRequest) => {
   // What a blob is a part of stays here; `slice` of a Buffer would be no copy.
   const value = derivePart(part, file, limits).map((blob) => ({
@@ -12,4 +15,4 @@ serveTasks(({ part, file, limits }: DeriveRequest) => {
     data: new Uint8Array(blob.data),
   }));
   return { value, transfer: value.map(({ data }) => data.buffer) };
-}, ({ file }) => bytesOf(file.batches));
+}, ({ file }) => bytesOf(file.batches) >= LARGE_BYTES);

@@ -18,16 +18,13 @@ export interface Done<V> {
   readonly transfer?: readonly ArrayBuffer[];
 }
 
-/** What the arrays of a request take before garbage is collected behind it. */
-const LARGE_BYTES = 8 * 1024 * 1024;
-
 /**
- * Answers each request with what `work` makes of it. `bytesOf`: bytes of a request's arrays, for a
- * thread that makes others as large; default: it makes none.
+ * Answers each request with what `work` makes of it. `isLarge`: whether garbage is collected behind
+ * it, for a thread that makes arrays of tens of MiB and has time; default: never.
  */
 export function serveTasks<Q, V>(
   work: (request: Q) => Done<V> | Promise<Done<V>>,
-  bytesOf: (request: Q) => number = () => 0,
+  isLarge: (request: Q) => boolean = () => false,
 ): void {
   const scope = globalThis as unknown as {
     onmessage: ((event: MessageEvent<Task<Q>>) => void) | null;
@@ -40,6 +37,6 @@ export function serveTasks<Q, V>(
     } catch (error) {
       scope.postMessage({ id, failure: String(error) }, []);
     }
-    if (bytesOf(request) >= LARGE_BYTES) collectGarbage();
+    if (isLarge(request)) collectGarbage();
   };
 }

@@ -1,7 +1,7 @@
 /**
- * The query server as a process under its own permissions, with a memory limit of its own, while
- * clients browse, count and search as `deno task bench mixed` has them: what the server and its
- * DuckDB processes hold together stays within the limit, and every kind of statement is answered.
+ * The query server as a process under its own permissions, with a memory limit of its own. Clients
+ * browse, count and search meanwhile, as `deno task bench mixed` has them. The server and its
+ * DuckDB processes together stay within the limit, and every kind of statement is answered.
  * Resident memory is `VmRSS` without pages of files, of all processes at one time.
  */
 
@@ -82,7 +82,7 @@ class QueryProcess implements AsyncDisposable {
     return response.status;
   }
 
-  /** Of each process, the server first. */
+  /** Resident bytes of each process, the server first. */
   residentBytes(): number[] {
     return [this.#child.pid, ...childrenOf(this.#child.pid)].map(residentWithoutFiles);
   }
@@ -113,6 +113,7 @@ Deno.test({
         const { peak, answered } = await mixedLoad(server);
         const total = peak.reduce((sum, bytes) => sum + bytes, 0);
         const told = peak.map((bytes) => Math.round(bytes / MIB)).join(" + ");
+        // deno-lint-ignore no-console
         console.log(`limit ${mib} MiB, peak ${told} MiB, answers ${JSON.stringify(answered)}`);
         assert.equal(peak.length, 1 + processes, "DuckDB's processes");
         assert.ok(total <= mib * MIB, `${told} MiB are more than ${mib}`);
@@ -188,7 +189,7 @@ function sumOf(bytes: readonly number[]): number {
   return bytes.reduce((sum, own) => sum + own, 0);
 }
 
-/** Of a process that may have ended: 0. */
+/** Bytes; 0 for a process that has ended. */
 function residentWithoutFiles(pid: number): number {
   const status = textOf(`/proc/${pid}/status`);
   const kib = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(status)?.[1]);

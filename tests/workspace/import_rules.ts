@@ -10,6 +10,7 @@ const SHARED_LAYERS = [
   "os",
   "logging",
   "config",
+  "memory",
   "metrics",
   "http1",
   "http",

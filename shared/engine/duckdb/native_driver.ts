@@ -98,7 +98,10 @@ const POOL_MIB_MIN = 32;
 function databaseSettings(options: DriverOptions): string[] {
   const dirs = [...options.readableDirs, options.scratchDir].map((dir) => quoteText(`${dir}/`));
   const settings: [string, string][] = [
-    ["memory_limit", quoteText(`${Math.max(POOL_MIB_MIN, Math.floor(options.memoryBytesMax / 2 ** 20))}MiB`)],
+    [
+      "memory_limit",
+      quoteText(`${Math.max(POOL_MIB_MIN, Math.floor(options.memoryBytesMax / 2 ** 20))}MiB`),
+    ],
     ["temp_directory", quoteText(`${options.scratchDir}/spill`)],
     [
       "max_temp_directory_size",

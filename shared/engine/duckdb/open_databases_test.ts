@@ -1,5 +1,6 @@
 import { ok, strictEqual } from "node:assert/strict";
 
+import { DIVIDED_POOL_BYTES_MIN } from "../limits.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
 import { processesBelow } from "../../testing/processes.ts";
 import { threadSecs } from "../../testing/threads.ts";
@@ -33,7 +34,7 @@ Deno.test({
 const SHARED: Readonly<Record<string, { dearNiceness: number; memoryBytesMax: number }>> = {
   "a pool that is too small to be divided": {
     dearNiceness: NICENESS,
-    memoryBytesMax: POOL_BYTES - 1,
+    memoryBytesMax: DIVIDED_POOL_BYTES_MIN - 1,
   },
   "a priority that cannot be had": { dearNiceness: 99, memoryBytesMax: POOL_BYTES },
 };

@@ -161,7 +161,7 @@ export class EngineClient {
     return this.#spawned.pid;
   }
 
-  /** As it told last. */
+  /** Bytes of its resident memory, as it told last. */
   get residentBytes(): number {
     return this.#beat.residentBytes;
   }
