@@ -3,10 +3,10 @@
  * before anybody is refused.
  *
  * Each look compares the resident memory with the limit. Past `GIVE_WAY_SHARE` of it garbage is
- * collected first. If that does not help, caches give way in the order that the role's table
- * states, until what they held makes up for the excess. First go those that are made again at the least
- * cost. Past `FULL_SHARE`, once none has anything left to give, the process is full: then new work
- * is refused as long as other work is under way.
+ * collected first. If that does not help, caches give way until what they held makes up for the
+ * excess. The role states their order: first go those that are made again at the least cost. Past
+ * `FULL_SHARE`, once none has anything left to give, the process is full: then new work is refused
+ * as long as other work is under way.
  *
  * Given-up memory need not go back to the system: it is what the next work takes. So a look that
  * finds nothing to give changes nothing by itself.
