@@ -138,10 +138,8 @@ export async function startIngest(
   const plan = planIngestMemory(settings);
   const stream = new StreamHub({ clock, metrics, bytesMax: plan.bytes.streams });
   const write = writeDeps(settings, { wal, clock, metrics, admission, backpressure });
-  gaugeMemory(metrics, {
-    ...{ plan, residentBytes },
-    held: { bodies: () => write.bodies.used, streams: () => stream.bytes },
-  });
+  const held = { bodies: () => write.bodies.used, streams: () => stream.bytes };
+  gaugeMemory(metrics, { plan, residentBytes, held });
   metrics.streamReaders.readAtScrape(() => stream.readers, {});
   const writes = {
     stream,

@@ -40,15 +40,8 @@ import type { QuerySettings } from "./flags.ts";
 import { openJobs } from "./jobs/open_jobs.ts";
 import { ManagedIndexes } from "./indexes/managed_indexes.ts";
 import { indexMeter } from "./metrics/index_metrics.ts";
-import { gaugeMemory } from "./memory/memory_metrics.ts";
 import type { QueryMemoryPlan, QueryPart } from "./memory/memory_parts.ts";
-import {
-  memoryPlanOf,
-  openKeeper,
-  processBytes,
-  serverBytes,
-  warnOfMemory,
-} from "./memory/open_memory.ts";
+import { openMemory } from "./memory/open_memory.ts";
 import { gaugeMemoryPool } from "./memory_pool.ts";
 import { createQueryMetrics, type QueryMetrics } from "./metrics/metrics.ts";
 import { processMeter } from "./metrics/engine_metrics.ts";
@@ -99,20 +92,13 @@ export async function startQuery(
   await using starting = new AsyncDisposableStack();
   const tls = await readTlsFiles(settings, new DenoFileSystem());
   const access = starting.use(openAccess(settings, { clock, metrics }));
-  const plan = memoryPlanOf(settings);
-  warnOfMemory(plan);
+  const memory = starting.use(openMemory(settings, { clock, metrics }));
+  const { plan, keeper } = memory;
   const audit = starting.use(
     openAudit(settings, { clock, metrics, bytesMax: plan.bytes.audit }),
   );
   // The observer outlives the engine: a statement that is stopped with the engine ends, too.
   const observer = deps.observer ?? audit;
-  const own: { engine?: Engine } = {};
-  const processes = () => processBytes(own.engine?.residentBytes ?? []);
-  const keeper = starting.use(openKeeper(plan, {
-    nowMs: () => clock.monotonicMs(),
-    processes,
-    onGiven: (part, bytes) => metrics.memoryGivenWayBytes.add(bytes, { part }),
-  }));
   const catalog = starting.use(await openCatalogReader(queryPaths(settings).catalog));
   const engine = starting.use(
     deps.engine ?? await openQueryEngine(settings, {
@@ -121,17 +107,8 @@ export async function startQuery(
       asDriver: deps.asDriver,
     }),
   );
-  own.engine = engine;
-  keeper.start();
-  gaugeMemoryPool(metrics, engine);
-  for (const line of TURN_KINDS) {
-    metrics.engineWaiting.readAtScrape(() => engine.waiting()[line], { line });
-  }
-  metrics.objectCacheLimitBytes.set(objectCacheBytes(settings), {});
-  metrics.scanFileCacheLimitBytes.set(scanFileCache(settings).bytesMax, {});
+  gaugeEngine(settings, { engine, metrics, plan });
   warnOfScanFileCache(settings);
-  metrics.indexCacheLimitBytes.set(plan.bytes.parsed_index, { cache: "parsed_index" });
-  metrics.indexCacheLimitBytes.set(plan.bytes.puffin_blob, { cache: "puffin_blob" });
   const files = new DenoFileSystem();
   const admission = new Admission({
     budgetBytes: plan.bytes.pool,
@@ -150,12 +127,8 @@ export async function startQuery(
   const answers = new ByteBudget(plan.bytes.answers);
   const traceNames = new NameCache(plan.bytes.trace_names);
   keeper.keep("trace_names", traceNames);
-  gaugeMemory(metrics, {
-    ...{ plan, keeper, engine, serverBytes },
-    processBytes: processes,
-    answersBytes: () => answers.used,
-    auditBytes: () => audit.bytes,
-  });
+  const held = { answersBytes: () => answers.used, auditBytes: () => audit.bytes };
+  memory.watch(engine, held);
   const app = queryApp({
     ...calls,
     jobs: jobs.desk,
@@ -183,6 +156,25 @@ export async function startQuery(
   };
   const [address, metricsAddress] = [server.address, metricsServer.address];
   return { address, metricsAddress, stop, [Symbol.asyncDispose]: stop };
+}
+
+/** What the engine's pool and caches may hold, and how many statements wait in it. */
+function gaugeEngine(
+  settings: QuerySettings,
+  { engine, metrics, plan }: {
+    readonly engine: Engine;
+    readonly metrics: QueryMetrics;
+    readonly plan: QueryMemoryPlan;
+  },
+): void {
+  gaugeMemoryPool(metrics, engine);
+  for (const line of TURN_KINDS) {
+    metrics.engineWaiting.readAtScrape(() => engine.waiting()[line], { line });
+  }
+  metrics.objectCacheLimitBytes.set(objectCacheBytes(settings), {});
+  metrics.scanFileCacheLimitBytes.set(scanFileCache(settings).bytesMax, {});
+  metrics.indexCacheLimitBytes.set(plan.bytes.parsed_index, { cache: "parsed_index" });
+  metrics.indexCacheLimitBytes.set(plan.bytes.puffin_blob, { cache: "puffin_blob" });
 }
 
 /** What changes indexes and takes delete tasks in; their databases are opened when first asked. */

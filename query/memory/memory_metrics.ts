@@ -3,7 +3,7 @@
 import type { Engine } from "../../shared/engine/types.ts";
 import type { MemoryKeeper } from "../../shared/memory/memory_keeper.ts";
 import type { MetricTable } from "../../shared/metrics/table.ts";
-import type { QueryMetrics } from "../metrics/metrics.ts";
+import type { Metrics } from "../../shared/metrics/metrics.ts";
 import { GIVING_ORDER, PART_NAMES, type QueryMemoryPlan, type QueryPart } from "./memory_parts.ts";
 
 export const MEMORY_METRICS = {
@@ -50,7 +50,7 @@ export interface MemoryUses {
   readonly auditBytes: () => number;
 }
 
-export function gaugeMemory(metrics: QueryMetrics, uses: MemoryUses): void {
+export function gaugeMemory(metrics: Metrics<typeof MEMORY_METRICS>, uses: MemoryUses): void {
   const { plan, keeper, engine, serverBytes, processBytes } = uses;
   metrics.memoryLimitBytes.set(plan.limitBytes, {});
   metrics.memoryResidentBytes.readAtScrape(() => serverBytes() + processBytes(), {});

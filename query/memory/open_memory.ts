@@ -7,6 +7,10 @@ import { getLogger } from "@logtape/logtape";
 import { formatBytes } from "../../shared/base/bytes.ts";
 import { MemoryKeeper } from "../../shared/memory/memory_keeper.ts";
 import { collectGarbage } from "../../shared/os/garbage.ts";
+import type { Clock } from "../../shared/os/clock.ts";
+import type { Engine } from "../../shared/engine/types.ts";
+import type { Metrics } from "../../shared/metrics/metrics.ts";
+import { gaugeMemory, type MEMORY_METRICS, type MemoryUses } from "./memory_metrics.ts";
 import { memoryLimitBytes } from "../../shared/os/memory_limit.ts";
 import { residentBytes } from "../../shared/os/resident_memory.ts";
 import type { QuerySettings } from "../flags.ts";
@@ -25,7 +29,7 @@ import {
 const SERVER_FILE_BYTES = 48 * 1024 ** 2;
 const PROCESS_FILE_BYTES = 64 * 1024 ** 2;
 
-export type MemorySettings = Pick<
+type MemorySettings = Pick<
   QuerySettings,
   | "memoryBytes"
   | "memoryPoolBytes"
@@ -34,7 +38,7 @@ export type MemorySettings = Pick<
   | "dearNiceness"
 >;
 
-export function memoryPlanOf(settings: MemorySettings): QueryMemoryPlan {
+function memoryPlanOf(settings: MemorySettings): QueryMemoryPlan {
   return planQueryMemory(settings.memoryBytes ?? memoryLimitBytes(), {
     pool: settings.memoryPoolBytes,
     parsed_index: settings.queryParsedIndexCacheMaxBytes,
@@ -43,7 +47,7 @@ export function memoryPlanOf(settings: MemorySettings): QueryMemoryPlan {
   });
 }
 
-export function warnOfMemory({ excessBytes, limitBytes }: QueryMemoryPlan): void {
+function warnOfMemory({ excessBytes, limitBytes }: QueryMemoryPlan): void {
   if (excessBytes === 0) return;
   getLogger(["svc", "query"]).warning(
     "the parts of memory come to {excess} more than the limit of {limit}: give a larger " +
@@ -53,29 +57,50 @@ export function warnOfMemory({ excessBytes, limitBytes }: QueryMemoryPlan): void
 }
 
 /** Bytes of this process, without pages of files. */
-export function serverBytes(): number {
+function serverBytes(): number {
   return Math.max(0, residentBytes() - SERVER_FILE_BYTES);
 }
 
 /** Bytes of DuckDB's processes, whose resident memory is given, without pages of files. */
-export function processBytes(residentEach: readonly number[]): number {
+function processBytes(residentEach: readonly number[]): number {
   return residentEach.reduce((sum, bytes) => sum + Math.max(0, bytes - PROCESS_FILE_BYTES), 0);
 }
 
-export function openKeeper(
-  { limitBytes }: QueryMemoryPlan,
-  { nowMs, processes, onGiven }: {
-    readonly nowMs: () => number;
-    /** Bytes of DuckDB's processes. */
-    readonly processes: () => number;
-    readonly onGiven: (part: typeof GIVING_ORDER[number], bytes: number) => void;
-  },
-): MemoryKeeper<QueryPart> {
-  return new MemoryKeeper<QueryPart>({
-    limitBytes,
+export interface QueryMemory extends Disposable {
+  readonly plan: QueryMemoryPlan;
+  readonly keeper: MemoryKeeper<QueryPart>;
+  /** From now on caches give way while the limit is near. */
+  watch(engine: Engine, held: Pick<MemoryUses, "answersBytes" | "auditBytes">): void;
+}
+
+/** The plan is warned of where its parts exceed the limit. */
+export function openMemory(
+  settings: MemorySettings,
+  { clock, metrics }: { readonly clock: Clock; readonly metrics: Metrics<typeof MEMORY_METRICS> },
+): QueryMemory {
+  const plan = memoryPlanOf(settings);
+  warnOfMemory(plan);
+  let watched: Engine | undefined;
+  const processes = () => processBytes(watched?.residentBytes ?? []);
+  const keeper = new MemoryKeeper<QueryPart>({
+    limitBytes: plan.limitBytes,
     order: GIVING_ORDER,
     residentBytes: () => serverBytes() + processes(),
-    ...{ collect: collectGarbage, nowMs },
-    onGiven: (part, bytes) => onGiven(part as typeof GIVING_ORDER[number], bytes),
+    collect: collectGarbage,
+    nowMs: () => clock.monotonicMs(),
+    onGiven: (part, bytes) => metrics.memoryGivenWayBytes.add(bytes, { part }),
   });
+  return {
+    plan,
+    keeper,
+    watch(engine, held) {
+      watched = engine;
+      gaugeMemory(metrics, {
+        ...{ plan, keeper, engine, serverBytes, ...held },
+        processBytes: processes,
+      });
+      keeper.start();
+    },
+    [Symbol.dispose]: () => keeper[Symbol.dispose](),
+  };
 }

@@ -53,7 +53,7 @@ export interface EncodedBatch {
 }
 
 /** Bytes of the columns of `batches`. */
-export function bytesOf(batches: readonly Pick<ColumnBatch, "columns">[]): number {
+export function columnBytes(batches: readonly Pick<ColumnBatch, "columns">[]): number {
   let bytes = 0;
   for (const { columns } of batches) {
     for (const { validity, offsets, values } of columns) {

@@ -2,7 +2,7 @@
 
 import { serveTasks } from "../os/serve_tasks.ts";
 import type { DeriveRequest } from "./deriver.ts";
-import { bytesOf } from "../columns/batch.ts";
+import { columnBytes } from "../columns/batch.ts";
 import { derivePart } from "./derive.ts";
 
 /** Bytes of rows that a merge derives from at once, and a drain never does. */
@@ -15,4 +15,4 @@ serveTasks(({ part, file, limits }: DeriveRequest) => {
     data: new Uint8Array(blob.data),
   }));
   return { value, transfer: value.map(({ data }) => data.buffer) };
-}, ({ file }) => bytesOf(file.batches) >= LARGE_BYTES);
+}, ({ file }) => columnBytes(file.batches) >= LARGE_BYTES);

@@ -36,7 +36,7 @@ export interface MemoryPlan<N extends string> {
   readonly excessBytes: number;
 }
 
-export interface PlanOptions<N extends string> {
+export interface MemoryPlanOptions<N extends string> {
   /** Infinity where it is not known. */
   readonly limitBytes: number;
   /** Bytes that options give; undefined: the plan says. */
@@ -45,7 +45,7 @@ export interface PlanOptions<N extends string> {
 
 export function planMemory<N extends string>(
   parts: Readonly<Record<N, MemoryPart>>,
-  { limitBytes: limit, given = {} }: PlanOptions<N>,
+  { limitBytes: limit, given = {} }: MemoryPlanOptions<N>,
 ): MemoryPlan<N> {
   const limitBytes = Number.isFinite(limit) ? limit : UNKNOWN_LIMIT_BYTES;
   const bytes = {} as Record<N, number>;

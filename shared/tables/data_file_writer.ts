@@ -9,7 +9,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../base/errors.ts";
-import { bytesOf, type ColumnBatch } from "../columns/batch.ts";
+import { type ColumnBatch, columnBytes } from "../columns/batch.ts";
 import { sliceRows } from "../columns/gather.ts";
 import type { Deriver } from "../derived/deriver.ts";
 import { sidecarKey, withSidecars } from "../derived/sidecar.ts";
@@ -113,7 +113,7 @@ export class DataFileWriter {
    * goes on.
    */
   #endOfFile(batch: ColumnBatch, from: number): number {
-    const rowBytes = bytesOf([batch]) / batch.rows;
+    const rowBytes = columnBytes([batch]) / batch.rows;
     const bytes = this.#waitingBytes + rowBytes * (batch.rows - from);
     if (from === batch.rows || bytes < this.#inputBytesMax) return Infinity;
     if (!this.#marksFull) return batch.rows;
@@ -129,7 +129,7 @@ export class DataFileWriter {
     const { encoder } = this.#deps;
     this.#waiting ??= encoder.open(this.#table.schema, Math.ceil(ROOM * this.#inputBytesMax));
     this.#waiting.add(batch);
-    this.#waitingBytes += bytesOf([batch]);
+    this.#waitingBytes += columnBytes([batch]);
   }
 
   /** The files with all rows that were added, stored durably. */

@@ -10,7 +10,7 @@
  * rows of one output file.
  */
 
-import { bytesOf } from "../columns/batch.ts";
+import { columnBytes } from "../columns/batch.ts";
 import { dayOfNs, NS_PER_MS } from "../base/time.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 import { type CommitDeps, readerOf } from "../iceberg/commit_table.ts";
@@ -148,7 +148,7 @@ export async function applyMerge(
     let bytes = 0;
     for await (const batch of mergeRuns(runs)) {
       options.signal?.throwIfAborted();
-      bytes += bytesOf([batch]);
+      bytes += columnBytes([batch]);
       await writer.add(batch);
       if (bytes < COLLECTED_BYTES) continue;
       bytes = 0;

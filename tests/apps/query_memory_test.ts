@@ -8,7 +8,7 @@
 import assert from "node:assert/strict";
 import { makeDataFolders } from "../../cli/data_folders.ts";
 import { processArguments } from "../../cli/permissions.ts";
-import { EngineLab, type EventFields } from "../../shared/testing/engine_lab.ts";
+import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
 
 const MIB = 2 ** 20;
@@ -172,7 +172,7 @@ async function mixedLoad(
   return { peak, answered };
 }
 
-function rowsOf(file: number): EventFields[] {
+function rowsOf(file: number) {
   const each = ROWS / FILES;
   return Array.from({ length: each }, (_, row) => {
     const n = file * each + row;
