@@ -26,8 +26,11 @@ Deno.test({
     for (const category of ["values that grow by factors", "work within one row"]) {
       for (const [, sql] of HOSTILE[category] ?? []) {
         await lab.ask(lab.aimed(sql));
-        const grownBytes = (await memory()).mostBytes - rest.bytes;
-        const shown = `${Math.round(grownBytes / 2 ** 20)} MiB more after ${sql.slice(0, 200)}`;
+        const { mostBytes, told } = await memory();
+        const grownBytes = mostBytes - rest.bytes;
+        const shown = `${mib(grownBytes)} more than ${rest.told}: ${told} after ${
+          sql.slice(0, 200)
+        }`;
         assert(grownBytes <= POOL_BYTES + HEADROOM_BYTES, shown);
       }
     }
@@ -38,12 +41,18 @@ Deno.test({
 async function memory() {
   const processes = [Deno.pid, ...await processesBelow(Deno.pid)];
   let [bytes, mostBytes] = [0, 0];
+  const told: string[] = [];
   for (const pid of processes) {
     const status = await Deno.readTextFile(`/proc/${pid}/status`);
     const bytesOf = (name: string) =>
       1_024 * Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(status)?.[1]);
     bytes += bytesOf("VmRSS");
     mostBytes += bytesOf("VmHWM");
+    told.push(`${pid} has ${mib(bytesOf("VmRSS"))}, at most ${mib(bytesOf("VmHWM"))}`);
   }
-  return { processes, bytes, mostBytes };
+  return { processes, bytes, mostBytes, told: told.join("; ") };
+}
+
+function mib(bytes: number): string {
+  return `${Math.round(bytes / 2 ** 20)} MiB`;
 }
