@@ -135,9 +135,12 @@ export class Http2Connection {
 
   /** Takes no more calls and ends once those in flight are answered. */
   drain(): void {
-    if (this.#draining || this.#closed) return;
-    this.#draining = true;
-    this.#goAway(Http2ErrorCode.NO_ERROR);
+    if (this.#closed) return;
+    if (!this.#draining) {
+      this.#draining = true;
+      this.#goAway(Http2ErrorCode.NO_ERROR);
+    }
+    // Again, too: a peer that broke a rule after its own GOAWAY keeps its place no longer.
     this.#endWhenDrained();
   }
 

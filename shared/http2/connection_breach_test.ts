@@ -156,6 +156,24 @@ for (const { name, sent, code, greeted } of BREACHES) {
 }
 
 Deno.test({
+  name: "Http2Connection gives up the place of a peer that broke a rule when the server stops",
+  fn: async () => {
+    const pending: Http2Handler = () => new Promise(() => {});
+    for (const before of [[], [headers(1), frame(FrameType.GOAWAY, new Uint8Array(8))]]) {
+      const peer = connect({ handler: pending });
+      peer.wire.send(concatBytes([...before, frame(FrameType.PING, new Uint8Array(3))]));
+      await until(() => peer.wire.goneAway() === Http2ErrorCode.FRAME_SIZE_ERROR);
+      await settle();
+      assert.equal(peer.wire.closed, false, "it keeps its place");
+      peer.connection.drain();
+      await settle();
+      assert.ok(peer.wire.closed);
+      await peer.done;
+    }
+  },
+});
+
+Deno.test({
   name: "Http2Connection ends without a preface in time, when idle, and when silent after a ping",
   fn: async () => {
     const sweepAt = (peer: Peer, ms: number) => {
