@@ -8,21 +8,18 @@
 
 import { OperatingError } from "../../shared/base/errors.ts";
 import { withDeadline } from "../../shared/base/with_deadline.ts";
-import { type LaneId, tableOf } from "../../shared/tenant/tenant.ts";
+import { tableOf } from "../../shared/tenant/tenant.ts";
 import { indexNameFault } from "../index_name.ts";
 import { readObject } from "./compat_body.ts";
-import { noIndex } from "./compat_indexes.ts";
-import type { ObjectRouteDeps } from "./compat_objects.ts";
+import { type IndexRouteDeps, isKnown, noIndex } from "./compat_indexes.ts";
 import { compatJson } from "./compat_reply.ts";
 import type { CompatRoute } from "./compat_route.ts";
 import { resolvedName } from "./date_math_name.ts";
 import { isJsonObject, type JsonObject } from "../../shared/document/json_object.ts";
 
-export interface CountRouteDeps extends Pick<ObjectRouteDeps, "bodies" | "clock"> {
+export interface CountRouteDeps extends IndexRouteDeps {
   /** Base URL of the query server; undefined: `_count` is not served. */
   readonly queryUrl: string | undefined;
-  /** Whether the lane has rows, or its table is in the catalog. */
-  readonly hasIndex: (lane: LaneId) => boolean;
 }
 
 /** Names in one request. */
@@ -60,9 +57,13 @@ async function counted(
   const body = await readObject(request, { bodies: deps.bodies, what: "the body of _count" });
   requireMatchAll(body, new URLSearchParams(query));
   const indexes = indexesOf(written, deps.clock.nowMs());
-  const missing = indexes.find((index) => !deps.hasIndex({ tenant, index }));
+  const missing = indexes.find((index) => !isKnown(tenant, index, deps));
   if (missing !== undefined) return noIndex(request, missing);
-  const count = await askCount(request, { tenant, indexes, queryUrl: deps.queryUrl });
+  // An index that was put has no table before its first row.
+  const filled = indexes.filter((index) => deps.hasIndex({ tenant, index }));
+  const count = filled.length === 0
+    ? 0
+    : await askCount(request, { tenant, indexes: filled, queryUrl: deps.queryUrl });
   const shards = { total: 1, successful: 1, skipped: 0, failed: 0 };
   return compatJson(request, JSON.stringify({ count, _shards: shards }));
 }
@@ -147,10 +148,13 @@ async function answerOf(response: Response): Promise<unknown> {
 }
 
 function countOf(answer: unknown, status: number): number {
-  const { rows, error } = answer as { rows?: unknown[][]; error?: unknown };
-  const count = rows?.[0]?.[0];
+  const { rows, error, reason } = isJsonObject(answer) ? answer : {};
+  const [row] = Array.isArray(rows) ? rows : [];
+  const [count] = Array.isArray(row) ? row : [];
   if (status === 200 && typeof count === "number") return count;
   const message = `the query server refused to count (${status}): ${String(error)}`;
+  // It reads no WAL here, and no row of the index is committed yet.
+  if (reason === "unknown_table") throw away(message);
   if (status === 401) throw new OperatingError("unauthenticated", message);
   if (status === 403) throw new OperatingError("permission_denied", message);
   if (status === 400 || status === 422) throw new OperatingError("invalid_argument", message);

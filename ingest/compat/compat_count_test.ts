@@ -96,6 +96,48 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "_count of an index that was put is 0 before its first row",
+  fn: async () => {
+    await using query = startQuery(counted(7));
+    await using ingest = await RunningIngest.start(["--query-url", query.url]);
+    await withIndexes(ingest, "app");
+    assert.equal((await count(ingest, "/api/v1/_compat/empty", { method: "PUT" })).status, 200);
+    assert.equal((await count(ingest, "/empty/_count")).body.count, 0);
+    assert.equal(query.asked.length, 0);
+    assert.equal((await count(ingest, "/empty,app/_count")).body.count, 7);
+    assert.deepEqual(query.asked.map((one) => one.query), [
+      'SELECT (SELECT count(*) FROM "svc"."app") AS n',
+    ]);
+  },
+});
+
+Deno.test({
+  name: "_count is 503 when the query server sees none of the index's rows yet",
+  fn: async () => {
+    const unknown = { error: "there is no such table", reason: "unknown_table" };
+    await using query = startQuery(() => Response.json(unknown, { status: 400 }));
+    await using ingest = await RunningIngest.start(["--query-url", query.url]);
+    await withIndexes(ingest, "app");
+    const told = await count(ingest, "/app/_count");
+    assert.equal(told.status, 503);
+    assert.equal(told.response.headers.get("retry-after"), "2");
+    assert.match(JSON.stringify(told.body), /no such table/);
+  },
+});
+
+for (const answer of [null, 7, { rows: 7 }, { rows: [7] }, { rows: [["7"]] }]) {
+  Deno.test({
+    name: `_count is 503 when what answers ${JSON.stringify(answer)} is no query server`,
+    fn: async () => {
+      await using query = startQuery(() => Response.json(answer));
+      await using ingest = await RunningIngest.start(["--query-url", query.url]);
+      await withIndexes(ingest, "app");
+      assert.equal((await count(ingest, "/app/_count")).status, 503);
+    },
+  });
+}
+
 const REFUSED: readonly { path: string; body?: string; status: number; text: RegExp }[] = [
   { path: "/none/_count", status: 404, text: /no such index \[none\]/ },
   { path: "/_count", status: 400, text: /name the index/ },

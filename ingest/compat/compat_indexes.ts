@@ -119,7 +119,12 @@ async function putIndex(
   return compatJson(request, JSON.stringify(reply));
 }
 
-function isKnown(tenant: string, index: string, { objects, hasIndex }: IndexRouteDeps): boolean {
+/** Whether the index was put, has rows, or is in the catalog. */
+export function isKnown(
+  tenant: string,
+  index: string,
+  { objects, hasIndex }: IndexRouteDeps,
+): boolean {
   return objects.has(tenant, INDEX, index) || hasIndex({ tenant, index });
 }
 
