@@ -14,7 +14,7 @@ import { EVENTS_TABLE } from "../schema/events.ts";
 import type { Clock } from "../os/clock.ts";
 import { mkdirDurable, nearestExisting } from "../os/durable_directory.ts";
 import type { FileSystem } from "../os/file_system.ts";
-import { consumersDirectory, isConsumerFile, isSegmentName } from "./layout.ts";
+import { consumersDirectory, isConsumerFile, isLanePart, isSegmentName } from "./layout.ts";
 import { openWalReader } from "./reader.ts";
 import type { SegmentInfo, SegmentReader } from "./types.ts";
 import { readWatermark, type Watermark, writeWatermark } from "./watermark.ts";
@@ -63,6 +63,14 @@ export async function openConsumer(options: ConsumerOptions): Promise<Consumer> 
       "invalid_argument",
       `cannot open consumer ${JSON.stringify(consumerId)}: an id has 1 to 128 letters, digits, ` +
         `".", "_" or "-" and does not begin with "."`,
+    );
+  }
+  if (!isLanePart(lane.tenant) || !isLanePart(lane.index)) {
+    throw new OperatingError(
+      "invalid_argument",
+      `cannot open a consumer of tenant ${JSON.stringify(lane.tenant)}, index ` +
+        `${JSON.stringify(lane.index)}: both have 1 to 128 letters, digits, ".", "_" or "-" and ` +
+        `do not begin with "."`,
     );
   }
   const stateLaneDir = join(stateDir, lane.tenant, lane.index);

@@ -44,8 +44,8 @@ export interface WalConsumer extends Consumer {
 
 /**
  * Opens or continues a consumer of the WAL at `path`, which is `<data-dir>/wal` of an ingest
- * server. Errors: `not_found` when there is no WAL, `invalid_argument` for an id that is no file
- * name, `corrupt` when the consumer's cursor cannot be read.
+ * server. Errors: `not_found` when there is no WAL, `invalid_argument` for an id or a lane that is
+ * no file name, `corrupt` when the consumer's cursor cannot be read.
  *
  * ```ts
  * import { openWalConsumer, rowsOf } from "svc/wal";

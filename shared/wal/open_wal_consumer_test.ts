@@ -82,7 +82,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "openWalConsumer refuses a path without a WAL, an id, and a segment that is gone",
+  name: "openWalConsumer refuses a path without a WAL, an id, a lane, and a segment that is gone",
   fn: () =>
     withWal(EVENTS_SCHEMA, [EVENTS], async ({ root, stateDir, segment }) => {
       const options = { consumerId: "a", stateDir, lane: LANE };
@@ -94,6 +94,12 @@ Deno.test({
         openWalConsumer(root, { ...options, consumerId: "../a" }),
         (error) => isOperatingError(error, "invalid_argument"),
       );
+      for (const lane of [{ ...LANE, tenant: ".." }, { ...LANE, index: "../../a" }]) {
+        await assert.rejects(
+          openWalConsumer(root, { ...options, lane }),
+          (error) => isOperatingError(error, "invalid_argument"),
+        );
+      }
       const consumer = await openWalConsumer(root, options);
       await Deno.remove(`${root}/acme/orders/sealed/${segment}`);
       await assert.rejects(
