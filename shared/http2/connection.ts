@@ -62,7 +62,8 @@ export class Http2Connection {
   #cancelled: Promise<void> | undefined;
   readonly #over = Promise.withResolvers<void>();
   #ending = false;
-  #draining = false;
+  /** Who asked for an end once the calls in flight are answered. */
+  #draining: "here" | "peer" | undefined;
   #lastStream = 0;
   #receiveWindow: number = HTTP2_LIMITS.connectionWindowBytes;
   #uncredited = 0;
@@ -101,12 +102,12 @@ export class Http2Connection {
           message: error.message,
         });
         await this.#goAwayAtOnce(error.code, error.message);
-        await this.#keepPlace();
       } else if (!isLost(error)) {
         getLogger(["svc", "http"]).error("HTTP/2 connection failed by a bug: {error}", { error });
         await this.#goAwayAtOnce(Http2ErrorCode.INTERNAL_ERROR);
       }
     } finally {
+      if (this.#mustKeepPlace()) await this.#keepPlace();
       this.close();
       await this.#cancelled;
     }
@@ -135,12 +136,14 @@ export class Http2Connection {
 
   /** Takes no more calls and ends once those in flight are answered. */
   drain(): void {
-    if (this.#closed) return;
-    if (!this.#draining) {
-      this.#draining = true;
-      this.#goAway(Http2ErrorCode.NO_ERROR);
-    }
-    // Again, too: a peer that broke a rule after its own GOAWAY keeps its place no longer.
+    if (this.#draining === "here") return;
+    const isFirst = this.#draining === undefined;
+    this.#draining = "here";
+    this.#endOrderly(isFirst);
+  }
+
+  #endOrderly(isFirst: boolean): void {
+    if (isFirst) this.#goAway(Http2ErrorCode.NO_ERROR);
     this.#endWhenDrained();
   }
 
@@ -153,11 +156,18 @@ export class Http2Connection {
     this.#over.resolve();
   }
 
+  /** Not once the server stops: it accepts no other connection then. */
+  #mustKeepPlace(): boolean {
+    return this.#draining !== "here" && (this.#ending || this.#budget.isWasteful);
+  }
+
   /**
-   * A peer that broke the rules is no longer read, and keeps its place until the next sweep. So the
-   * bounds of connections bound how often it can do so in a second.
+   * A peer that broke the rules, or hung up just before it would have, is no longer read and keeps
+   * its place until the next sweep. So the bounds of connections bound how often it can do so in a
+   * second.
    */
   async #keepPlace(): Promise<void> {
+    this.#ending = true;
     this.#endCalls();
     await this.#over.promise;
   }
@@ -225,7 +235,7 @@ export class Http2Connection {
         requireSize(payload, 4);
         return this.#wasReset(head);
       case FrameType.GOAWAY:
-        return this.drain();
+        return this.#peerGoesAway();
       case FrameType.PUSH_PROMISE:
         throw new ConnectionError(Http2ErrorCode.PROTOCOL_ERROR, "a client pushes");
     }
@@ -293,7 +303,7 @@ export class Http2Connection {
     // Trailers of a call that was answered or reset.
     if (id <= this.#lastStream) return this.#stray(head);
     this.#lastStream = id;
-    if (this.#draining || this.#calls >= HTTP2_LIMITS.streamsMax) {
+    if (this.#draining !== undefined || this.#calls >= HTTP2_LIMITS.streamsMax) {
       return this.#refuse(id, Http2ErrorCode.REFUSED_STREAM);
     }
     const stream = new Stream({
@@ -363,9 +373,16 @@ export class Http2Connection {
   }
 
   async #endWhenDrained(): Promise<void> {
-    if (!this.#draining || this.#streams.size > 0) return;
+    if (this.#draining === undefined || this.#streams.size > 0) return;
     await this.#outbox.flushed();
-    this.close();
+    if (!this.#mustKeepPlace()) return this.close();
+    await this.#keepPlace();
+  }
+
+  #peerGoesAway(): void {
+    if (this.#draining !== undefined) return;
+    this.#draining = "peer";
+    this.#endOrderly(true);
   }
 
   #goAway(code: number, why = ""): void {

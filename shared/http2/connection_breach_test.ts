@@ -173,6 +173,50 @@ Deno.test({
   },
 });
 
+const PINGS = Array.from(
+  { length: HTTP2_LIMITS.wasteForgotten + 1 },
+  () => frame(FrameType.PING, new Uint8Array(8)),
+);
+const GOES_AWAY = frame(FrameType.GOAWAY, new Uint8Array(8));
+
+for (
+  const { name, sent, hangsUp, keeps } of [
+    { name: "hangs up after much waste", sent: PINGS, hangsUp: true, keeps: true },
+    { name: "goes away after much waste", sent: [...PINGS, GOES_AWAY], keeps: true },
+    { name: "hangs up after little", sent: PINGS.slice(0, 20), hangsUp: true, keeps: false },
+    { name: "goes away after little", sent: [...PINGS.slice(0, 20), GOES_AWAY], keeps: false },
+  ]
+) {
+  Deno.test({
+    name: `Http2Connection of a peer that ${name} ${keeps ? "keeps" : "gives up"} its place`,
+    fn: async () => {
+      const peer = connect();
+      peer.wire.send(concatBytes(sent));
+      if (hangsUp === true) peer.wire.hangUp();
+      await settle();
+      assert.equal(peer.wire.closed, !keeps);
+      if (keeps) peer.connection.sweep();
+      await peer.done;
+      assert.ok(peer.wire.closed);
+    },
+  });
+}
+
+Deno.test({
+  name: "Http2Connection keeps no place for a peer that breaks a rule while the server stops",
+  fn: async () => {
+    const peer = connect({ handler: () => new Promise(() => {}) });
+    peer.wire.send(headers(1));
+    await settle();
+    peer.connection.drain();
+    await settle();
+    assert.equal(peer.wire.closed, false, "its call is in flight");
+    peer.wire.send(frame(FrameType.PING, new Uint8Array(3)));
+    await peer.done;
+    assert.equal(peer.wire.goneAway(), Http2ErrorCode.FRAME_SIZE_ERROR);
+  },
+});
+
 Deno.test({
   name: "Http2Connection ends without a preface in time, when idle, and when silent after a ping",
   fn: async () => {

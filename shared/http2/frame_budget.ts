@@ -60,6 +60,12 @@ export class FrameBudget {
     );
   }
 
+  /** Whether a new connection would give the peer back more than a connection is worth. */
+  get isWasteful(): boolean {
+    this.fill(this.#options.nowMs());
+    return this.#waste.spent > HTTP2_LIMITS.wasteForgotten;
+  }
+
   /** A call was answered: that makes up for what is sent around one. */
   answered(): void {
     this.#waste.give(HTTP2_LIMITS.wastePerAnswer);

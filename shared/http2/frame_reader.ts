@@ -43,12 +43,13 @@ export class FrameReader {
   }
 
   /**
-   * Waits for bytes and hands each frame that is whole to `take`. False at the connection's end.
+   * Waits for bytes and hands each frame that is whole to `take`. False at the connection's end,
+   * and once it is stopped.
    * Errors: `ConnectionError`, what a read throws.
    */
   async read(take: TakeFrame): Promise<boolean> {
     const count = await this.#connection.read(this.#buffer.subarray(this.#filled));
-    if (count === null) return false;
+    if (count === null || this.#stopped) return false;
     this.#filled += count;
     const wasFull = this.#filled === this.#buffer.byteLength;
     const used = await this.#take(this.#buffer.subarray(0, this.#filled), take);

@@ -26,6 +26,8 @@ export const HTTP2_LIMITS = {
    */
   wasteMax: 2_000,
   wastePerSec: 1_000,
+  /** A peer that hangs up after more of it keeps its place as one that is ended does. */
+  wasteForgotten: 200,
   /** Waste that an answered call makes up for: what senders send around it. */
   wastePerAnswer: 20,
   /** From the connection to its preface. */

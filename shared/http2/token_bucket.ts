@@ -20,6 +20,11 @@ export class TokenBucket {
     return this.#left >= 0;
   }
 
+  /** What was taken and has not come back. */
+  get spent(): number {
+    return this.#max - this.#left;
+  }
+
   give(count: number): void {
     this.#left = Math.min(this.#max, this.#left + count);
   }

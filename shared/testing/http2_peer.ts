@@ -21,11 +21,18 @@ export class Wire implements Http2Bytes {
   closed = false;
   bytesRead = 0;
   readonly written: Uint8Array[] = [];
+  #isHungUp = false;
   #incoming: Uint8Array[] = [];
   #wake: (() => void) | undefined;
 
   send(...parts: Uint8Array[]): void {
     this.#incoming.push(...parts);
+    this.#wake?.();
+  }
+
+  /** Sends nothing more: the connection's end is read behind what was sent. */
+  hangUp(): void {
+    this.#isHungUp = true;
     this.#wake?.();
   }
 
@@ -36,7 +43,7 @@ export class Wire implements Http2Bytes {
 
   async read(into: Uint8Array): Promise<number | null> {
     while (this.#incoming.length === 0) {
-      if (this.closed) return null;
+      if (this.closed || this.#isHungUp) return null;
       await new Promise<void>((resolve) => this.#wake = resolve);
     }
     const next = this.#incoming[0] ?? new Uint8Array(0);
