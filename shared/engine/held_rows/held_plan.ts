@@ -68,8 +68,10 @@ export function isNearestHeld({ tables }: Plan): boolean {
     );
 }
 
-function isInside({ times }: ScanPart, { minNs, maxNs }: TimeRange): boolean {
+function isInside({ range, times }: ScanPart, { minNs, maxNs }: TimeRange): boolean {
   if (minNs === undefined && maxNs === undefined) return true;
+  // A scan may give a few rows of a whole file: it leaves out what cannot beat the rows it has.
+  if (range === undefined) return false;
   return (minNs === undefined ||
     times.timestampNsMin !== undefined && times.timestampNsMin >= minNs) &&
     (maxNs === undefined || times.timestampNsMax !== undefined && times.timestampNsMax <= maxNs);
