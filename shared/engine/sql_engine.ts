@@ -90,9 +90,10 @@ export class SqlEngine implements Engine {
         },
         { chance, again: () => seat.leave() },
       );
+      using leases = prepared.leases;
       const turn = prepared.statement.explain ? "light" : turnKind(request, prepared.cost);
       if (turn !== "light") await seat.leave();
-      return new PreparedStatement(prepared, {
+      return new PreparedStatement({ ...prepared, leases: leases.move() }, {
         seat,
         turn,
         deadline,

@@ -1,5 +1,9 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
 import { isOperatingError, OperatingError } from "../base/errors.ts";
+import { DenoFileSystem } from "../os/deno_file_system.ts";
+import { until } from "../testing/until.ts";
+import type { EngineDriver } from "./duckdb/driver.ts";
+import { nativeDriver } from "./duckdb/native_driver.ts";
 import type { ResultChunk } from "./types.ts";
 import { EngineLab } from "../testing/engine_lab.ts";
 import { leastOf } from "../testing/least_of.ts";
@@ -340,5 +344,52 @@ Deno.test({
     await using lab = await EngineLab.open({ engine: { cacheDir } });
     await rejects(Deno.stat(`${cacheDir}/engine/spill/left`));
     await lab.query("SELECT count(*) FROM events");
+  },
+});
+
+/** DuckDB whose connections fail to be given back, though they are, while `fails` says so. */
+function reluctantDriver(fails: () => boolean): EngineDriver {
+  const files = new DenoFileSystem();
+  const inner = nativeDriver({ readFile: (path) => files.readFile(path) });
+  return {
+    name: inner.name,
+    async open(options) {
+      const database = await inner.open(options);
+      return {
+        async connect(signal, wanted) {
+          const connection = await database.connect(signal, wanted);
+          const release = async () => {
+            delete (connection as { release?: unknown }).release;
+            await connection.release();
+            if (fails()) throw new Error("no way back");
+          };
+          return Object.assign(connection, { release });
+        },
+        close: () => database.close(),
+      };
+    },
+  };
+}
+
+Deno.test({
+  name: "Engine.prepare that cannot give its connection back holds no file of the statement",
+  fn: async () => {
+    let fails = false;
+    await using lab = await EngineLab.open({
+      wal: true,
+      engine: { hotCaches: true, driver: reluctantDriver(() => fails) },
+    });
+    await lab.append([{ ns: START_NS }]);
+    const count = async () => (await Array.fromAsync(Deno.readDir(`${lab.dir}/cache/wal`))).length;
+    const sql = "SELECT value FROM distinct_values('host')";
+    {
+      await using _held = await lab.prepare(sql, { batch: true });
+      strictEqual(await count(), 1);
+    }
+    await until(async () => await count() === 0);
+    fails = true;
+    await rejects(lab.prepare(sql, { batch: true }), /no way back/);
+    fails = false;
+    await until(async () => await count() === 0);
   },
 });
