@@ -1,7 +1,7 @@
 /**
  * What the ingest server holds, and how `--ingest-mem-limit-mib` is divided among it: the one place
- * from which its budgets, README.md's table and the metrics `svc_memory_…` are made. Without that
- * option the limit is `MEMORY_BYTES_DEFAULT`: more bodies at once would serve nobody.
+ * from which its budgets and the metrics `svc_memory_…` are made. Without that option the limit is
+ * `MEMORY_BYTES_DEFAULT`: more bodies at once would serve nobody.
  *
  * Idempotency keys have no part. Their number is bounded for each lane by
  * `--ingest-idempotency-keys`, about 200 bytes each, and the number of lanes by
