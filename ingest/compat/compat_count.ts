@@ -8,6 +8,7 @@
 
 import { OperatingError } from "../../shared/base/errors.ts";
 import { withDeadline } from "../../shared/base/with_deadline.ts";
+import { quoteName } from "../../shared/engine/duckdb/statement_text.ts";
 import { tableOf } from "../../shared/tenant/tenant.ts";
 import { indexNameFault } from "../index_name.ts";
 import { readObject } from "./compat_body.ts";
@@ -118,7 +119,7 @@ async function askCount(
 ): Promise<number> {
   const counts = indexes.map((index) => {
     const { namespace, name } = tableOf({ tenant, index });
-    return `(SELECT count(*) FROM ${quoted(namespace)}.${quoted(name)})`;
+    return `(SELECT count(*) FROM ${quoteName(namespace)}.${quoteName(name)})`;
   });
   const headers = new Headers({ "content-type": "application/json" });
   const authorization = request.headers.get("authorization");
@@ -162,10 +163,6 @@ function countOf(answer: unknown, status: number): number {
     throw new OperatingError("rate_limited", message, { retryAfterSecs: RETRY_AFTER_SECS });
   }
   throw away(message);
-}
-
-function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }
 
 function refused(what: string, remedy: string): OperatingError {
