@@ -137,8 +137,9 @@ export async function startIngest(
   };
   const plan = planIngestMemory(settings);
   const stream = new StreamHub({ clock, metrics, bytesMax: plan.bytes.streams });
-  const write = writeDeps(settings, { wal, clock, metrics, admission, backpressure });
-  const held = { bodies: () => write.bodies.used, streams: () => stream.bytes };
+  const bodies = new ByteBudget(plan.bytes.bodies);
+  const write = writeDeps(settings, { wal, clock, metrics, admission, backpressure, bodies });
+  const held = { bodies: () => bodies.used, streams: () => stream.bytes };
   gaugeMemory(metrics, { plan, residentBytes, held });
   metrics.streamReaders.readAtScrape(() => stream.readers, {});
   const writes = {
@@ -262,15 +263,14 @@ export function writeDeps(
     metrics: IngestMetrics;
     admission: Admission;
     backpressure: Backpressure;
+    bodies: ByteBudget;
   },
 ) {
-  const bodies = new ByteBudget(planIngestMemory(settings).bytes.bodies);
-  parts.metrics.bodiesInFlight.readAtScrape(() => bodies.used, {});
+  parts.metrics.bodiesInFlight.readAtScrape(() => parts.bodies.used, {});
   return {
     ...parts,
     admission: parts.backpressure.door(parts.admission),
     queues: parts.backpressure.queues,
-    bodies,
     bodyCap: {
       bytesMax: settings.ingestMaxBodyBytes,
       option: `--${OPTIONS.ingestMaxBodyBytes.flag}`,

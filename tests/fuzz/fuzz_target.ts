@@ -4,6 +4,8 @@
  */
 
 import assert from "node:assert/strict";
+import { ByteBudget } from "../../shared/base/byte_budget.ts";
+import { planIngestMemory } from "../../ingest/memory_parts.ts";
 import { createHttpHandler } from "../../ingest/http_handler.ts";
 import { OPTIONS } from "../../ingest/mod.ts";
 import { openAdmission } from "../../ingest/admission.ts";
@@ -45,7 +47,10 @@ export class FuzzTarget {
     const backpressure = openBackpressure(settings, { metrics, clock });
     const stream = new StreamHub({ clock, metrics });
     const writes = {
-      ...writeDeps(settings, { wal: this, clock, metrics, admission, backpressure }),
+      ...writeDeps(settings, {
+        ...{ wal: this, clock, metrics, admission, backpressure },
+        bodies: new ByteBudget(planIngestMemory(settings).bytes.bodies),
+      }),
       stream,
       forceCommit: () => Promise.resolve(),
     };
