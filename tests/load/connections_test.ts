@@ -18,6 +18,7 @@ const SLOW = 100;
 const HALF_SENT = 100;
 const HALF_ANNOUNCED_BYTES = 1024 * 1024;
 const HALF_SENT_BYTES = 256 * 1024;
+const OPENED_AT_ONCE = 100;
 const CONNECTIONS = IDLE + ACTIVE + SLOW + HALF_SENT;
 
 /** Resident memory that may come on top of what the process has without connections, in bytes. */
@@ -46,7 +47,7 @@ async function post(connection: Connection, body: Uint8Array): Promise<number> {
 async function openMany(port: number, count: number): Promise<Connection[]> {
   const open: Connection[] = [];
   while (open.length < count) {
-    const batch = Math.min(100, count - open.length);
+    const batch = Math.min(OPENED_AT_ONCE, count - open.length);
     open.push(...await Promise.all(Array.from({ length: batch }, () => Connection.open(port))));
   }
   return open;
@@ -159,12 +160,14 @@ async function crowd(server: IngestProcess): Promise<string[]> {
     for (const connection of connections) held.use(connection);
     return connections;
   };
-  // One that never sent a request has but 10 s for it.
   const get = encoder.encode("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
-  await Promise.all((await open(IDLE)).map(async (connection) => {
-    await connection.write(get);
-    assert.equal(await connection.status(), 200);
-  }));
+  for (let count = 0; count < IDLE; count += OPENED_AT_ONCE) {
+    // The server closes one that sends no request for 10 s: each batch asks before the next opens.
+    await Promise.all((await open(OPENED_AT_ONCE)).map(async (connection) => {
+      await connection.write(get);
+      assert.equal(await connection.status(), 200);
+    }));
+  }
   for (const connection of await open(HALF_SENT)) {
     await connection.write(logsHead(HALF_ANNOUNCED_BYTES));
     await connection.write(new Uint8Array(HALF_SENT_BYTES).fill(0x20));
