@@ -6,10 +6,9 @@
  */
 
 import assert from "node:assert/strict";
-import { makeDataFolders } from "../../cli/data_folders.ts";
-import { processArguments } from "../../cli/permissions.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
-import { freePorts } from "../../shared/testing/free_ports.ts";
+import { PeakMemory } from "../../shared/testing/process_memory.ts";
+import { QueryProcess } from "./query_process.ts";
 
 const MIB = 2 ** 20;
 const ROWS = 60_000;
@@ -19,7 +18,6 @@ const CLIENTS = 16;
 const ANSWERS_MIN = 12;
 const LOAD_MS_MIN = 3_000;
 const LOAD_MS_MAX = 20_000;
-const READY_MS_MAX = 30_000;
 const SAMPLE_MS = 50;
 const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
 
@@ -38,67 +36,6 @@ const STATEMENTS = {
 type Kind = keyof typeof STATEMENTS;
 const KINDS = ["browse", "count", "browse", "search", "group"] as const satisfies readonly Kind[];
 
-class QueryProcess implements AsyncDisposable {
-  readonly url: string;
-  readonly #metricsUrl: string;
-  readonly #child: Deno.ChildProcess;
-
-  constructor(dataDir: string, limitBytes: number) {
-    const [port, metricsPort] = freePorts(2);
-    this.url = `http://127.0.0.1:${port}`;
-    this.#metricsUrl = `http://127.0.0.1:${metricsPort}/metrics`;
-    this.#child = new Deno.Command(Deno.execPath(), {
-      args: processArguments("query", dataDir, [
-        ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", `127.0.0.1:${metricsPort}`],
-        ...["--memory-bytes", String(limitBytes)],
-        ...["--admission-wait-ms", "10000", "--dear-wait-ms", "10000"],
-      ]),
-      stdin: "null",
-      stdout: "null",
-      stderr: "null",
-    }).spawn();
-  }
-
-  async ready(): Promise<void> {
-    const untilMs = performance.now() + READY_MS_MAX;
-    for (;;) {
-      const response = await fetch(`${this.url}/readyz`).catch(() => undefined);
-      await response?.body?.cancel();
-      if (response?.ok === true) return;
-      assert.ok(performance.now() < untilMs, "the server is not ready in time");
-      await pause(50);
-    }
-  }
-
-  /** The status of an answer, which is read to its end. */
-  async ask(query: string): Promise<number> {
-    const response = await fetch(`${this.url}/api/v1/sql`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ query }),
-    });
-    const text = await response.text();
-    assert.ok([200, 429, 503].includes(response.status), text.slice(0, 500));
-    return response.status;
-  }
-
-  /** Resident bytes of each process, the server first. */
-  residentBytes(): number[] {
-    return [this.#child.pid, ...childrenOf(this.#child.pid)].map(residentWithoutFiles);
-  }
-
-  async metrics(): Promise<Map<string, number>> {
-    const page = await (await fetch(this.#metricsUrl)).text();
-    const lines = page.matchAll(/^(svc_memory_\S+) (\S+)$/gm);
-    return new Map(Array.from(lines, ([, name = "", value]) => [name, Number(value)]));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#child.kill("SIGTERM");
-    await this.#child.status;
-  }
-}
-
 Deno.test({
   name: "a query server and its DuckDB processes stay within --memory-bytes under a mixed load",
   ignore: Deno.build.os !== "linux",
@@ -107,16 +44,15 @@ Deno.test({
     for (let file = 0; file < FILES; file += 1) await lab.commit(rowsOf(file));
     for (const { mib, processes } of LIMITS) {
       await t.step(`${mib} MiB`, async () => {
-        await makeDataFolders(lab.dir);
-        await using server = new QueryProcess(lab.dir, mib * MIB);
-        await server.ready();
+        await using server = await QueryProcess.start(lab.dir, [
+          ...["--memory-bytes", String(mib * MIB)],
+          ...["--admission-wait-ms", "10000", "--dear-wait-ms", "10000"],
+        ]);
         const { peak, answered } = await mixedLoad(server);
-        const total = peak.reduce((sum, bytes) => sum + bytes, 0);
-        const told = peak.map((bytes) => Math.round(bytes / MIB)).join(" + ");
         // deno-lint-ignore no-console
-        console.log(`limit ${mib} MiB, peak ${told} MiB, answers ${JSON.stringify(answered)}`);
-        assert.equal(peak.length, 1 + processes, "DuckDB's processes");
-        assert.ok(total <= mib * MIB, `${told} MiB are more than ${mib}`);
+        console.log(`limit ${mib} MiB, peak ${peak.told}, answers ${JSON.stringify(answered)}`);
+        assert.equal(peak.processes, 1 + processes, "DuckDB's processes");
+        assert.ok(peak.bytes <= mib * MIB, `${peak.told} are more than ${mib}`);
         for (const kind of KINDS) assert.ok(answered[kind] >= ANSWERS_MIN, kind);
         await checkMetrics(server, mib * MIB);
       });
@@ -125,7 +61,7 @@ Deno.test({
 });
 
 async function checkMetrics(server: QueryProcess, limitBytes: number): Promise<void> {
-  const metrics = await server.metrics();
+  const metrics = await server.metrics("svc_memory_");
   assert.equal(metrics.get("svc_memory_limit_bytes"), limitBytes);
   const limits = [...metrics].filter(([name]) => name.startsWith("svc_memory_part_limit_bytes"));
   assert.ok(limits.reduce((sum, [, bytes]) => sum + bytes, 0) <= limitBytes);
@@ -140,35 +76,31 @@ async function checkMetrics(server: QueryProcess, limitBytes: number): Promise<v
   }
 }
 
-/** Until every kind had its answers; the largest sum of resident bytes, by process. */
+/** Until every kind had its answers; what the processes took together at most. */
 async function mixedLoad(
   server: QueryProcess,
-): Promise<{ readonly peak: readonly number[]; readonly answered: Record<Kind, number> }> {
+): Promise<{ readonly peak: PeakMemory; readonly answered: Record<Kind, number> }> {
   const answered = { browse: 0, count: 0, search: 0, group: 0 };
-  let peak: readonly number[] = [];
-  const sample = () => {
-    const now = server.residentBytes();
-    if (sumOf(now) > sumOf(peak)) peak = now;
-  };
-  const timer = setInterval(sample, SAMPLE_MS);
+  using peak = new PeakMemory(
+    () => server.memory().map(({ bytes }) => bytes),
+    { everyMs: SAMPLE_MS },
+  );
   const startMs = performance.now();
   const isOver = () => {
     const ms = performance.now() - startMs;
     const isEnough = KINDS.every((kind) => answered[kind] >= ANSWERS_MIN);
     return ms > LOAD_MS_MAX || (isEnough && ms > LOAD_MS_MIN);
   };
-  try {
-    await Promise.all(Array.from({ length: CLIENTS }, async (_, client) => {
-      const kind = KINDS[client % KINDS.length] ?? "browse";
-      while (!isOver()) {
-        if (await server.ask(STATEMENTS[kind]) === 200) answered[kind] += 1;
-        else await pause(50);
-      }
-    }));
-    sample();
-  } finally {
-    clearInterval(timer);
-  }
+  await Promise.all(Array.from({ length: CLIENTS }, async (_, client) => {
+    const kind = KINDS[client % KINDS.length] ?? "browse";
+    while (!isOver()) {
+      const { status, text } = await server.ask(STATEMENTS[kind]);
+      assert.ok([200, 429, 503].includes(status), text.slice(0, 500));
+      if (status === 200) answered[kind] += 1;
+      else await pause(50);
+    }
+  }));
+  peak.sample();
   return { peak, answered };
 }
 
@@ -183,33 +115,6 @@ function rowsOf(file: number) {
         `in ${n % 977} ms, agent Mozilla/5.0 (X11; Linux x86_64) id ${n * 104_729 % 999_983}`,
     };
   });
-}
-
-function sumOf(bytes: readonly number[]): number {
-  return bytes.reduce((sum, own) => sum + own, 0);
-}
-
-/** Bytes; 0 for a process that has ended. */
-function residentWithoutFiles(pid: number): number {
-  const status = textOf(`/proc/${pid}/status`);
-  const kib = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(status)?.[1]);
-  return status === "" ? 0 : 1024 * (kib("VmRSS") - kib("RssFile"));
-}
-
-function childrenOf(pid: number): number[] {
-  const threads = Array.from(Deno.readDirSync(`/proc/${pid}/task`), ({ name }) => name);
-  return threads.flatMap((thread) =>
-    textOf(`/proc/${pid}/task/${thread}/children`).split(" ").filter((word) => word !== "")
-  ).map(Number);
-}
-
-function textOf(path: string): string {
-  try {
-    return Deno.readTextFileSync(path).trim();
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return "";
-    throw error;
-  }
 }
 
 function pause(ms: number): Promise<void> {
