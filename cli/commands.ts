@@ -25,6 +25,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/sql.ts")).command,
   },
   {
+    name: "search",
+    summary: "Find rows by words, fields and levels.",
+    operands: "[search]",
+    load: async () => (await import("./commands/search.ts")).command,
+  },
+  {
     name: "sql-direct",
     summary: "Run SQL on a warehouse, without a query server.",
     load: async () => (await import("./commands/sql_direct.ts")).command,

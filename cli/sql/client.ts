@@ -1,7 +1,7 @@
 /**
- * HTTP client of the query server's `/api/v1/sql` and `/api/v1/jobs`. Every failure is an
- * `OperatingError` whose message can be shown as it is. No timeout of its own: the server's wall
- * clock ends a query, the signal cancels it.
+ * HTTP client of the query server's `/api/v1/sql`, `/api/v1/jobs` and `/api/v1/indexes`. Every
+ * failure is an `OperatingError` whose message can be shown as it is. No timeout of its own: the
+ * server's wall clock ends a query, the signal cancels it.
  */
 
 import {
@@ -110,6 +110,19 @@ export class SqlClient {
     const body = response.ok || response.status === 413 ? tryParse(text) : undefined;
     if (!isRecords(body)) throw failureOf(response, text);
     return { body, serverMicros: serverMicrosOf(response) };
+  }
+
+  /**
+   * The configuration of an index, as `GET /api/v1/indexes/{id}` answers. Errors: `not_found` for a
+   * table that nobody configured.
+   */
+  async index(id: string): Promise<JsonValue> {
+    const path = `/indexes/${encodeURIComponent(id)}`;
+    const response = await this.#ask("GET", path, undefined, undefined);
+    const text = await this.#textOf(response);
+    const body = response.ok ? tryParse(text) : undefined;
+    if (body === undefined) throw failureOf(response, text);
+    return body;
   }
 
   /** Submits a statement as a batch job; its id. */

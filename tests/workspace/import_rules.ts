@@ -28,6 +28,7 @@ const SHARED_LAYERS = [
   "catalog",
   "tables",
   "engine",
+  "search",
   "drain",
   "upkeep",
   "testing",
