@@ -21,6 +21,7 @@ import { BOUNDED_FAIL, BOUNDED_TEXT } from "./bounded_text.ts";
 import { DATE_BIN } from "./date_bin.ts";
 import { EXACT_AVERAGE } from "./exact_average.ts";
 import { KV_EXTRACT } from "./kv_extract.ts";
+import { LOG_PATTERN } from "./log_pattern.ts";
 import { MATCH } from "./match.ts";
 import { PATTERNS } from "./pattern_calls.ts";
 import { TO_TIMESTAMP_NANOS } from "./to_timestamp_nanos.ts";
@@ -30,6 +31,7 @@ export const DIALECT_SETUP: readonly string[] = [
   BOUNDED_FAIL,
   ATTR_GET,
   KV_EXTRACT,
+  LOG_PATTERN,
   DATE_BIN,
   ...UTC_TIMES,
   TO_TIMESTAMP_NANOS,

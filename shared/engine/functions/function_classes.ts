@@ -101,8 +101,8 @@ const SUM = words(`
 
 const TIMES: Readonly<Record<number, readonly string[]>> = {
   2: words("base64 to_base64 hex to_hex json_merge_patch from_json from_json_strict"),
-  // Bytes, each of which may be four letters where they are shown as text.
-  4: words("encode from_base64 from_binary from_hex unbin unhex"),
+  // Bytes, each of which may be four letters where they are shown as text; a digit becomes `<*>`.
+  4: words("encode log_pattern from_base64 from_binary from_hex unbin unhex"),
   // Numbers of eight bytes for elements of one; a list of texts for the letters of one.
   8: words("bin to_binary grade_up array_grade_up list_grade_up"),
   // A type's name for each member; the name of a month for two letters.
