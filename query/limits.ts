@@ -25,6 +25,12 @@ export function interactiveTier(rowsCeiling: number): LimitTier {
   };
 }
 
+/** A file is meant to be whole: a request that names no cap gets the ceiling. */
+export function fileTier(rowsCeiling: number): LimitTier {
+  const tier = interactiveTier(rowsCeiling);
+  return { ...tier, rowsReturned: { default: rowsCeiling, ceiling: rowsCeiling } };
+}
+
 /** `--max-rows` does not apply to jobs. */
 export const BATCH_TIER: LimitTier = {
   rowsReturned: { default: 100_000, ceiling: ROWS_RETURNED_CEILING },

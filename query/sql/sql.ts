@@ -3,11 +3,17 @@
 import { jsonResponse } from "../../shared/http/error_response.ts";
 import { jobAccepted } from "../jobs/job_routes.ts";
 import { readJsonText } from "../json_body.ts";
-import { BATCH_TIER, effectiveLimits, interactiveTier, SQL_BODY_BYTES_MAX } from "../limits.ts";
+import {
+  BATCH_TIER,
+  effectiveLimits,
+  fileTier,
+  interactiveTier,
+  SQL_BODY_BYTES_MAX,
+} from "../limits.ts";
 import type { QueryCaller } from "../query_caller.ts";
 import { type CallMade, SqlCall } from "./sql_call.ts";
 import { recordsResponse } from "./sql_records.ts";
-import { noPeers, parseSqlRequest, type SqlRequest } from "./sql_request.ts";
+import { noPeers, parseSqlRequest, type SqlRequest, streamFormatOf } from "./sql_request.ts";
 import type { SqlService } from "./sql_service.ts";
 import { streamResponse } from "./sql_stream.ts";
 
@@ -22,8 +28,9 @@ export function answerSql(
 ): Promise<Response> {
   return withCall(request, service, made, async (call, asked) => {
     if (asked.dry_run) return jsonResponse(costReport(call));
-    if (asked.format === "ndjson") return await streamResponse(call, service);
-    return await recordsResponse(call, service.answers);
+    const format = streamFormatOf(asked);
+    if (format === undefined) return await recordsResponse(call, service.answers);
+    return await streamResponse(call, { ...service, format });
   });
 }
 
@@ -68,7 +75,9 @@ async function withCall(
   try {
     const asked = parseSqlRequest(await readJsonText(request, { bytesMax: SQL_BODY_BYTES_MAX }));
     const isBatch = asked.priority === "batch";
-    const tier = isBatch ? BATCH_TIER : interactiveTier(service.rowsCeiling);
+    const isFile = asked.format === "csv";
+    const tierOf = isFile ? fileTier : interactiveTier;
+    const tier = isBatch ? BATCH_TIER : tierOf(service.rowsCeiling);
     const limits = effectiveLimits(asked.limits ?? {}, tier);
     if (isBatch && !asked.dry_run && made.endpoint !== "sql_explain") {
       const { signal } = request;
@@ -79,7 +88,8 @@ async function withCall(
     }
     await call.prepare(asked, limits);
     const response = await answer(call, asked);
-    streams = asked.format === "ndjson" && !asked.dry_run && made.endpoint !== "sql_explain";
+    streams = streamFormatOf(asked) !== undefined && !asked.dry_run &&
+      made.endpoint !== "sql_explain";
     if (!streams) call.end("ok");
     return response;
   } catch (thrown) {

@@ -26,9 +26,13 @@ const LIMITS = z.strictObject({
   timeout_seconds: z.number().positive().nullish(),
 });
 
+/** Formats whose rows are sent while they are made. */
+export const STREAM_FORMATS = ["ndjson", "csv"] as const;
+export type StreamFormat = typeof STREAM_FORMATS[number];
+
 const SQL_REQUEST = z.object({
   query: z.string().refine((text) => text.trim() !== "", "give a SQL statement"),
-  format: orElse(z.enum(["records", "ndjson"]), "records"),
+  format: orElse(z.enum(["records", ...STREAM_FORMATS]), "records"),
   priority: orElse(z.enum(["interactive", "batch"]), "interactive"),
   default_order: orElse(z.boolean(), true),
   exact: orElse(z.boolean(), true),
@@ -39,6 +43,11 @@ const SQL_REQUEST = z.object({
 });
 
 export type SqlRequest = z.infer<typeof SQL_REQUEST>;
+
+/** The format in which the answer streams; undefined: it is one whole. */
+export function streamFormatOf({ format }: SqlRequest): StreamFormat | undefined {
+  return STREAM_FORMATS.find((one) => one === format);
+}
 
 /**
  * Parses a request body. Errors: `unprocessable` naming the unknown members of `limits`, which wins

@@ -1,16 +1,56 @@
 /**
- * An NDJSON answer, docs/api/query.md#ndjson-answer: rows as they come, then at most one trailer.
- * Nothing is read ahead of the client, and a client that leaves stops the query.
+ * A streamed answer, docs/api/query.md#ndjson-answer: rows as they come, then at most one trailer.
+ * Nothing is read ahead of the client, and a client that leaves stops the query. A CSV file has no
+ * place for a trailer: whatever it would tell cuts the connection, so that nobody takes the file
+ * for whole.
  */
 
 import { getLogger } from "@logtape/logtape";
 import { MIDFLIGHT_ROWS_SCANNED } from "../../shared/engine/duckdb/rows_breaker.ts";
-import type { ResultChunk } from "../../shared/engine/types.ts";
+import { OperatingError } from "../../shared/base/errors.ts";
+import { csvHeader } from "../../shared/engine/answer/render.ts";
+import type { ResultChunk, ResultColumn, RowShape } from "../../shared/engine/types.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
 import { ndjsonResponse } from "../../shared/http/ndjson.ts";
 import type { SqlCall } from "./sql_call.ts";
+import type { StreamFormat } from "./sql_request.ts";
 
 type Line = string | Uint8Array<ArrayBuffer>;
+
+/** What is said behind the last row. */
+interface Trailer {
+  readonly _meta: string;
+  readonly [field: string]: unknown;
+}
+
+function isTrailer(line: Line | Trailer): line is Trailer {
+  return typeof line === "object" && "_meta" in line;
+}
+
+interface StreamKind {
+  readonly shape: RowShape;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly head: (columns: readonly ResultColumn[]) => string | undefined;
+  readonly hasTrailer: boolean;
+}
+
+const KINDS: Readonly<Record<StreamFormat, StreamKind>> = {
+  ndjson: { shape: "objects", headers: {}, head: () => undefined, hasTrailer: true },
+  csv: {
+    shape: "csv",
+    headers: {
+      "content-type": "text/csv; charset=utf-8; header=present",
+      "content-disposition": 'attachment; filename="rows.csv"',
+    },
+    head: (columns) => csvHeader(columns.map(({ name }) => name)),
+    hasTrailer: false,
+  },
+};
+
+interface StreamOptions {
+  readonly format: StreamFormat;
+  readonly stallMsMax: number;
+}
 
 /**
  * Starts the prepared statement. What fails before the first rows is thrown and keeps its own
@@ -18,16 +58,18 @@ type Line = string | Uint8Array<ArrayBuffer>;
  */
 export async function streamResponse(
   call: SqlCall,
-  { stallMsMax }: { readonly stallMsMax: number },
+  { format, stallMsMax }: StreamOptions,
 ): Promise<Response> {
+  const kind = KINDS[format];
   const running = await call.run();
-  const chunks = running.chunks("objects")[Symbol.asyncIterator]();
+  const chunks = running.chunks(kind.shape)[Symbol.asyncIterator]();
   const first = await chunks.next();
   call.throwIfStopped();
+  const head = kind.head(running.columns);
+  const lines = renderLines(call, { head, first, chunks });
   return ndjsonResponse({
-    [Symbol.asyncIterator]: () =>
-      new StreamedLines(call, { lines: renderLines(call, first, chunks), stallMsMax }),
-  });
+    [Symbol.asyncIterator]: () => new StreamedLines(call, { lines, kind, stallMsMax }),
+  }, { headers: kind.headers });
 }
 
 /**
@@ -37,12 +79,13 @@ export async function streamResponse(
 class StreamedLines implements AsyncIterator<Line> {
   #stalling: ReturnType<typeof setTimeout> | undefined;
   /** What is left to say to a reader that was given up. */
-  #last: Line | undefined;
+  #last: Trailer | undefined;
 
   constructor(
     private readonly call: SqlCall,
     private readonly options: {
-      readonly lines: AsyncGenerator<Line, undefined>;
+      readonly lines: AsyncGenerator<Line | Trailer, undefined>;
+      readonly kind: StreamKind;
       readonly stallMsMax: number;
     },
   ) {}
@@ -50,14 +93,26 @@ class StreamedLines implements AsyncIterator<Line> {
   async next(): Promise<IteratorResult<Line>> {
     clearTimeout(this.#stalling);
     if (this.#last !== undefined) {
-      const value = this.#last;
+      const last = this.#last;
       this.#last = undefined;
-      return { done: false, value };
+      return { done: false, value: this.#told(last) };
     }
     const { lines, stallMsMax } = this.options;
     const next = await lines.next();
-    if (next.done !== true) this.#stalling = setTimeout(() => this.#giveUp(), stallMsMax);
-    return next;
+    if (next.done === true) return next;
+    if (isTrailer(next.value)) {
+      // Nobody asks on behind an error.
+      await this.#end();
+      return { done: false, value: this.#told(next.value) };
+    }
+    this.#stalling = setTimeout(() => this.#giveUp(), stallMsMax);
+    return { done: false, value: next.value };
+  }
+
+  /** Errors: what the trailer tells, where the answer has no place for it. */
+  #told(trailer: Trailer): string {
+    if (this.options.kind.hasTrailer) return `${JSON.stringify(trailer)}\n`;
+    throw new OperatingError("cancelled", `The file is not whole: ${JSON.stringify(trailer)}`);
   }
 
   async return(): Promise<IteratorResult<Line>> {
@@ -84,12 +139,16 @@ class StreamedLines implements AsyncIterator<Line> {
 
 async function* renderLines(
   call: SqlCall,
-  first: IteratorResult<ResultChunk>,
-  chunks: AsyncIterator<ResultChunk>,
-): AsyncGenerator<Line, undefined> {
+  { head, first, chunks }: {
+    readonly head: string | undefined;
+    readonly first: IteratorResult<ResultChunk>;
+    readonly chunks: AsyncIterator<ResultChunk>;
+  },
+): AsyncGenerator<Line | Trailer, undefined> {
   const rowsMax = call.limits.rowsReturnedMax;
   let sent = 0;
   try {
+    if (head !== undefined) yield head;
     for (let next = first; !next.done; next = await chunks.next()) {
       call.throwIfStopped();
       const rows = Math.min(next.value.rowCount, rowsMax - sent);
@@ -97,7 +156,7 @@ async function* renderLines(
       if (rows > 0) yield* pieces(next.value.bytes(rows));
       if (next.value.rowCount > rows) {
         call.end("truncated", { rowsReturned: sent });
-        yield trailer({ _meta: "truncated", row_count: sent, max_rows: rowsMax });
+        yield { _meta: "truncated", row_count: sent, max_rows: rowsMax };
         return;
       }
     }
@@ -122,22 +181,18 @@ function* pieces(bytes: Uint8Array<ArrayBuffer>): Generator<Uint8Array<ArrayBuff
   }
 }
 
-function failureTrailer(failure: unknown): string {
+function failureTrailer(failure: unknown): Trailer {
   const error = asOperatingError(failure);
   if (error.reason === MIDFLIGHT_ROWS_SCANNED) {
     const { rows_scanned, max_rows_scanned } = error.details ?? {};
-    return trailer({ _meta: MIDFLIGHT_ROWS_SCANNED, rows_scanned, max_rows_scanned });
+    return { _meta: MIDFLIGHT_ROWS_SCANNED, rows_scanned, max_rows_scanned };
   }
   // The code is the status that a records answer has for the error.
   const { httpStatus, message, retryAfterSecs } = error;
-  return trailer({
+  return {
     _meta: "error",
     code: httpStatus,
     error: message,
     ...(retryAfterSecs === undefined ? {} : { retry_after_secs: retryAfterSecs }),
-  });
-}
-
-function trailer(fields: Readonly<Record<string, unknown>>): string {
-  return `${JSON.stringify(fields)}\n`;
+  };
 }

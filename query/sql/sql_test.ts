@@ -134,7 +134,7 @@ Deno.test({
       [{ query: 7 }, 400, /query of the request, which is 7: expected string/],
       [{ query: ["x".repeat(99)] }, 400, /which is \[\\"x{58}…: expected string/],
       [{ query: "  " }, 400, /query.*statement/],
-      [{ ...good, format: "csv" }, 400, /format.* is \\"csv\\": expected one of \\"records\\"/],
+      [{ ...good, format: "xml" }, 400, /format.* is \\"xml\\": expected one of \\"records\\"/],
       [{ ...good, default_order: "no" }, 400, /default_order.* is \\"no\\": expected boolean/],
       [{ ...good, dry_run: 1 }, 400, /dry_run/],
       [{ ...good, exact: "no" }, 400, /exact/],
@@ -209,6 +209,47 @@ Deno.test({
       assert.equal(response.headers.get("content-type"), "application/x-ndjson");
       assert.match(response.headers.get("x-svc-server-micros") ?? "", /^\d+$/);
       assert.equal(await response.text(), lines.map((line) => `${line}\n`).join(""));
+      await until(() => server.engine.open === 0);
+    }
+  },
+});
+
+Deno.test({
+  name: "a csv answer is a file with a header, and whole unless its connection is cut",
+  async fn() {
+    const rows = [0, 1, 2, 3];
+    const request = { query: "SELECT n", format: "csv" };
+    await using server = await startTestServer({ rows });
+    const response = await server.post(SQL, request);
+    assert.equal(response.status, 200);
+    assert.match(response.headers.get("content-type") ?? "", /^text\/csv; charset=utf-8/);
+    assert.match(response.headers.get("content-disposition") ?? "", /^attachment; filename="/);
+    assert.equal(await response.text(), '"n"\r\n0\r\n1\r\n2\r\n3\r\n');
+    assert.equal(server.engine.requests[0]?.rowsMax, 1_000_000, "a file is not cut at 10,000 rows");
+    const cut = await server.post(SQL, { ...request, limits: { max_rows_returned: 3 } });
+    assert.equal(cut.status, 200);
+    await assert.rejects(cut.text());
+    await until(() => server.engine.open === 0);
+    const outcome = 'svc_query_requests_total{endpoint="sql",outcome="truncated"}';
+    assert.equal(await server.metric(outcome), 1);
+  },
+});
+
+Deno.test({
+  name: "a csv failure keeps its status before the first rows and cuts the connection after them",
+  async fn() {
+    const error = new OperatingError("unavailable", "no disk", { retryAfterSecs: 1 });
+    for (const failsAt of [0, 1]) {
+      await using server = await startTestServer({
+        rows: [0, 1, 2, 3],
+        onChunk(at) {
+          if (at === failsAt) throw error;
+        },
+      });
+      const response = await server.post(SQL, { query: "SELECT n", format: "csv" });
+      assert.equal(response.status, failsAt === 0 ? 503 : 200);
+      if (failsAt === 0) assert.equal((await response.json()).error, "no disk");
+      else await assert.rejects(response.text());
       await until(() => server.engine.open === 0);
     }
   },

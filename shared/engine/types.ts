@@ -188,10 +188,11 @@ export interface RunningQuery extends AsyncDisposable {
    */
   readonly approximation?: Readonly<object>;
   /**
-   * Result rows as JSON text, a chunk at a time, produced as fast as they are taken. `arrays` is
+   * Result rows as text, a chunk at a time, produced as fast as they are taken. `arrays` is
    * `[1,"a"],` per row, with its comma, and one row past `rowsMax` at most. `array_lines` has a
    * line feed after each such comma, and no other line feeds. `objects` is `{"a":1}` and a line
-   * feed per row. The last two may have many more rows: the reader stops.
+   * feed per row. `csv` is a line of RFC 4180 per row, its texts in quotes. All but `arrays` may
+   * have many more rows: the reader stops.
    */
   chunks(shape: RowShape): AsyncIterable<ResultChunk>;
   /** What the run did so far. */
@@ -200,7 +201,7 @@ export interface RunningQuery extends AsyncDisposable {
   stats(): Promise<Stats>;
 }
 
-export type RowShape = "arrays" | "array_lines" | "objects";
+export type RowShape = "arrays" | "array_lines" | "objects" | "csv";
 
 export interface RunProgress {
   /** Rows that it took from its sources. */

@@ -17,7 +17,7 @@ export const QUERY_AUDIT_SCHEMA: TableSchema = {
     { id: 5, name: "tenant", type: "string", required: true, doc: "whose tables were read" },
     { id: 6, name: "endpoint", type: "string", required: true, doc: "route, for example sql" },
     { id: 7, name: "query", type: "string", required: true, doc: "the statement as it was sent" },
-    { id: 8, name: "format", type: "string", required: false, doc: "records or ndjson" },
+    { id: 8, name: "format", type: "string", required: false, doc: "records, ndjson or csv" },
     { id: 9, name: "priority", type: "string", required: true, doc: "interactive or batch" },
     {
       id: 10,

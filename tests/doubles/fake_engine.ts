@@ -142,9 +142,10 @@ export class FakeEngine implements Engine {
       await onChunk?.(at, request);
       this.chunksTaken += 1;
       const values = wanted.slice(at * chunkRows, (at + 1) * chunkRows);
-      const texts = values.map((n) =>
-        JSON.stringify(shape === "objects" ? { n } : [n]) + ROW_ENDS[shape]
-      );
+      const texts = values.map((n) => {
+        const value = shape === "objects" ? { n } : shape === "csv" ? n : [n];
+        return JSON.stringify(value) + ROW_ENDS[shape];
+      });
       yield {
         rowCount: texts.length,
         bytes: (count = texts.length) => utf8(texts.slice(0, count).join("")),

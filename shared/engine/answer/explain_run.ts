@@ -72,7 +72,7 @@ export class ExplainRun implements RunningQuery {
 
   async *chunks(shape: RowShape): AsyncGenerator<ResultChunk> {
     const plan = await this.explain();
-    const row = utf8(JSON.stringify(shape === "objects" ? { plan } : [plan]) + ROW_ENDS[shape]);
+    const row = utf8(planText(plan, shape) + ROW_ENDS[shape]);
     yield { rowCount: 1, bytes: (rows = 1) => row.subarray(0, rows * row.byteLength) };
   }
 
@@ -97,4 +97,9 @@ export class ExplainRun implements RunningQuery {
   [Symbol.asyncDispose](): Promise<void> {
     return Promise.resolve();
   }
+}
+
+function planText(plan: string, shape: RowShape): string {
+  if (shape === "csv") return `"${plan.replaceAll('"', '""')}"`;
+  return JSON.stringify(shape === "objects" ? { plan } : [plan]);
 }

@@ -21,11 +21,12 @@ import type { DescribedColumn, EngineType, Relation } from "../duckdb/driver.ts"
 import { quoteText, type StatementText, statementText } from "../duckdb/statement_text.ts";
 import type { RowShape } from "../types.ts";
 
-/** What ends each row's text. No row holds a line feed of its own: JSON escapes it. */
+/** What ends each row's text. No row of JSON holds a line feed of its own, which it escapes. */
 export const ROW_ENDS: Readonly<Record<RowShape, string>> = {
   arrays: ",",
   array_lines: ",\n",
   objects: "\n",
+  csv: "\r\n",
 };
 
 /** A statement with one column: the rows of `sql` as JSON texts with their ends. */
@@ -42,19 +43,45 @@ export function renderingSql(
 ): StatementText {
   const { relations, columns, shape, rowsMax } = options;
   const names = columns.map((_, i) => `c${i}`);
-  const values = columns.map((column, i) => jsonTextSql(`r.c${i}`, column.type));
-  const row = shape === "objects"
-    ? objectTextSql(
-      uniqueNames(columns.map((column) => column.name)),
-      values,
-      `}${ROW_ENDS.objects}`,
-    )
-    : arrayTextSql(values, `]${ROW_ENDS[shape]}`);
+  const row = rowSql(shape, columns);
   const limit = rowsMax === undefined ? "" : ` LIMIT ${rowsMax}`;
   return statementText(sql, {
     relations,
     wrap: (from) => `SELECT ${row} FROM ${from} AS r(${names.join(", ")})${limit}`,
   });
+}
+
+/** SQL for the text of a row, whose values are `r.c0`, `r.c1` and so on. */
+function rowSql(shape: RowShape, columns: readonly DescribedColumn[]): string {
+  if (shape === "csv") {
+    const cells = columns.map(({ type }, i) => csvTextSql(`r.c${i}`, type));
+    return `concat(${cells.join(", ',', ")}, ${quoteText(ROW_ENDS.csv)})`;
+  }
+  const values = columns.map(({ type }, i) => jsonTextSql(`r.c${i}`, type));
+  return shape === "objects"
+    ? objectTextSql(uniqueNames(columns.map(({ name }) => name)), values, `}${ROW_ENDS.objects}`)
+    : arrayTextSql(values, `]${ROW_ENDS[shape]}`);
+}
+
+/**
+ * SQL for a cell of a CSV file: texts in quotes, numbers and times without, nothing for NULL. So
+ * NULL and the empty text stay apart.
+ */
+function csvTextSql(value: string, type: EngineType): string {
+  const { kind } = type;
+  if (DIGIT_KINDS.has(kind)) return `coalesce(${digitsSql(value, type)}, '')`;
+  if (kind === "DOUBLE" || kind === "FLOAT") return `coalesce(${value}::VARCHAR, '')`;
+  if (PLAIN_TEXT_KINDS.has(kind)) return `coalesce(${textSql(value, kind)}, '')`;
+  const isNested = ["JSON", "LIST", "ARRAY", "STRUCT", "MAP"].includes(kind);
+  const text = isNested ? jsonTextSql(value, type) : textSql(value, kind);
+  const quoted = `'"' || system.main.replace(${text}, '"', '""') || '"'`;
+  return `CASE WHEN ${value} IS NULL THEN '' ELSE ${quoted} END`;
+}
+
+/** Returns the first line of a CSV file. */
+export function csvHeader(names: readonly string[]): string {
+  const cells = names.map((name) => `"${name.replaceAll('"', '""')}"`);
+  return `${cells.join(",")}${ROW_ENDS.csv}`;
 }
 
 /** Marks the trailer of a stream (docs/api/query.md#ndjson-answer): rows never have it. */

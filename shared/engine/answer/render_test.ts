@@ -1,7 +1,7 @@
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import { textOf } from "../../base/bytes.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
-import { uniqueNames } from "./render.ts";
+import { csvHeader, uniqueNames } from "./render.ts";
 
 /** Expression and the JSON text of its value, as docs/api/README.md#conventions says. */
 const VALUES: readonly (readonly [json: string, sql: string])[] = [
@@ -94,6 +94,48 @@ Deno.test({
     for await (const chunk of running.chunks("objects")) rows += textOf(chunk.bytes());
     deepStrictEqual(rows, `{"a":1,"a_2":2,"a_1":3,"it's \\"q\\"":"x"}\n`);
     deepStrictEqual(running.columns.map((column) => column.name), ["a", "a", "a_1", `it's "q"`]);
+  },
+});
+
+/** Expression and the cell of its value: texts in quotes, and nothing for NULL. */
+const CELLS: readonly (readonly [cell: string, sql: string])[] = [
+  ["", "NULL"],
+  ["", "NULL::INTEGER[]"],
+  ['""', "''"],
+  ["true", "true"],
+  ["-9223372036854775808", "-9223372036854775808"],
+  ["0.50", "0.50::DECIMAL(2, 2)"],
+  ["1e+300", "1e300"],
+  ["nan", "'NaN'::DOUBLE"],
+  ['"a ""b"", c\r\nd é 漢"', `'a "b", c' || chr(13) || chr(10) || 'd é 漢'`],
+  ["2026-11-20T21:04:05.123456Z", "TIMESTAMPTZ '2026-11-20 22:04:05.123456+01'"],
+  ["2026-11-20T21:04:05.123456789Z", "'2026-11-20 21:04:05.123456789'::TIMESTAMP_NS"],
+  ["2026-11-20", "DATE '2026-11-20'"],
+  ["q80=", "'\\xAB\\xCD'::BLOB"],
+  ['"[1,null,3]"', "[1, NULL, 3]"],
+  ['"{""a"":1,""b c"":""x""}"', `{'a': 1, 'b c': 'x'}`],
+  ['"{""a"":[1,2]}"', `'{"a":[1,2]}'::JSON`],
+  ['"a"', "'a'::ENUM('a', 'b')"],
+];
+
+Deno.test({
+  name: "renderingSql writes each value of the table as a cell of a CSV file",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    const csvOf = async (sql: string) => {
+      await using prepared = await lab.prepare(sql);
+      await using running = await prepared.run();
+      let rows = "";
+      for await (const chunk of running.chunks("csv")) rows += textOf(chunk.bytes());
+      return csvHeader(running.columns.map(({ name }) => name)) + rows;
+    };
+    for (const [cell, sql] of CELLS) {
+      strictEqual(
+        await csvOf(`SELECT ${sql} AS "a ""b""", 1 AS n`),
+        `"a ""b""","n"\r\n${cell},1\r\n`,
+      );
+    }
+    strictEqual(await csvOf("SELECT 1 AS a WHERE false"), '"a"\r\n');
   },
 });
 
