@@ -15,6 +15,13 @@ export const SCHEMA_VERSION_PROPERTY = "svc.schema-version";
 export const PROMOTED_PROPERTY = "svc.promoted";
 /** Table property: JSON array with the names of the tag columns. */
 export const TAGS_PROPERTY = "svc.tags";
+/**
+ * What other engines must know to read our files. Spark's vectorized reader takes no DELTA
+ * encodings and fails on them, so the table asks for its reader of rows.
+ */
+export const READER_PROPERTIES: Readonly<Record<string, string>> = {
+  "read.parquet.vectorization.enabled": "false",
+};
 /** Earlier metadata files kept after a commit, for readers that had just read the pointer. */
 export const PREVIOUS_VERSIONS_MAX = 10;
 
@@ -56,6 +63,7 @@ export function createTableMetadata(parts: NewTableParts): TableMetadata {
     "default-spec-id": SPEC_ID,
     "last-partition-id": DAY_FIELD_ID,
     properties: {
+      ...READER_PROPERTIES,
       "schema.name-mapping.default": nameMappingOf(schema),
       "write.format.default": "parquet",
       "write.parquet.compression-codec": "zstd",

@@ -1,13 +1,17 @@
 /** Table metadata after a commit, as a value: a snapshot added, the previous file logged. Pure. */
 
 import { assert } from "../base/assert.ts";
+import { READER_PROPERTIES } from "./new_table.ts";
 import type { Snapshot, TableMetadata } from "./table_metadata.ts";
 
 /** Iceberg's defaults of the properties with these names. */
 const PREVIOUS_VERSIONS_DEFAULT = 100;
 const MAIN = "main";
 
-/** `base` with `snapshot` as the current one of branch main. */
+/**
+ * `base` with `snapshot` as the current one of branch main. A table from before gets the properties
+ * that readers need; what somebody set stays.
+ */
 export function withSnapshot(base: TableMetadata, snapshot: Snapshot): TableMetadata {
   const id = snapshot["snapshot-id"];
   const nowMs = snapshot["timestamp-ms"];
@@ -15,6 +19,7 @@ export function withSnapshot(base: TableMetadata, snapshot: Snapshot): TableMeta
   assert(nowMs >= base["last-updated-ms"], "snapshots do not go back in time");
   return {
     ...base,
+    properties: { ...READER_PROPERTIES, ...base.properties },
     "last-sequence-number": snapshot["sequence-number"],
     "last-updated-ms": nowMs,
     "current-snapshot-id": id,

@@ -69,6 +69,7 @@ const GOLDEN = {
   "default-spec-id": 0,
   "last-partition-id": 1000,
   "properties": {
+    "read.parquet.vectorization.enabled": "false",
     "schema.name-mapping.default":
       '[{"field-id":1,"names":["timestamp"]},{"field-id":2,"names":["timestamp_ns"]},' +
       '{"field-id":3,"names":["host"]},{"field-id":4,"names":["source"]},' +
