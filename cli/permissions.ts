@@ -45,6 +45,8 @@ export interface Places {
   readonly decodeSources: string;
   /** Sources of the query server's own thread, which writes its audit. */
   readonly auditSources: string;
+  /** The page for browsers, as it is built. */
+  readonly page: string;
   readonly wal: string;
   /** What the compactor drains: none when that is the mirror in the warehouse. */
   readonly drainedWal: readonly string[];
@@ -146,6 +148,7 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
       places.packages,
       places.threadSources,
       places.auditSources,
+      places.page,
       places.wal,
       places.warehouse,
       ...places.catalogElsewhere,
@@ -265,6 +268,7 @@ export function placesOf(
     threadSources: `${root}/shared`,
     decodeSources: `${root}/ingest/otlp`,
     auditSources: `${root}/query/audit`,
+    page: `${root}/web/dist`,
     wal: `${dataDir}/wal`,
     drainedWal: isSwitchedOn(CATALOG_CLAIM, { args, env }) ? [] : [`${dataDir}/wal`],
     warehouse,

@@ -64,6 +64,12 @@ export const OPTIONS = {
   },
   ...ACCESS_OPTIONS,
   ...BROWSER_OPTIONS,
+  noUi: {
+    kind: "switch",
+    flag: "no-ui",
+    env: "SVC_QUERY_NO_UI",
+    help: "Serve no page at /ui/.",
+  },
   auditDisabled: {
     kind: "switch",
     flag: "audit-disabled",

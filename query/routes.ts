@@ -31,6 +31,8 @@ import { answerSql, explainSql, refuseWithoutPeers } from "./sql/sql.ts";
 import type { CallerGate, Peer, QueryCaller } from "./query_caller.ts";
 import type { SqlService } from "./sql/sql_service.ts";
 import type { Readiness } from "./readiness.ts";
+import type { PageFiles } from "./ui/page_files.ts";
+import { addPage } from "./ui/page_routes.ts";
 import { TRACE_ROUTES, type TraceRoute, type TraceService } from "./tracing/trace_routes.ts";
 
 export interface QueryService
@@ -38,6 +40,8 @@ export interface QueryService
   readonly readiness: Pick<Readiness, "problem">;
   readonly callers: CallerGate;
   readonly jobs: JobDesk;
+  /** The page for browsers; undefined: there is none. */
+  readonly page: PageFiles | undefined;
 }
 
 /**
@@ -130,6 +134,7 @@ export function queryApp(service: QueryService): App {
   for (const route of TRACE_ROUTES) {
     app.get(route.path, (context) => answerTraces(context, service, route));
   }
+  addPage(app, service.page);
   for (const path of new Set(ROUTES.map((route) => route.path))) {
     const methods = ROUTES.filter((route) => route.path === path).map((route) => route.method);
     app.all(path, (context) => methodNotAllowed(context, methods));

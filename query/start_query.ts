@@ -56,6 +56,7 @@ import type { CallerGate } from "./query_caller.ts";
 import { queryApp } from "./routes.ts";
 import { startListeners } from "./start_listeners.ts";
 import { NameCache } from "./tracing/name_lists.ts";
+import { PAGE_FOLDER, readPageFiles } from "./ui/page_files.ts";
 
 /** What tests put instead of the real parts. */
 export interface QueryDeps {
@@ -136,6 +137,7 @@ export async function startQuery(
     callers: deps.callers ?? access,
     ...managedParts(settings, { starting, files, catalog, engine, clock }),
     rowsCeiling: settings.maxRows,
+    page: settings.noUi ? undefined : await readPageFiles(files, PAGE_FOLDER),
     stallMsMax: 1000 * settings.streamStallSecs,
     answers,
     traceNames,

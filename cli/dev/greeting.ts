@@ -23,6 +23,8 @@ export function greeting(addresses: Addresses, options: { runner: string }): str
     "",
     `The stack is up: ingest at ${ingestUrl}${grpc}, SQL at ${queryUrl}. Ctrl-C stops it.`,
     "",
+    `Look at it: ${queryUrl}/ui/`,
+    "",
     "Send a log:",
     "",
     `  curl -sS ${ingestUrl}/v1/logs -H 'content-type: application/json' -d '${helloLog()}'`,

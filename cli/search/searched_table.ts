@@ -2,19 +2,9 @@
 
 import { isOperatingError } from "../../shared/base/errors.ts";
 import { isJsonObject } from "../../shared/document/json_object.ts";
-import { quoteName } from "../../shared/engine/duckdb/statement_text.ts";
-import type { ColumnType } from "../../shared/schema/schema.ts";
+import { describedColumns, describingSql } from "../../shared/search/described_table.ts";
 import type { SearchTable } from "../../shared/search/search_fields.ts";
 import type { SqlClient } from "../sql/client.ts";
-
-const TYPES: Readonly<Record<string, ColumnType>> = {
-  "TIMESTAMP WITH TIME ZONE": "timestamptz",
-  BIGINT: "long",
-  INTEGER: "int",
-  DOUBLE: "double",
-  BOOLEAN: "bool",
-  VARCHAR: "string",
-};
 
 /** The text of tables that nobody configured. */
 const RAW = "raw";
@@ -25,16 +15,8 @@ const RAW = "raw";
  * there.
  */
 export async function searchedTable(client: SqlClient, table: string): Promise<SearchTable> {
-  // One row of nulls has the types of an empty table, too.
-  const { body } = await client.records(
-    `SELECT typeof(COLUMNS(t.*)) FROM (VALUES (1)) AS one(row) ` +
-      `LEFT JOIN (SELECT * FROM ${quoteName(table)} LIMIT 0) AS t ON TRUE`,
-  );
-  const [row = []] = body.rows;
-  const columns = body.columns.flatMap((name, at) => {
-    const type = TYPES[String(row[at])];
-    return type === undefined ? [] : [{ id: at + 1, name, type, required: false }];
-  });
+  const { body } = await client.records(describingSql(table));
+  const columns = describedColumns(body);
   return { columns, texts: await textsOf(client, table) };
 }
 

@@ -102,6 +102,8 @@ function toOption(key: string, spec: OptionSpec): Option {
     spec.hidden ?? false,
   );
   option.attributeName = () => key;
+  // Commander takes `--no-x` for the opposite of a switch `--x`, which no table has.
+  option.negate = false;
   if (spec.kind === "list") {
     option.argParser((next: string, before: string | undefined) =>
       before === undefined ? next : `${before},${next}`

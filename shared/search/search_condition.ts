@@ -7,10 +7,10 @@
  */
 
 import { formatMicros, NS_PER_US, parseOptionalTimeNs } from "../base/time.ts";
-import { ATTRIBUTES } from "../schema/promoted.ts";
 import { quoteName, quoteText } from "../engine/duckdb/statement_text.ts";
 import { SearchError } from "./search_error.ts";
 import {
+  ATTRIBUTES_NAME,
   LEVEL_NUMBER,
   type SearchTable,
   type SearchTarget,
@@ -43,6 +43,13 @@ export function searchCondition(search: SearchNode, table: SearchTable): string 
     case "term":
       return termCondition(search, table);
   }
+}
+
+/** Returns the SQL of a row's level as the row names it; NULL where it has none. */
+export function levelValue(table: SearchTable): string {
+  const target = searchTarget("level", table);
+  const sources = target.kind === "level" ? target.sources.map(valueOf) : [valueOf(target)];
+  return sources.length === 1 ? sources.join("") : `coalesce(${sources.join(", ")})`;
 }
 
 function termCondition(term: SearchTerm, table: SearchTable): string {
@@ -253,7 +260,7 @@ function levelNumberCondition(
 function valueOf(target: SearchTarget): string {
   switch (target.kind) {
     case "attribute":
-      return `attr_get(${quoteName(ATTRIBUTES)}, ${quoteText(target.name)})`;
+      return `attr_get(${quoteName(ATTRIBUTES_NAME)}, ${quoteText(target.name)})`;
     case "column":
     case "text":
       return quoteName(target.column.name);

@@ -1,6 +1,5 @@
 /** What a field's name means in a table: a column, an attribute or the level. */
 
-import { ATTRIBUTES } from "../schema/promoted.ts";
 import type { Column } from "../schema/schema.ts";
 
 /** What a search needs to know of the table that it searches. */
@@ -18,12 +17,14 @@ export type SearchTarget =
   | { readonly kind: "attribute"; readonly name: string }
   | { readonly kind: "level"; readonly sources: readonly SearchTarget[] };
 
+/** The column that has a row's attributes; a page in a browser need not load more to know it. */
+export const ATTRIBUTES_NAME = "attributes";
 /** The attributes that tell a level, in the order in which they are asked. */
 const LEVEL_ATTRIBUTES = ["severity_text", "level"];
 const LEVEL_NAMES = new Set(["level", "severity", "severity_text"]);
 /** OpenTelemetry's number of a level, asked where a row has no name for it. */
 export const LEVEL_NUMBER = "severity_number";
-const ATTRIBUTE_PREFIX = `${ATTRIBUTES}.`;
+const ATTRIBUTE_PREFIX = `${ATTRIBUTES_NAME}.`;
 /** What `events` keeps in columns of other names. */
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ["service", "source"],

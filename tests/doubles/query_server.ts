@@ -85,6 +85,7 @@ export function testService(engine: Engine, fields: Partial<QueryService> = {}):
     answers: new ByteBudget(2 ** 20),
     traceNames: new NameCache(32 * 2 ** 20),
     jobs: NO_JOBS,
+    page: undefined,
     readiness: { problem: undefined },
     indexes: new ManagedIndexes({
       catalog: {

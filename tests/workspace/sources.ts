@@ -2,7 +2,7 @@
 
 export const ROOT = new URL("../../", import.meta.url);
 
-const PARTS = ["cli", "compactor", "ingest", "proto", "query", "shared", "tests"];
+const PARTS = ["cli", "compactor", "ingest", "proto", "query", "shared", "tests", "web"];
 
 /** Text by path from the workspace; `root` is its folder, by default the one of this file. */
 export async function readSources(root = ROOT): Promise<ReadonlyMap<string, string>> {
@@ -18,8 +18,8 @@ export async function readSources(root = ROOT): Promise<ReadonlyMap<string, stri
 async function* sourceFiles(folder: string, root: URL): AsyncGenerator<string> {
   for await (const entry of Deno.readDir(new URL(folder, root))) {
     const path = `${folder}${entry.name}`;
-    if (entry.name === "node_modules") continue;
+    if (["node_modules", "dist"].includes(entry.name)) continue;
     if (entry.isDirectory) yield* sourceFiles(`${path}/`, root);
-    else if (path.endsWith(".ts")) yield path;
+    else if (/\.tsx?$/.test(path)) yield path;
   }
 }

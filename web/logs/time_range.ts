@@ -1,0 +1,62 @@
+/** The time range of a search, as the page and its address have it. */
+
+/** `last` is a span before now; `from` and `to` are Unix milliseconds. */
+export type TimeRange =
+  | { readonly kind: "last"; readonly ms: number }
+  | { readonly kind: "between"; readonly from: number; readonly to: number };
+
+/** Unix milliseconds, the end not included. */
+export interface Instants {
+  readonly from: number;
+  readonly to: number;
+}
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** Spans that the menu offers. */
+export const SPANS: readonly { readonly label: string; readonly ms: number }[] = [
+  { label: "15 minutes", ms: 15 * MINUTE },
+  { label: "1 hour", ms: HOUR },
+  { label: "6 hours", ms: 6 * HOUR },
+  { label: "24 hours", ms: DAY },
+  { label: "7 days", ms: 7 * DAY },
+  { label: "30 days", ms: 30 * DAY },
+];
+
+export const RANGE_DEFAULT: TimeRange = { kind: "last", ms: HOUR };
+
+/** What `range` means at `nowMs`. */
+export function instantsOf(range: TimeRange, nowMs: number): Instants {
+  return range.kind === "last"
+    ? { from: nowMs - range.ms, to: nowMs + MINUTE }
+    : { from: range.from, to: range.to };
+}
+
+/** Bins are whole minutes where they can be: counts by minute are kept beside the data. */
+const BINS_MS = [
+  ...[1, 5, 15].map((n) => n * 1_000),
+  ...[1, 2, 5, 10, 15, 30].map((n) => n * MINUTE),
+  ...[1, 2, 3, 6, 12].map((n) => n * HOUR),
+  ...[1, 7, 30].map((n) => n * DAY),
+];
+
+/** Returns the milliseconds of a bin, so that at most `binsMax` bins show the range. */
+export function binMsOf({ from, to }: Instants, binsMax: number): number {
+  return BINS_MS.find((ms) => (to - from) / ms <= binsMax) ?? 365 * DAY;
+}
+
+/** `1h`, or `1795132800000..1795136400000`, for the address. */
+export function rangeText(range: TimeRange): string {
+  return range.kind === "last" ? `${range.ms / MINUTE}m` : `${range.from}..${range.to}`;
+}
+
+/** Reads `rangeText`; undefined for anything else. */
+export function parseRange(text: string): TimeRange | undefined {
+  const minutes = /^(\d{1,7})m$/.exec(text)?.[1];
+  if (minutes !== undefined) return { kind: "last", ms: Number(minutes) * MINUTE };
+  const [, from, to] = /^(\d{1,14})\.\.(\d{1,14})$/.exec(text) ?? [];
+  if (from === undefined || to === undefined || Number(to) <= Number(from)) return undefined;
+  return { kind: "between", from: Number(from), to: Number(to) };
+}
