@@ -8,7 +8,8 @@
 import assert from "node:assert/strict";
 import { until } from "../../shared/testing/until.ts";
 import { Stack } from "../apps/stack.ts";
-import { CHROMIUM, PageLab } from "./page_lab.ts";
+import { HAS_CHROMIUM } from "../clients/chromium.ts";
+import { PageLab } from "./page_lab.ts";
 import { askOwnServer, attack, sendTelemetry } from "./page_scripts.js";
 
 const ROWS = ["one", "two", "three"];
@@ -35,8 +36,8 @@ const BODIES = {
 
 Deno.test({
   name: "pages of a real browser: foreign and rebound ones reach nothing, listed ones do" +
-    (CHROMIUM === undefined ? " (no chromium: install Debian's package)" : ""),
-  ignore: CHROMIUM === undefined,
+    (!HAS_CHROMIUM ? " (no chromium: install Debian's package)" : ""),
+  ignore: !HAS_CHROMIUM,
   // What the driver of the browser keeps for the next one.
   sanitizeOps: false,
   sanitizeResources: false,

@@ -3,14 +3,8 @@
  * to this machine. For tests only.
  */
 
-import { type Browser, chromium, type Page } from "playwright-core";
-import { isInstalled } from "../clients/programs.ts";
-
-const PROGRAM = "chromium";
-const START_MS_MAX = 60_000;
-
-/** Undefined where there is none. */
-export const CHROMIUM: string | undefined = await isInstalled(PROGRAM) ? PROGRAM : undefined;
+import type { Browser, Page } from "playwright-core";
+import { launchChromium } from "../clients/chromium.ts";
 
 /** What one answer of a server was, as the browser's network saw it, whatever the page was told. */
 export interface SeenAnswer {
@@ -43,12 +37,7 @@ export class PageLab implements AsyncDisposable {
           headers: { "content-type": "text/html" },
         }),
     );
-    const browser = await chromium.launch({
-      executablePath: await pathOf(PROGRAM),
-      timeout: START_MS_MAX,
-      // The sandbox cannot be had as root and in most containers; the pages are the test's own.
-      args: ["--no-sandbox", "--host-resolver-rules=MAP *.example 127.0.0.1"],
-    });
+    const browser = await launchChromium(["--host-resolver-rules=MAP *.example 127.0.0.1"]);
     return new PageLab(browser, pages);
   }
 
@@ -76,10 +65,4 @@ export class PageLab implements AsyncDisposable {
     await this.#browser.close();
     await this.#pages.shutdown();
   }
-}
-
-async function pathOf(program: string): Promise<string> {
-  const { stdout } = await new Deno.Command("sh", { args: ["-c", `command -v ${program}`] })
-    .output();
-  return new TextDecoder().decode(stdout).trim();
 }

@@ -4,13 +4,13 @@
  */
 
 import { deepStrictEqual, match, ok, strictEqual } from "node:assert/strict";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { OPTIONS, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
-import { isInstalled } from "../clients/programs.ts";
+import { HAS_CHROMIUM, launchChromium } from "../clients/chromium.ts";
 
-const IS_HERE = await isInstalled("chromium");
+const NAME = "the page Logs in Chromium";
 const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
 const RANGE = "1795132800000..1795140000000";
 const OLDER_ROWS = 250;
@@ -50,11 +50,7 @@ async function openLab(): Promise<Lab> {
       ...["--data-dir", lab.dir, "--threads", "2"],
     ])),
   );
-  const browser = await chromium.launch({
-    executablePath: "/usr/bin/chromium",
-    args: ["--no-sandbox"],
-    timeout: WAIT_MS_MAX,
-  });
+  const browser = await launchChromium();
   held.defer(() => browser.close());
   const all = held.move();
   return {
@@ -108,8 +104,8 @@ async function search(page: Page, text: string, rows: number): Promise<void> {
 }
 
 Deno.test({
-  name: IS_HERE ? "the page Logs in Chromium" : "the page Logs (needs chromium)",
-  ignore: !IS_HERE,
+  name: HAS_CHROMIUM ? NAME : `${NAME} (ignored: chromium is not installed)`,
+  ignore: !HAS_CHROMIUM,
   async fn(t) {
     await using lab = await openLab();
 
