@@ -7,7 +7,7 @@ import type { TableShape } from "../shared/schema/table_shape.ts";
 import type { LaneId } from "../shared/tenant/tenant.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import type { FrameKey } from "../shared/wal/frame_key.ts";
-import type { Wal } from "../shared/wal/types.ts";
+import type { AppendReceipt, Wal } from "../shared/wal/types.ts";
 import type { WriterQueues } from "./backpressure/backpressure.ts";
 import type { CommitMode } from "./commit_mode.ts";
 import type { LaneChoice } from "./lane_choice.ts";
@@ -50,18 +50,20 @@ export async function appendRows(batch: ColumnBatch, options: AppendOptions): Pr
   const encoded = encodeBatch(promotedRows(batch, deps.shapeOf?.(lane)));
   const keyed = key === undefined ? encoded : { ...encoded, key };
   const startMs = clock.monotonicMs();
-  const { segment, isRepeat } = await deps.wal
-    .append(lane, keyed, mode === "auto" ? "auto" : "wait_for")
-    .catch((error: unknown) => {
-      if (!isFromClosedLane(error)) lanePlace.keep();
-      throw error;
-    })
-    .finally(batch.release);
+  let receipt: AppendReceipt;
+  try {
+    receipt = await deps.wal.append(lane, keyed, mode === "auto" ? "auto" : "wait_for");
+  } catch (error) {
+    if (!isFromClosedLane(error)) lanePlace.keep();
+    throw error;
+  } finally {
+    batch.release?.();
+  }
   lanePlace.keep();
-  if (isRepeat === true) metrics.repeats.add(1, {});
+  if (receipt.isRepeat === true) metrics.repeats.add(1, {});
   metrics.appendSecs.observe((clock.monotonicMs() - startMs) / 1_000);
   metrics.batchRows.observe(batch.rows);
-  return segment;
+  return receipt.segment;
 }
 
 /** Whether the WAL may have said so without opening the lane. */

@@ -7,7 +7,7 @@ import type { ColumnBatch } from "../shared/columns/batch.ts";
 import { EVENTS_SHAPE } from "../shared/schema/table_shape.ts";
 import type { LaneId } from "../shared/tenant/tenant.ts";
 import type { ByteBudget, ByteHold } from "../shared/base/byte_budget.ts";
-import { withDeadline } from "../shared/base/with_deadline.ts";
+import { type Late, withDeadline } from "../shared/base/with_deadline.ts";
 import type { FrameKey } from "../shared/wal/frame_key.ts";
 import { type AppendDeps, appendRows } from "./append_rows.ts";
 import type { CommitMode } from "./commit_mode.ts";
@@ -47,7 +47,7 @@ export interface ReceivedRows {
  */
 export async function takeRows(
   endpoint: RowsEndpoint,
-  receive: (hold: ByteHold, late: AbortSignal) => Promise<ReceivedRows>,
+  receive: (hold: ByteHold, late: Late) => Promise<ReceivedRows>,
   deps: TakeRowsDeps,
 ): Promise<RefusedRows | undefined> {
   const deadline = {
@@ -61,7 +61,7 @@ export async function takeRows(
     if (batch.rows === 0) return { refused: refused ?? warning };
     // The sender was refused already and sends the rows again: if they were stored now, they would
     // be there twice.
-    late.throwIfAborted();
+    late.throwIfLate();
     const segment = await appendRows(batch, { lane, mode, key, deps });
     return { refused, appended: { lane, mode, rows: batch.rows, segment } };
   });

@@ -10,7 +10,7 @@
 import type { BodyStreamLimits } from "../../shared/http/body_stream.ts";
 import type { BodyCap } from "../../shared/http/body_too_large.ts";
 import type { ByteBudget, ByteHold } from "../../shared/base/byte_budget.ts";
-import { withDeadline } from "../../shared/base/with_deadline.ts";
+import { type Late, withDeadline } from "../../shared/base/with_deadline.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
 import type { LaneId } from "../../shared/tenant/tenant.ts";
 import type { Random } from "../../shared/os/random.ts";
@@ -100,7 +100,7 @@ export async function writeDocuments(
 interface StoreOptions {
   readonly target: DocumentsTarget;
   /** Ends a body that does not arrive in time. */
-  readonly late: AbortSignal;
+  readonly late: Late;
   readonly deps: BulkDeps;
 }
 
@@ -132,7 +132,7 @@ async function store(
   hold.grow(LIMITS.requestBytes);
   let bodyBytes = 0;
   const decoded = await form.decode(request, {
-    limits: { ...deps.bodyCap, hold, signal: late },
+    limits: { ...deps.bodyCap, hold, late },
     see: (piece) => {
       bodyBytes += piece.byteLength;
       key?.add(piece);
@@ -149,10 +149,10 @@ async function store(
   deps.metrics.bodyBytes.at(BULK).add(bodyBytes);
   // The sender was refused already and sends the documents again: if they were stored now, they
   // would be there twice.
-  late.throwIfAborted();
+  late.throwIfLate();
   const stored = await appendAll(decoded, { tenant, mode, key: key?.finish(), deps });
   // Past the deadline nobody receives it.
-  if (!late.aborted) resources.move();
+  if (!late.isLate) resources.move();
   return { mode, stored, items: decoded.items, hold };
 }
 

@@ -131,7 +131,7 @@ async function askCount(
     redirect: "error",
   } as const;
   const what = `the query server at ${queryUrl} (--query-url) did not count`;
-  return await withDeadline({ msMax: ANSWER_MS_MAX, what }, async (signal) => {
+  return await withDeadline({ msMax: ANSWER_MS_MAX, what }, async ({ signal }) => {
     const response = await fetch(new URL("/api/v1/sql", queryUrl), { ...ask, signal })
       .catch((cause) => {
         throw away(`cannot reach the query server at ${queryUrl} (--query-url)`, { cause });

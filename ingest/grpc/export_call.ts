@@ -6,6 +6,7 @@
 import { freeBytes } from "../../shared/base/bytes.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { ByteHold } from "../../shared/base/byte_budget.ts";
+import type { Late } from "../../shared/base/with_deadline.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
 import type { Http2Answer, Http2Call } from "../../shared/http2/stream.ts";
 import type { RequestFields } from "../admission.ts";
@@ -49,7 +50,7 @@ export async function answerExport(
 interface ReceiveOptions {
   readonly signal: OtlpSignal;
   readonly hold: ByteHold;
-  readonly late: AbortSignal;
+  readonly late: Late;
   readonly deps: OtlpDeps;
 }
 
@@ -80,7 +81,7 @@ async function receive(call: Http2Call, options: ReceiveOptions): Promise<Receiv
 }
 
 /** Gives up on what arrives too slowly, so that what it holds is given back. */
-async function unlessLate<T>(work: Promise<T>, late: AbortSignal): Promise<T> {
+async function unlessLate<T>(work: Promise<T>, { signal: late }: Late): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const end = () => reject(late.reason);
   late.addEventListener("abort", end);

@@ -6,6 +6,7 @@
  */
 
 import { Buffer } from "node:buffer";
+import type { Late } from "../../shared/base/with_deadline.ts";
 import { freeBytes } from "../../shared/base/bytes.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
@@ -76,7 +77,7 @@ interface ReceiveOptions {
   readonly peer: Peer;
   readonly hold: ByteHold;
   /** Ends a body that does not arrive in time. */
-  readonly late: AbortSignal;
+  readonly late: Late;
   readonly deps: OtlpDeps;
 }
 
@@ -89,11 +90,7 @@ async function receive(request: Request, options: ReceiveOptions): Promise<Recei
   const key = idempotencyOf(headers, deps.clock.nowMs());
   const lane = signal.laneOf(deps.lanes, headers, tenant);
   hold.grow(LIMITS.requestBytes);
-  const sent = await readBody(request, {
-    ...deps.bodyCap,
-    hold,
-    signal: late,
-  });
+  const sent = await readBody(request, { ...deps.bodyCap, hold, late });
   if (sent.byteLength === 0 && encoding === "json") throw emptyBody(signal);
   const { batch, body } = await decodeBody(
     encoding === "json" ? signal.decodeJson : signal.decodeProtobuf,

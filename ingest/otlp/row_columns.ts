@@ -6,8 +6,9 @@ import type { ColumnBatch, ColumnData } from "../../shared/columns/batch.ts";
 import {
   firstRowNotUtf8,
   Int64ColumnBuilder,
+  type LentColumn,
   type RunColumnBuilder,
-  StringColumnBuilder,
+  type StringColumnBuilder,
 } from "../../shared/columns/column_builders.ts";
 import type { TableSchema } from "../../shared/schema/schema.ts";
 
@@ -54,8 +55,8 @@ export interface RowBuilders {
 }
 
 /**
- * The rows; the builders are empty afterwards. Text is lent: `release` gives it back for a later
- * request. Throws `invalid_argument` when a string is not UTF-8.
+ * The rows; the builders are empty afterwards. Columns are lent: `release` gives them back for a
+ * later request. Throws `invalid_argument` when a string is not UTF-8.
  */
 export function finishRows(
   schema: TableSchema,
@@ -79,16 +80,12 @@ export function finishRows(
 function lendColumns(
   builders: RowBuilders["builders"],
 ): { columns: readonly ColumnData[]; release: () => void } {
-  let returns: (() => void)[] = [];
-  const columns = builders.map((builder) => {
-    if (!(builder instanceof StringColumnBuilder)) return builder.finish();
-    const column = builder.lend();
-    returns.push(() => builder.giveBack(column));
-    return column;
-  });
+  const columns = builders.map((builder) => builder.lend());
+  let isReleased = false;
   const release = () => {
-    for (const giveBack of returns) giveBack();
-    returns = [];
+    if (isReleased) return;
+    isReleased = true;
+    builders.forEach((builder, at) => builder.giveBack(columns[at] as LentColumn));
   };
   return { columns, release };
 }

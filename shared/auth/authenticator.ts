@@ -28,7 +28,7 @@ export interface AuthSettings {
   readonly oidc: OidcSettings | undefined;
 }
 
-const ANYBODY: Caller = {};
+const ANYBODY: Promise<Caller> = Promise.resolve({});
 
 export class Authenticator implements AsyncDisposable {
   readonly #tokens: BearerTokens | undefined;
@@ -51,8 +51,12 @@ export class Authenticator implements AsyncDisposable {
   /**
    * Errors: `unauthenticated`; with OIDC also `unavailable` when the token cannot be judged now.
    */
-  async authenticate(authorization: string | null): Promise<Caller> {
+  authenticate(authorization: string | null): Promise<Caller> {
     if (this.#oidc === undefined && this.#tokens === undefined) return ANYBODY;
+    return this.#judge(authorization);
+  }
+
+  async #judge(authorization: string | null): Promise<Caller> {
     const token = bearerTokenOf(authorization);
     const digest = tokenDigest(token);
     const hex = digest.toHex();

@@ -152,7 +152,7 @@ export class IssuerKeys implements AsyncDisposable {
       const { fetchMsMax: msMax } = this.#limits;
       const what = "the issuer did not answer";
       const keys = await withDeadline({ msMax, what }, (late) => {
-        const signal = AbortSignal.any([late, this.#end.signal]);
+        const signal = AbortSignal.any([late.signal, this.#end.signal]);
         return fetchKeySet(this.#issuer, { signal, bytesMax: this.#limits.documentBytesMax });
       });
       this.#known = {

@@ -9,6 +9,7 @@ import { unreachable } from "../base/assert.ts";
 import type { ColumnType } from "../schema/schema.ts";
 import type { ColumnData } from "./batch.ts";
 import { ByteBuilder } from "./byte_builder.ts";
+import { IntBuffer } from "./int_buffer.ts";
 
 export interface ColumnBuilder {
   /** Rows so far. */
@@ -17,6 +18,20 @@ export interface ColumnBuilder {
   /** The column; the builder is empty afterwards. */
   finish(): ColumnData;
   clear(): void;
+}
+
+/** A column without copies: what it holds is lent until `giveBack`. */
+export interface LentColumn extends ColumnData {
+  readonly offsets: Int32Array<ArrayBuffer> | null;
+  readonly values: Uint8Array<ArrayBuffer>;
+}
+
+/** A builder whose columns can be lent. */
+export interface LendingBuilder {
+  /** The column; the builder is empty afterwards and writes elsewhere. */
+  lend(): LentColumn;
+  /** Takes back what `lend` gave, once: nobody may read it any more. */
+  giveBack(column: LentColumn): void;
 }
 
 /** Which rows are null; costs nothing while none is. */
@@ -54,10 +69,11 @@ class Validity {
 }
 
 /** UTF-8 values. Write the value's bytes into `values`, then end the row. */
-export class StringColumnBuilder implements ColumnBuilder {
+export class StringColumnBuilder implements ColumnBuilder, LendingBuilder {
   readonly values = new ByteBuilder(16 * 1024);
   rows = 0;
-  #offsets = new Int32Array(1024);
+  /** The first is 0. */
+  readonly #offsets = new IntBuffer(1024);
   readonly #validity = new Validity();
 
   /** Most bytes of all values together. */
@@ -67,14 +83,14 @@ export class StringColumnBuilder implements ColumnBuilder {
 
   /** Bytes appended to `values` since the last row ended. */
   get rowLength(): number {
-    return this.values.length - (this.#offsets[this.rows] as number);
+    return this.values.length - (this.#offsets.cells[this.rows] as number);
   }
 
   /** Ends the row whose bytes were appended to `values` since the last row ended. */
   endRow(): void {
     this.rows += 1;
-    if (this.rows === this.#offsets.length) this.#grow();
-    this.#offsets[this.rows] = this.values.length;
+    if (this.rows === this.#offsets.cells.length) this.#offsets.grow();
+    this.#offsets.cells[this.rows] = this.values.length;
   }
 
   /** Ends `count` rows with this value each. */
@@ -92,10 +108,9 @@ export class StringColumnBuilder implements ColumnBuilder {
       );
     }
     values.length = end;
-    while (this.rows + count >= this.#offsets.length) this.#grow();
-    for (let i = 1; i <= count; i += 1) {
-      this.#offsets[this.rows + i] = start + bytes.length * i;
-    }
+    while (this.rows + count >= this.#offsets.cells.length) this.#offsets.grow();
+    const { cells } = this.#offsets;
+    for (let i = 1; i <= count; i += 1) cells[this.rows + i] = start + bytes.length * i;
     this.rows += count;
   }
 
@@ -115,24 +130,22 @@ export class StringColumnBuilder implements ColumnBuilder {
   }
 
   finish(): ColumnData {
-    return this.#finish(this.values.take());
+    return this.#finish(this.#offsets.cells.slice(0, this.rows + 1), this.values.take());
   }
 
-  /** Finishes the column without copying the values: their buffer is lent until `giveBack`. */
-  lend(): ColumnData & { readonly values: Uint8Array<ArrayBuffer> } {
-    return this.#finish(this.values.lend());
+  lend(): LentColumn {
+    return this.#finish(this.#offsets.lend(this.rows + 1), this.values.lend());
   }
 
-  /** Takes back what `lend` gave, once: nobody may read it any more. */
-  giveBack(column: { readonly values: Uint8Array<ArrayBuffer> }): void {
-    this.values.giveBack(column.values);
+  giveBack({ offsets, values }: LentColumn): void {
+    this.values.giveBack(values);
+    if (offsets !== null) this.#offsets.giveBack(offsets.buffer);
   }
 
-  #finish<V extends Uint8Array>(values: V): ColumnData & { readonly values: V } {
+  #finish(offsets: Int32Array<ArrayBuffer>, values: Uint8Array<ArrayBuffer>): LentColumn {
     const { rows } = this;
     const nullCount = this.#validity.nullCount;
     const validity = this.#validity.take(rows);
-    const offsets = this.#offsets.slice(0, rows + 1);
     this.rows = 0;
     return { nullCount, validity, offsets, values };
   }
@@ -142,16 +155,10 @@ export class StringColumnBuilder implements ColumnBuilder {
     this.values.clear();
     this.#validity.clear();
   }
-
-  #grow(): void {
-    const grown = new Int32Array(2 * this.#offsets.length);
-    grown.set(this.#offsets);
-    this.#offsets = grown;
-  }
 }
 
 /** UTF-8 values that mostly repeat the row before: a run of rows is written at once. */
-export class RunColumnBuilder {
+export class RunColumnBuilder implements LendingBuilder {
   readonly #column = new StringColumnBuilder();
   #run: Uint8Array = new Uint8Array(0);
   #runRows = 0;
@@ -193,6 +200,15 @@ export class RunColumnBuilder {
     return this.#column.finish();
   }
 
+  lend(): LentColumn {
+    this.#flush();
+    return this.#column.lend();
+  }
+
+  giveBack(column: LentColumn): void {
+    this.#column.giveBack(column);
+  }
+
   clear(): void {
     this.#runRows = 0;
     this.#column.clear();
@@ -205,17 +221,18 @@ export class RunColumnBuilder {
 }
 
 /** 64-bit integers (`long`, `timestamptz`), as halves or as bigint. */
-export class Int64ColumnBuilder implements ColumnBuilder {
+export class Int64ColumnBuilder implements ColumnBuilder, LendingBuilder {
   rows = 0;
-  #halves = new Int32Array(2048);
+  readonly #halves = new IntBuffer(2048);
   readonly #validity = new Validity();
 
   /** Appends the integer with these halves. */
   halves(low: number, high: number): void {
     const at = 2 * this.rows;
-    if (at === this.#halves.length) this.#grow();
-    this.#halves[at] = low;
-    this.#halves[at + 1] = high;
+    if (at === this.#halves.cells.length) this.#halves.grow();
+    const { cells } = this.#halves;
+    cells[at] = low;
+    cells[at + 1] = high;
     this.rows += 1;
   }
 
@@ -229,23 +246,28 @@ export class Int64ColumnBuilder implements ColumnBuilder {
   }
 
   finish(): ColumnData {
+    return this.#finish(this.#halves.cells.slice(0, 2 * this.rows));
+  }
+
+  lend(): LentColumn {
+    return this.#finish(this.#halves.lend(2 * this.rows));
+  }
+
+  giveBack({ values }: LentColumn): void {
+    this.#halves.giveBack(values.buffer);
+  }
+
+  #finish({ buffer, byteLength }: Int32Array<ArrayBuffer>): LentColumn {
     const { rows } = this;
     const nullCount = this.#validity.nullCount;
-    const values = new Uint8Array(this.#halves.slice(0, 2 * rows).buffer);
-    const column = { nullCount, validity: this.#validity.take(rows), offsets: null, values };
+    const validity = this.#validity.take(rows);
     this.rows = 0;
-    return column;
+    return { nullCount, validity, offsets: null, values: new Uint8Array(buffer, 0, byteLength) };
   }
 
   clear(): void {
     this.rows = 0;
     this.#validity.clear();
-  }
-
-  #grow(): void {
-    const grown = new Int32Array(2 * this.#halves.length);
-    grown.set(this.#halves);
-    this.#halves = grown;
   }
 }
 

@@ -19,14 +19,14 @@ import { IncomingRequest } from "../http1/incoming_request.ts";
 import { type BodyCap, bodyTooLarge } from "./body_too_large.ts";
 import type { ByteHold } from "../base/byte_budget.ts";
 import { decodeContent, requireKnownEncoding } from "./content_encoding.ts";
-import { withDeadline } from "../base/with_deadline.ts";
+import { type Late, withDeadline } from "../base/with_deadline.ts";
 import { isCutByStop } from "./serve.ts";
 
 export interface BodyLimits extends BodyCap {
-  /** Deadline of the whole body, where `signal` does not end it. Default 30,000. */
+  /** Deadline of the whole body, where `late` does not end it. Default 30,000. */
   readonly readMsMax?: number;
-  /** Ends the reading with its reason, an error, at once and without draining. */
-  readonly signal?: AbortSignal;
+  /** Its signal ends the reading with its reason, an error, at once and without draining. */
+  readonly late?: Pick<Late, "signal"> | undefined;
   /** Charged with every byte held; the caller disposes it after the request. */
   readonly hold?: ByteHold;
 }
@@ -119,19 +119,19 @@ export function unlessStopped(error: unknown, request: Request): unknown {
   );
 }
 
-async function readWire(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+function readWire(request: Request, limits: BodyLimits): Promise<Uint8Array> {
   const length = refuseAnnounced(request, limits);
-  if (length === undefined) return await readChunks(request, limits);
+  if (length === undefined) return readChunks(request, limits);
   limits.hold?.grow(length);
   // The fast way, which nothing ends but the sender: bodies that never end keep no more than this
   // share of the budget.
-  if (limits.hold?.isAmple ?? true) return await withinDeadline(request.bytes(), limits);
+  if (limits.hold?.isAmple ?? true) return withinDeadline(request.bytes(), limits);
   const { hold: _charged, ...uncharged } = limits;
-  return await readChunks(request, uncharged);
+  return readChunks(request, uncharged);
 }
 
 async function readChunks(request: Request, limits: BodyLimits): Promise<Uint8Array> {
-  const { signal } = limits;
+  const signal = limits.late?.signal;
   signal?.throwIfAborted();
   if (request.body === null) return new Uint8Array(0);
   const reader = request.body.getReader();
@@ -172,10 +172,10 @@ async function withinDeadline(
   reading: Promise<Uint8Array>,
   limits: BodyLimits,
 ): Promise<Uint8Array> {
-  const { readMsMax: msMax = BODY_READ_MS_MAX, signal } = limits;
+  const { readMsMax: msMax = BODY_READ_MS_MAX, late } = limits;
   const what = "the request body did not arrive (send it faster or in smaller batches)";
   try {
-    return signal === undefined
+    return late === undefined
       ? await withDeadline({ msMax, what }, () => reading)
       : await reading;
   } catch (error) {

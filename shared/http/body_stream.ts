@@ -11,6 +11,7 @@ import { OperatingError } from "../base/errors.ts";
 import { drainReader, incompleteBody, refuseAnnounced, unlessStopped } from "./body.ts";
 import { type BodyCap, bodyTooLarge } from "./body_too_large.ts";
 import type { ByteHold } from "../base/byte_budget.ts";
+import type { Late } from "../base/with_deadline.ts";
 import { badEncoding, requireKnownEncoding } from "./content_encoding.ts";
 import { inflate } from "./inflate.ts";
 
@@ -20,8 +21,8 @@ export interface BodyStreamLimits extends BodyCap {
    * while it runs; the caller disposes it after the request.
    */
   readonly hold?: ByteHold;
-  /** Ends the reading with its reason, an error, at once and without draining. */
-  readonly signal?: AbortSignal;
+  /** Its signal ends the reading with its reason, an error, at once and without draining. */
+  readonly late?: Pick<Late, "signal"> | undefined;
 }
 
 /** Decoded pieces of a body, none empty. Errors: those of `readBody`, or the signal's reason. */
@@ -53,7 +54,7 @@ async function* wirePieces(
   limits: BodyStreamLimits,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   if (reader === undefined) return;
-  const { signal } = limits;
+  const signal = limits.late?.signal;
   signal?.throwIfAborted();
   // Ends a read that waits for a slow sender.
   const stop = () => void reader.cancel().catch(() => {});

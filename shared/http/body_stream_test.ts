@@ -155,7 +155,7 @@ for (const encoding of ["identity", "gzip", "zstd", "snappy", "x-snappy-framed"]
       {
         using hold = budget.hold();
         const controller = new AbortController();
-        const limits: BodyStreamLimits = { bytesMax: MIB, hold, signal: controller.signal };
+        const limits: BodyStreamLimits = { bytesMax: MIB, hold, late: controller };
         setTimeout(() => controller.abort(LATE), 20);
         await assert.rejects(Array.fromAsync(streamBody(request, limits)), LATE);
       }

@@ -27,8 +27,8 @@ const READERS: Readonly<
   streamBody: (request, msMax) =>
     withDeadline(
       { msMax, what: "the request body did not arrive (or so)" },
-      async (signal) => {
-        const pieces = streamBody(request, { bytesMax: CAP, signal });
+      async (late) => {
+        const pieces = streamBody(request, { bytesMax: CAP, late });
         return concatBytes(await Array.fromAsync(pieces));
       },
     ),
@@ -352,7 +352,7 @@ Deno.test({
       writable.getWriter().write(utf8("hello")).catch(() => {});
       const request = new Request("http://x/", { method: "POST", headers, body: readable });
       using hold = budget.hold();
-      await readBody(request, { bytesMax: CAP, hold, signal: end.signal });
+      await readBody(request, { bytesMax: CAP, hold, late: end });
     };
     const announced = { "content-length": "200" };
     read(announced).catch(() => {});

@@ -168,7 +168,7 @@ Deno.test({
     await assert.rejects(
       withDeadline(
         options,
-        (signal) =>
+        ({ signal }) =>
           new Promise((resolve) =>
             signal.addEventListener("abort", () => {
               aborted = true;

@@ -71,7 +71,7 @@ export class Answer {
    */
   async send(write: Write): Promise<boolean> {
     const { keepsAlive } = this.#options;
-    const body = await this.#body();
+    const body = this.#response.body === null ? undefined : await this.#body();
     if (body === undefined) {
       await write(this.#head(this.#lengthWithoutBody(), keepsAlive));
       return keepsAlive;

@@ -55,10 +55,12 @@ export class IncomingRequest implements Request {
     return this.#leaving.signal;
   }
 
-  async bytes(): Promise<Bytes> {
-    if (this.bodyUsed) throw new TypeError("the body of the request was read already");
+  bytes(): Promise<Bytes> {
+    if (this.bodyUsed) {
+      return Promise.reject(new TypeError("the body of the request was read already"));
+    }
     this.#isRead = true;
-    return await this.#options.body?.bytes() ?? new Uint8Array(0);
+    return this.#options.body?.bytes() ?? Promise.resolve(new Uint8Array(0));
   }
 
   async arrayBuffer(): Promise<ArrayBuffer> {

@@ -89,17 +89,18 @@ export class Input {
    * Reads past the buffer, which must be empty; how many bytes came, 0 at the end. Errors: those of
    * `fill`.
    */
-  async readInto(target: Uint8Array): Promise<number> {
+  readInto(target: Uint8Array): Promise<number> {
     // A read of before is still going on: what it brings comes first.
-    if (this.#isReading) return await this.fill(this.#bufferBytes) ? this.moveTo(target) : 0;
-    if (this.#interruption !== undefined) throw this.#interruption;
-    if (this.#hasEnded) return 0;
+    if (this.#isReading) {
+      return this.fill(this.#bufferBytes).then((isMore) => isMore ? this.moveTo(target) : 0);
+    }
+    if (this.#interruption !== undefined) return Promise.reject(this.#interruption);
+    if (this.#hasEnded) return Promise.resolve(0);
     this.#waiting ??= Promise.withResolvers<boolean>();
     const { promise } = this.#waiting;
     let came = 0;
     this.#read(target, (count) => came = count);
-    await promise;
-    return came;
+    return promise.then(() => came);
   }
 
   /** Reads that wait for bytes now, and later ones, fail with this error. */

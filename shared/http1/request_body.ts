@@ -57,8 +57,8 @@ export class RequestBody {
   }
 
   /** All of it that was not read yet. */
-  async bytes(): Promise<Bytes> {
-    return this.#decoder === undefined ? await this.#announced() : await this.#collected();
+  bytes(): Promise<Bytes> {
+    return this.#decoder === undefined ? this.#announced() : this.#collected();
   }
 
   /** Reads of it, now and later, fail with this error. */

@@ -1,12 +1,13 @@
 /**
  * A role's metrics, made from its table: typed handles to count with, and the text for a scrape.
  *
- * Counters and gauges are plain numbers in cells; `prom-client` reads them at a scrape. So counting
- * costs an addition, and a hot path keeps the cell of its labels: `const ok =
+ * All values are plain numbers in cells; `prom-client` reads them at a scrape. So counting costs an
+ * addition and a look-up for each label. A hot path keeps the cell of its labels: `const ok =
  * metrics.requests.at({status: "200"})`.
  */
 
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, Gauge, Registry } from "prom-client";
+import { HistogramCell, registerHistogram } from "./histogram_cells.ts";
 import { OPENMETRICS_CONTENT_TYPE, openMetricsText, TEXT_CONTENT_TYPE } from "./exposition.ts";
 import type { LabelTable, MetricSpec, MetricTable } from "./table.ts";
 
@@ -50,33 +51,63 @@ export class Cell {
   }
 }
 
-class Family<L extends Readonly<Record<string, string>>> {
-  readonly cells = new Map<string, { readonly labels: L; readonly cell: Cell }>();
-  readonly #names: readonly string[];
+interface Series<L, C> {
+  readonly labels: L;
+  readonly cell: C;
+}
 
-  constructor(names: readonly string[]) {
+/** A map for each label but the last, whose map has the series. */
+type Branch<T> = Map<string, T | Branch<T>>;
+
+class Family<L extends Readonly<Record<string, string>>, C> {
+  /** In the order in which they were first asked for. */
+  readonly series: Series<L, C>[] = [];
+  readonly #names: readonly string[];
+  readonly #create: () => C;
+  readonly #root: Branch<Series<L, C>> = new Map();
+
+  constructor(names: readonly string[], create: () => C) {
     this.#names = names;
+    this.#create = create;
   }
 
   /** The cell of one combination of label values. */
-  at(labels: L): Cell {
-    const key = JSON.stringify(this.#names.map((name) => labels[name]));
-    const known = this.cells.get(key);
+  at(labels: L): C {
+    const names = this.#names;
+    const last = names.length - 1;
+    let branch = this.#root;
+    for (let i = 0; i < last; i += 1) {
+      const value = labels[names[i] as string] as string;
+      let next = branch.get(value) as Branch<Series<L, C>> | undefined;
+      if (next === undefined) branch.set(value, next = new Map());
+      branch = next;
+    }
+    const value = last < 0 ? "" : labels[names[last] as string] as string;
+    const known = branch.get(value) as Series<L, C> | undefined;
     if (known !== undefined) return known.cell;
-    const cell = new Cell();
-    this.cells.set(key, { labels, cell });
-    return cell;
+    const made = { labels, cell: this.#create() };
+    branch.set(value, made);
+    this.series.push(made);
+    return made.cell;
   }
 }
 
-export class CounterHandle<L extends Readonly<Record<string, string>>> extends Family<L> {
+export class CounterHandle<L extends Readonly<Record<string, string>>> extends Family<L, Cell> {
+  constructor(names: readonly string[]) {
+    super(names, () => new Cell());
+  }
+
   add(count: number, labels: L): void {
     this.at(labels).add(count);
   }
 }
 
-export class GaugeHandle<L extends Readonly<Record<string, string>>> extends Family<L> {
+export class GaugeHandle<L extends Readonly<Record<string, string>>> extends Family<L, Cell> {
   readonly #readers: (() => Promise<void>)[] = [];
+
+  constructor(names: readonly string[]) {
+    super(names, () => new Cell());
+  }
 
   set(value: number, labels: L): void {
     this.at(labels).value = value;
@@ -103,8 +134,15 @@ export interface HistogramHandle {
   observe(value: number): void;
 }
 
-export interface LabelledHistogramHandle<L extends Readonly<Record<string, string>>> {
-  observe(value: number, labels: L): void;
+export class LabelledHistogramHandle<L extends Readonly<Record<string, string>>>
+  extends Family<L, HistogramCell> {
+  constructor(names: readonly string[], bounds: readonly number[]) {
+    super(names, () => new HistogramCell(bounds));
+  }
+
+  observe(value: number, labels: L): void {
+    this.at(labels).observe(value);
+  }
 }
 
 /** Handles for each entry of `table`, and `svc_build_info`, in a registry of their own. */
@@ -142,12 +180,13 @@ function register(
   const labels = spec.labels ?? {};
   const config = { name, help, labelNames: Object.keys(labels), registers: [registry] };
   if (spec.kind === "histogram") {
-    const histogram = new Histogram({ ...config, buckets: [...spec.buckets] });
-    if (spec.labels === undefined) return histogram;
-    combinationsOf(labels).forEach((known) => histogram.zero(known));
-    return {
-      observe: (value: number, at: Record<string, string>) => histogram.observe(at, value),
-    } satisfies LabelledHistogramHandle<Record<string, string>>;
+    const handle = new LabelledHistogramHandle<Record<string, string>>(
+      config.labelNames,
+      spec.buckets,
+    );
+    registerHistogram(registry, spec, () => handle.series);
+    combinationsOf(labels).forEach((known) => handle.at(known));
+    return spec.labels === undefined ? handle.at({}) : handle;
   }
   if (spec.kind === "counter") {
     const handle = new CounterHandle<Record<string, string>>(config.labelNames);
@@ -156,7 +195,7 @@ function register(
       ...config,
       collect() {
         this.reset();
-        for (const { labels, cell } of handle.cells.values()) this.inc(shown(labels), cell.value);
+        for (const { labels, cell } of handle.series) this.inc(shown(labels), cell.value);
       },
     });
     return handle;
@@ -181,12 +220,12 @@ interface Sample {
 
 /** A gauge's series as they are shown. */
 function together(
-  { cells }: GaugeHandle<Record<string, string>>,
+  { series }: GaugeHandle<Record<string, string>>,
   shown: NonNullable<MetricsOptions["shown"]>,
   how: "max" | undefined,
 ): Iterable<Sample> {
   const samples = new Map<string, Sample>();
-  for (const { labels: own, cell } of cells.values()) {
+  for (const { labels: own, cell } of series) {
     const labels = shown(own);
     const key = JSON.stringify(Object.entries(labels));
     const sample = samples.get(key);

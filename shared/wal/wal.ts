@@ -206,17 +206,27 @@ class OpenWal implements Wal {
     this.#settings = settings;
   }
 
-  async append(lane: LaneId, batch: WalBatch, mode: AckMode): Promise<AppendReceipt> {
+  append(lane: LaneId, batch: WalBatch, mode: AckMode): Promise<AppendReceipt> {
     assert(batch.rows > 0, "append of a batch without rows");
     assert(batch.byteLength % 8 === 0, "append of a message that is not padded to 8 bytes");
-    if (this.#closing !== undefined) throw this.#closed();
-    if (this.#gone !== undefined) throw this.#gone;
-    const bytes = Math.max(batch.byteLength, batch.plainBytes);
-    if (bytes > FRAME_PAYLOAD_BYTES_MAX) throw tooLarge(bytes);
-    const refusal = this.#space.refusal();
-    if (refusal !== undefined) throw refusal;
+    const refusal = this.#refusal(batch);
+    if (refusal !== undefined) return Promise.reject(refusal);
     this.#space.spend(frameLengthMax(batch));
-    const writer = this.#opened.get(laneName(lane)) ?? await this.#open(lane);
+    const writer = this.#opened.get(laneName(lane));
+    return writer?.append(batch, mode) ?? this.#appendFirst(lane, batch, mode);
+  }
+
+  /** Why the WAL takes no such batch now. */
+  #refusal(batch: WalBatch): OperatingError | undefined {
+    if (this.#closing !== undefined) return this.#closed();
+    if (this.#gone !== undefined) return this.#gone;
+    const bytes = Math.max(batch.byteLength, batch.plainBytes);
+    return bytes > FRAME_PAYLOAD_BYTES_MAX ? tooLarge(bytes) : this.#space.refusal();
+  }
+
+  /** Appends to a lane that is not open. */
+  async #appendFirst(lane: LaneId, batch: WalBatch, mode: AckMode): Promise<AppendReceipt> {
+    const writer = await this.#open(lane);
     if (this.#closing !== undefined) throw this.#closed();
     return await writer.append(batch, mode);
   }
