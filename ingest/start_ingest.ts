@@ -22,7 +22,7 @@ import { listenerMeter } from "../shared/http/connection_metrics.ts";
 import type { ConnectionBounds } from "../shared/http/connection_counts.ts";
 import type { TlsIdentity } from "../shared/http/listener.ts";
 import { connectionBounds } from "../shared/http/connection_options.ts";
-import type { LaneId } from "../shared/tenant/tenant.ts";
+import { type LaneId, laneName } from "../shared/tenant/tenant.ts";
 import { withoutTenants } from "../shared/tenant/tenant_labels.ts";
 import { guardOrigin } from "../shared/http/origin_guard.ts";
 import { type Handler, type RunningServer, serve } from "../shared/http/serve.ts";
@@ -33,6 +33,7 @@ import { type CompactorObservers, countCompactor } from "../shared/upkeep/compac
 import { type Clock, SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import type { FileSystem } from "../shared/os/file_system.ts";
+import { openWalReader } from "../shared/wal/reader.ts";
 import type { Wal } from "../shared/wal/types.ts";
 import { type Admission, openAdmission } from "./admission.ts";
 import { AnswersFirst } from "./answers_first.ts";
@@ -50,6 +51,7 @@ import type { OtlpDeps } from "./otlp/otlp_route.ts";
 import { Readiness } from "./readiness.ts";
 import { StreamHub } from "./stream/stream_hub.ts";
 import { TableShapes } from "./table_shapes.ts";
+import { waitingLanes } from "./waiting_lanes.ts";
 
 export interface IngestDeps {
   /**
@@ -120,6 +122,7 @@ export async function startIngest(
     ...{ starting, fs, clock, metrics, paths },
     listen: (event) => answersFirst.listen(event),
   });
+  const waiting = await waitingLanes(openWalReader(fs, paths.wal));
   const catalog = starting.use(await openCatalogReader(paths.catalog));
   const drain = startDrain && starting.use(await startDrain(countCompactor(metrics)));
   const shapes = new TableShapes(catalog, { clock });
@@ -159,7 +162,8 @@ export async function startIngest(
     stream,
     readyz: () => readiness.response(),
     shapeOf,
-    hasIndex: (lane) => writes.lanes.isOpen(lane) || shapes.has(lane),
+    hasIndex: (lane) =>
+      writes.lanes.isOpen(lane) || waiting.has(laneName(lane)) || shapes.has(lane),
   });
   const listening = startListeners(settings, {
     ...{ starting, binds, bounds, tls, metrics, handler, writes },

@@ -6,8 +6,9 @@
  * Only whole indexes are counted: a query other than `match_all` is refused, never ignored.
  */
 
-import { OperatingError } from "../../shared/base/errors.ts";
+import { messageOf, OperatingError } from "../../shared/base/errors.ts";
 import { withDeadline } from "../../shared/base/with_deadline.ts";
+import { readResponseText } from "../../shared/http/response_text.ts";
 import { quoteName } from "../../shared/engine/duckdb/statement_text.ts";
 import { tableOf } from "../../shared/tenant/tenant.ts";
 import { indexNameFault } from "../index_name.ts";
@@ -26,6 +27,8 @@ export interface CountRouteDeps extends IndexRouteDeps {
 /** Names in one request. */
 const NAMES_MAX = 64;
 const ANSWER_MS_MAX = 30_000;
+/** One row of one number, or an error. What answers more is no query server. */
+const ANSWER_BYTES_MAX = 64 * 1024;
 const RETRY_AFTER_SECS = 2;
 
 /** The route, where a query server is named. */
@@ -131,18 +134,26 @@ async function askCount(
     redirect: "error",
   } as const;
   const what = `the query server at ${queryUrl} (--query-url) did not count`;
-  return await withDeadline({ msMax: ANSWER_MS_MAX, what }, async ({ signal }) => {
+  return await withDeadline({ msMax: ANSWER_MS_MAX, what }, async (late) => {
+    const { signal } = late;
     const response = await fetch(new URL("/api/v1/sql", queryUrl), { ...ask, signal })
       .catch((cause) => {
         throw away(`cannot reach the query server at ${queryUrl} (--query-url)`, { cause });
       });
-    return countOf(await answerOf(response), response.status);
+    return countOf(await answerOf(response, queryUrl), response.status);
   });
 }
 
-async function answerOf(response: Response): Promise<unknown> {
+async function answerOf(response: Response, queryUrl: string): Promise<unknown> {
+  const url = `the answer of ${queryUrl}`;
+  const text = await readResponseText(response, { url, bytesMax: ANSWER_BYTES_MAX })
+    .catch((cause) => {
+      throw away(`cannot read what ${queryUrl} (--query-url) answered: ${messageOf(cause)}`, {
+        cause,
+      });
+    });
   try {
-    return await response.json();
+    return JSON.parse(text);
   } catch (cause) {
     throw away(`the query server answered ${response.status} without JSON`, { cause });
   }

@@ -1,6 +1,8 @@
 /** `_count`, over a query server that a test stands in for. */
 
 import assert from "node:assert/strict";
+import { parseOptions } from "../../shared/config/parse_options.ts";
+import { OPTIONS, startIngest } from "../mod.ts";
 import { RunningIngest } from "../../tests/clients/running_ingest.ts";
 
 const DOCUMENT = '{"message":"a"}';
@@ -137,6 +139,50 @@ for (const answer of [null, 7, { rows: 7 }, { rows: [7] }, { rows: [["7"]] }]) {
     },
   });
 }
+
+Deno.test({
+  name: "_count is 503 when the answer does not end, of which it reads no more than it needs",
+  fn: async () => {
+    const sent = { bytes: 0 };
+    const endless = () =>
+      new ReadableStream<Uint8Array>({
+        pull(controller) {
+          sent.bytes += 64 * 1024;
+          controller.enqueue(new Uint8Array(64 * 1024).fill(0x20));
+        },
+      });
+    await using query = startQuery(() => new Response(endless()));
+    await using ingest = await RunningIngest.start(["--query-url", query.url]);
+    await withIndexes(ingest, "app");
+    const told = await count(ingest, "/app/_count");
+    assert.equal(told.status, 503);
+    assert.match(JSON.stringify(told.body), /longer than 65536 bytes/);
+    // What lies in the buffers of both ends of the connection was sent besides.
+    assert.ok(sent.bytes < 64 * 1024 * 1024, `${sent.bytes} bytes were sent`);
+  },
+});
+
+Deno.test({
+  name: "_count and GET know an index whose rows only the WAL has, after a restart",
+  fn: async () => {
+    await using query = startQuery(counted(1));
+    await using before = await RunningIngest.start();
+    await withIndexes(before, "app");
+    await before.server.stop();
+    const listeners = ["--bind", "--metrics-bind", "--otlp-grpc-listen"]
+      .flatMap((flag) => [flag, "127.0.0.1:0"]);
+    const places = ["--data-dir", before.dataDir, "--query-url", query.url];
+    await using server = await startIngest(parseOptions(OPTIONS, [...listeners, ...places]));
+    const url = `http://127.0.0.1:${server.address.port}/api/v1/_compat`;
+    const counting = await fetch(`${url}/app/_count`);
+    assert.equal(counting.status, 200);
+    assert.equal((await counting.json()).count, 1);
+    for (const [index, status] of [["app", 200], ["none", 404]] as const) {
+      const response = await fetch(`${url}/${index}`, { method: "HEAD" });
+      assert.equal(response.status, status, index);
+    }
+  },
+});
 
 const REFUSED: readonly { path: string; body?: string; status: number; text: RegExp }[] = [
   { path: "/none/_count", status: 404, text: /no such index \[none\]/ },

@@ -16,6 +16,7 @@
 import { getLogger } from "@logtape/logtape";
 import { createLocalJWKSet, type JSONWebKeySet } from "jose";
 import { messageOf, OperatingError, rootCauseOf } from "../base/errors.ts";
+import { readResponseText } from "../http/response_text.ts";
 import { withDeadline } from "../base/with_deadline.ts";
 import type { Clock } from "../os/clock.ts";
 
@@ -229,24 +230,9 @@ async function fetchObject(
     await response.body?.cancel();
     throw new Error(`${url} answered ${response.status}`);
   }
-  const parsed = readJson(await readText(response, { url, bytesMax }), url);
+  const parsed = readJson(await readResponseText(response, { url, bytesMax }), url);
   if (typeof parsed !== "object" || parsed === null) throw new Error(`${url} is no JSON object`);
   return parsed as Record<string, unknown>;
-}
-
-async function readText(
-  response: Response,
-  { url, bytesMax }: { url: string; bytesMax: number },
-): Promise<string> {
-  const decoder = new TextDecoder();
-  let bytes = 0;
-  let text = "";
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > bytesMax) throw new Error(`${url} is longer than ${bytesMax} bytes`);
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
 }
 
 function readJson(text: string, url: string): unknown {

@@ -175,9 +175,7 @@ async function withinDeadline(
   const { readMsMax: msMax = BODY_READ_MS_MAX, late } = limits;
   const what = "the request body did not arrive (send it faster or in smaller batches)";
   try {
-    return late === undefined
-      ? await withDeadline({ msMax, what }, () => reading)
-      : await reading;
+    return late === undefined ? await withDeadline({ msMax, what }, () => reading) : await reading;
   } catch (error) {
     throw error instanceof OperatingError ? error : incompleteBody(error);
   }
