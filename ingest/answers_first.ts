@@ -10,7 +10,7 @@
  */
 
 import { setImmediate } from "node:timers";
-import { withDeadline } from "../shared/base/with_deadline.ts";
+import { startDeadline } from "../shared/base/deadline_timers.ts";
 import type { WalEvent } from "../shared/wal/wal_event.ts";
 
 /** A shorter body is decoded in less time than a sync takes. */
@@ -49,9 +49,15 @@ export class AnswersFirst {
 
   async #wait(synced: Promise<unknown>): Promise<void> {
     this.#waiting += 1;
-    const deadline = { msMax: SYNC_MS_MAX, what: "the sync did not end" };
     try {
-      await withDeadline(deadline, () => synced).catch(() => {}); // A failure is for those who wait for their rows.
+      await new Promise<void>((resolve) => {
+        const timer = startDeadline(SYNC_MS_MAX, resolve);
+        const end = () => {
+          timer.stop();
+          resolve();
+        };
+        synced.then(end, end); // A failure is for those who wait for their rows.
+      });
       // In the first turn of the event loop the runtime is given the answers, in the second it
       // writes them.
       await nextTurn();

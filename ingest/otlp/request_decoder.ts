@@ -7,7 +7,6 @@
  * decoder runs to its end without waiting, so there is one user at a time.
  */
 
-import { Buffer } from "node:buffer";
 import { assert } from "../../shared/base/assert.ts";
 import { messageOf, OperatingError } from "../../shared/base/errors.ts";
 import { TIMESTAMP_NS_MAX } from "../../shared/base/time.ts";
@@ -22,6 +21,7 @@ import {
   tooIrregular,
   tooMany,
 } from "./request_limits.ts";
+import { KnownContexts } from "./known_contexts.ts";
 import { IRREGULAR, type ValueReader } from "./wire/value_reader.ts";
 import type { WireReader } from "./wire/wire_reader.ts";
 
@@ -55,8 +55,7 @@ export interface RequestDecoderParts<Context> {
 const REQUEST = { resources: 0x0a } as const;
 const OF_RESOURCE = { resource: 0x0a, scopes: 0x12 } as const;
 const OF_SCOPE = { scope: 0x0a, records: 0x12 } as const;
-/** Contexts kept between requests, and the wire bytes that one may have to be kept. */
-const CONTEXTS_MAX = 256;
+/** Wire bytes that a context may have to be kept between requests. */
 const CONTEXT_BYTES_MAX = 4096;
 
 const NOWHERE: ByteSpan = { start: 0, end: 0 };
@@ -68,8 +67,7 @@ export class RequestDecoder<Context> {
   readonly #members: ContextMembers;
   readonly #columns: RequestDecoderParts<Context>["columns"];
   readonly #regular: (body: Uint8Array) => Uint8Array;
-  /** By the bytes of resource and scope. */
-  readonly #contexts = new Map<string, Context>();
+  readonly #contexts = new KnownContexts<Context>();
   /** Records of the request so far. */
   #taken = 0;
   /** How many may be made for the request. */
@@ -191,19 +189,14 @@ export class RequestDecoder<Context> {
    * read again.
    */
   #contextOf(resource: ByteSpan, scope: ByteSpan): Context {
-    const { bytes } = this.#reader;
+    const { view } = this.#reader;
     const length = resource.end - resource.start + scope.end - scope.start;
     if (length === 0) return this.#bare ??= this.#context(resource, scope);
     if (length > CONTEXT_BYTES_MAX) return this.#context(resource, scope);
-    const wire = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const key =
-      `${resource.end - resource.start}:${wire.toString("latin1", resource.start, resource.end)}` +
-      wire.toString("latin1", scope.start, scope.end);
-    const known = this.#contexts.get(key);
+    const known = this.#contexts.find(view, resource, scope);
     if (known !== undefined) return known;
     const context = this.#context(resource, scope);
-    if (this.#contexts.size >= CONTEXTS_MAX) this.#contexts.clear();
-    this.#contexts.set(key, context);
+    this.#contexts.add(view, { resource, scope, context });
     return context;
   }
 

@@ -4,7 +4,13 @@ import { textOf, utf8 } from "../base/bytes.ts";
 import { isOperatingError } from "../base/errors.ts";
 import type { ColumnData } from "./batch.ts";
 import { ByteBuilder, COLUMN_BYTES_MAX } from "./byte_builder.ts";
-import { firstRowNotUtf8, RunColumnBuilder, StringColumnBuilder } from "./column_builders.ts";
+import {
+  firstRowNotUtf8,
+  Int64ColumnBuilder,
+  type LendingBuilder,
+  RunColumnBuilder,
+  StringColumnBuilder,
+} from "./column_builders.ts";
 import { rowsOf } from "./rows.ts";
 
 function texts(column: ColumnData): unknown[] {
@@ -123,3 +129,63 @@ Deno.test({
     assert.equal(builder.lend().values.buffer, first.values.buffer);
   },
 });
+
+/** Writes the same rows into a builder of each kind. */
+const LENDING: readonly {
+  name: string;
+  make: () => LendingBuilder & { finish(): ColumnData };
+  write: (builder: never, row: number) => void;
+}[] = [
+  {
+    name: "StringColumnBuilder",
+    make: () => new StringColumnBuilder(),
+    write: (builder: StringColumnBuilder, row) =>
+      row % 7 === 3 ? builder.null() : builder.text("x".repeat(row % 5)),
+  },
+  {
+    name: "RunColumnBuilder",
+    make: () => new RunColumnBuilder(),
+    write: (builder: RunColumnBuilder, row) =>
+      builder.valueOrNull(row % 7 === 3 ? null : utf8(`run ${row >> 3}`)),
+  },
+  {
+    name: "Int64ColumnBuilder",
+    make: () => new Int64ColumnBuilder(),
+    write: (builder: Int64ColumnBuilder, row) =>
+      row % 7 === 3 ? builder.null() : builder.bigint(BigInt(row) << 33n),
+  },
+];
+
+for (const { name, make, write } of LENDING) {
+  Deno.test({
+    name: `${name}.lend() gives what finish() gives, unchanged until it is given back`,
+    fn() {
+      const lending = make();
+      const copying = make();
+      const rowsOf = (rows: number) => {
+        for (let row = 0; row < rows; row += 1) {
+          write(lending as never, row);
+          write(copying as never, row);
+        }
+        return { lent: lending.lend(), copied: copying.finish() };
+      };
+      // Longer than the first buffers, then shorter, and without any row.
+      const outstanding = [3_000, 10, 0, 2_500].map(rowsOf);
+      for (const { lent, copied } of outstanding) assert.deepEqual(plain(lent), plain(copied));
+      for (const { lent } of outstanding) lending.giveBack(lent);
+      const again = [5, 3_100, 0, 7].map(rowsOf);
+      for (const { lent, copied } of again) assert.deepEqual(plain(lent), plain(copied));
+      const before = new Set(outstanding.map(({ lent }) => lent.values.buffer));
+      assert.ok(again.some(({ lent }) => before.has(lent.values.buffer)), "memory is used again");
+    },
+  });
+}
+
+function plain({ validity, nullCount, offsets, values }: ColumnData) {
+  return {
+    validity: validity && [...validity],
+    nullCount,
+    offsets: offsets && [...offsets],
+    values: [...values],
+  };
+}

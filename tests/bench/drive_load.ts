@@ -19,6 +19,8 @@ export interface LoadOptions {
 
 export interface LoadReport {
   readonly requests: number;
+  /** Over HTTP: requests that were answered, those of the warm-up as well. */
+  readonly answered?: number;
   readonly rows: number;
   readonly seconds: number;
   readonly bytes: number;

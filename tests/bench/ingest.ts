@@ -6,9 +6,10 @@
 
 import { freePorts } from "../../shared/testing/free_ports.ts";
 import { LOGS_EXPORT } from "../clients/grpc_call.ts";
-import { BenchServers } from "./bench_servers.ts";
+import { BenchServers, type RunningServer } from "./bench_servers.ts";
 import { median } from "./benchmark.ts";
-import { type LoadPath, rowsPerSec } from "./drive_load.ts";
+import { driveLoad, type LoadPath, rowsPerSec } from "./drive_load.ts";
+import { processorMs } from "./processor_time.ts";
 
 export interface IngestBenchOptions {
   /** Measured seconds per server, over all rounds. */
@@ -24,6 +25,9 @@ export interface IngestBenchResult {
   readonly bare: number;
   /** The median of the rounds' ratios. */
   readonly ratio: number;
+  /** Microseconds of processor time a request, in our process and in the bare server's. */
+  readonly oursMicros: number;
+  readonly bareMicros: number;
 }
 
 const ROUNDS = 3;
@@ -32,18 +36,34 @@ export async function benchIngest(options: IngestBenchOptions): Promise<IngestBe
   await using servers = await BenchServers.create("ingest");
   const bare = await servers.startBare();
   const ours = await servers.startIngest();
-  const rounds: { ours: number; bare: number }[] = [];
+  const rounds: { ours: Cost; bare: Cost }[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    rounds.push({
-      bare: await drive(bare.port, "/v1/logs", options),
-      ours: await drive(ours.port, "/v1/logs", options),
-    });
+    rounds.push({ bare: await costOf(bare, options), ours: await costOf(ours, options) });
   }
   return {
-    ours: median(rounds.map((round) => round.ours)),
-    bare: median(rounds.map((round) => round.bare)),
-    ratio: median(rounds.map((round) => round.ours / round.bare)),
+    ours: median(rounds.map(({ ours }) => ours.rate)),
+    bare: median(rounds.map(({ bare }) => bare.rate)),
+    ratio: median(rounds.map(({ ours, bare }) => ours.rate / bare.rate)),
+    oursMicros: median(rounds.map(({ ours }) => ours.micros)),
+    bareMicros: median(rounds.map(({ bare }) => bare.micros)),
   };
+}
+
+/** Of one round. */
+interface Cost {
+  /** Rows per second. */
+  readonly rate: number;
+  /** Microseconds of processor time a request. */
+  readonly micros: number;
+}
+
+async function costOf(server: RunningServer, options: IngestBenchOptions): Promise<Cost> {
+  const beforeMs = processorMs(server.pid);
+  const seconds = options.seconds / ROUNDS;
+  const report = await driveLoad(server.port, "/v1/logs", { ...options, seconds });
+  const spentMs = processorMs(server.pid) - beforeMs;
+  const answered = report.answered ?? report.requests;
+  return { rate: report.rows / report.seconds, micros: spentMs * 1_000 / answered };
 }
 
 export interface GrpcBenchResult {

@@ -61,6 +61,7 @@ const until = from + Number(seconds) * 1_000;
 const tookMs: number[] = [];
 const lateMs: number[] = [];
 let bytes = 0;
+let answers = 0;
 /** Requests that are due and have no connection: when each was. */
 const overdue: number[] = [];
 /** Connections that have no request. */
@@ -78,6 +79,7 @@ async function drive(lane: number): Promise<void> {
     for (let at = 0; at < request.byteLength;) at += await connection.write(request.subarray(at));
     await readAnswer(connection, buffer);
     const answered = nowMs();
+    answers += 1;
     if (sent >= from && (periodMs > 0 || answered <= until)) {
       tookMs.push(answered - sent);
       bytes += request.byteLength;
@@ -145,6 +147,7 @@ await Promise.all(Array.from({ length: Number(connections) }, (_, lane) => drive
 metronome?.terminate();
 const report: LoadReport = {
   requests: tookMs.length,
+  answered: answers,
   rows: tookMs.length * Number(records),
   seconds: Number(seconds),
   bytes,

@@ -17,6 +17,7 @@ import { BenchServers, type RunningRole } from "./bench_servers.ts";
 import { type Benchmark, type BenchRow, formatCount, formatRatio, median } from "./benchmark.ts";
 import { fillWal, runCompactor } from "./drain_benchmark.ts";
 import { rowsPerSec } from "./drive_load.ts";
+import { processorMs } from "./processor_time.ts";
 
 const WAIT_MS = 20;
 const DRAIN_SHARE_MIN = 0.6;
@@ -240,11 +241,4 @@ async function metricOf({ metricsPort }: RunningRole, name: string): Promise<num
   const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
   const samples = text.matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`, "gm"));
   return [...samples].reduce((sum, [, value]) => sum + Number(value), 0);
-}
-
-/** Processor time of all its threads, by the kernel's count in hundredths of a second. */
-function processorMs(pid: number): number {
-  const stat = Deno.readTextFileSync(`/proc/${pid}/stat`);
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) * 10;
 }
