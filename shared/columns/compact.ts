@@ -92,7 +92,14 @@ function derivedColumnOf({ columns }: TableSchema): { at: number; from: number }
 
 function isMicrosOf(data: ColumnData, source: ColumnData, rows: number): boolean {
   if (data.nullCount > 0 || source.nullCount > 0) return false;
-  return Buffer.compare(microsOf(source, rows).values, data.values) === 0;
+  const nanos = halvesOf(source, rows);
+  const micros = halvesOf(data, rows);
+  for (let at = 0; at < 2 * rows; at += 2) {
+    const high = nanos[at + 1] as number;
+    if (highMicros(high) !== micros[at + 1]) return false;
+    if (lowMicros(nanos[at] as number, high) !== micros[at]) return false;
+  }
+  return true;
 }
 
 /** Each value divided by 1,000, rounded down. */
@@ -101,12 +108,20 @@ function microsOf(source: ColumnData, rows: number): ColumnData {
   const micros = new Int32Array(2 * rows);
   for (let at = 0; at < 2 * rows; at += 2) {
     const high = nanos[at + 1] as number;
-    const microsHigh = Math.floor(high / 1_000);
-    const rest = (high - 1_000 * microsHigh) * 0x1_0000_0000 + ((nanos[at] as number) >>> 0);
-    micros[at] = Math.floor(rest / 1_000) | 0;
-    micros[at + 1] = microsHigh;
+    micros[at] = lowMicros(nanos[at] as number, high);
+    micros[at + 1] = highMicros(high);
   }
   return { ...NO_ROWS, values: new Uint8Array(micros.buffer) };
+}
+
+function highMicros(high: number): number {
+  return Math.floor(high / 1_000);
+}
+
+/** The low half, of both halves of nanoseconds. */
+function lowMicros(low: number, high: number): number {
+  const rest = (high - 1_000 * highMicros(high)) * 0x1_0000_0000 + (low >>> 0);
+  return Math.floor(rest / 1_000) | 0;
 }
 
 /** The row that all rows are, or undefined when they differ. */

@@ -3,6 +3,7 @@
  * for once the one before was taken.
  */
 
+import { Buffer } from "node:buffer";
 import type { RequestHead } from "./request_head.ts";
 import type { Bytes } from "./request_body.ts";
 import { statusText } from "./status_text.ts";
@@ -189,13 +190,9 @@ function joined(head: Bytes, body: Bytes): Bytes {
   return whole;
 }
 
-const encoder = new TextEncoder();
-
 /** One byte a character: what `Headers` lets through. */
 function latin1(text: string): Bytes {
-  const bytes = encoder.encode(text);
-  if (bytes.byteLength === text.length) return bytes;
-  return Uint8Array.from(text, (char) => char.charCodeAt(0));
+  return Buffer.from(text, "latin1");
 }
 
 let dateText = "";

@@ -7,6 +7,7 @@
  * `Upgrade` is ignored, as RFC 9110 section 7.8 lets a server do: the response comes over HTTP/1.1.
  */
 
+import { Buffer } from "node:buffer";
 import { HTTP1_LIMITS } from "./limits.ts";
 import { malformed, Refusal } from "./refusal.ts";
 
@@ -217,14 +218,7 @@ function parseTarget(target: string, host: string): Pick<RequestHead, "target" |
 }
 
 /** Arguments of a call; a head is shorter in most cases. */
-const PART = 8 * 1024;
-
 /** One character a byte: what header fields are to their readers, and what never fails. */
-function latin1(bytes: Uint8Array): string {
-  let text = "";
-  for (let at = 0; at < bytes.byteLength; at += PART) {
-    const part = bytes.subarray(at, at + PART);
-    text += String.fromCharCode.apply(null, part as unknown as number[]);
-  }
-  return text;
+function latin1({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString("latin1");
 }

@@ -46,6 +46,21 @@ export class AttributeNames {
     this.#shapes.clear();
   }
 
+  /**
+   * These names are the caller's from now on, for the next message of the same request and output.
+   * What is known of messages before stays, unless one of their names is reserved now.
+   */
+  reserveNext(names: () => NameTable): void {
+    this.#reserved = names;
+    const shapes = this.#shapes;
+    const { view } = this.#reader;
+    for (let place = 0; place < shapes.places; place += 1) {
+      if (names().find(view, shapes.keyStart(place), shapes.keyEnd(place)) < 0) continue;
+      shapes.clear();
+      return;
+    }
+  }
+
   /** Forgets messages before, for when what was written for them is gone. */
   forget(): void {
     this.#shapes.clear();

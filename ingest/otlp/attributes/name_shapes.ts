@@ -30,6 +30,11 @@ export class NameShapes {
     this.#places = 0;
   }
 
+  /** How many attributes are remembered, from the first place on. */
+  get places(): number {
+    return this.#places;
+  }
+
   /** Length of the wire bytes at `at` when they equal those remembered for `place`, else 0. */
   match(place: number, view: DataView, at: number, end: number): number {
     if (place >= this.#places) return 0;

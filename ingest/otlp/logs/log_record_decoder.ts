@@ -82,6 +82,7 @@ export class RecordDecoder {
     this.#nowHigh = Number(nowNs >> 32n);
     this.#fields.start(this.#reader.view);
     this.#context = undefined;
+    this.#names.forget();
   }
 
   /** The row of the record from the cursor to `end`. */
@@ -94,7 +95,7 @@ export class RecordDecoder {
     this.#reset();
     if (context !== this.#context) {
       this.#context = context;
-      this.#names.reserve(context.names);
+      this.#names.reserveNext(context.names);
     }
     if (this.#readFields(end, context)) {
       const { members } = context;

@@ -70,6 +70,39 @@ Deno.test({
 });
 
 Deno.test({
+  name:
+    "decodeLogsProtobuf equals the reference where resources take names of records turn by turn",
+  fn() {
+    const value = { stringValue: "v" };
+    const names = (all: readonly string[]) => fc.subarray([...all]);
+    const part = fc.record({
+      resource: names(["a.name", "b.name", "service.name", "sourcetype", "trace_id"]),
+      scope: fc.constantFrom(undefined, "lib"),
+      records: fc.array(names(["a.name", "b.name", "c.name", "scope.name", "sourcetype"]), {
+        minLength: 1,
+        maxLength: 3,
+      }),
+    });
+    fc.assert(
+      fc.property(fc.array(part, { minLength: 2, maxLength: 6 }), (parts) => {
+        const resourceLogs = parts.map(({ resource, scope, records }) => ({
+          resource: { attributes: resource.map((key) => ({ key, value })) },
+          scopeLogs: [{
+            ...(scope === undefined ? {} : { scope: { name: scope } }),
+            logRecords: records.map((keys) => ({
+              attributes: keys.map((key, i) => ({ key, value: { stringValue: `${key} ${i}` } })),
+            })),
+          }],
+        }));
+        const body = encodeLogsRequest({ resourceLogs });
+        assert.deepEqual(decoded(body), referenceRows(body, NOW_NS));
+      }),
+      { numRuns: 300 },
+    );
+  },
+});
+
+Deno.test({
   name: "decodeLogsProtobuf accepts and refuses mutated bytes as the reference does",
   fn() {
     fc.assert(
