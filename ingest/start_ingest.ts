@@ -22,7 +22,7 @@ import { listenerMeter } from "../shared/http/connection_metrics.ts";
 import type { ConnectionBounds } from "../shared/http/connection_counts.ts";
 import type { TlsIdentity } from "../shared/http/listener.ts";
 import { connectionBounds } from "../shared/http/connection_options.ts";
-import { type LaneId, laneName } from "../shared/tenant/tenant.ts";
+import type { LaneId } from "../shared/tenant/tenant.ts";
 import { withoutTenants } from "../shared/tenant/tenant_labels.ts";
 import { guardOrigin } from "../shared/http/origin_guard.ts";
 import { type Handler, type RunningServer, serve } from "../shared/http/serve.ts";
@@ -51,7 +51,7 @@ import type { OtlpDeps } from "./otlp/otlp_route.ts";
 import { Readiness } from "./readiness.ts";
 import { StreamHub } from "./stream/stream_hub.ts";
 import { TableShapes } from "./table_shapes.ts";
-import { waitingLanes } from "./waiting_lanes.ts";
+import { findWaitingLanes } from "./waiting_lanes.ts";
 
 export interface IngestDeps {
   /**
@@ -102,8 +102,7 @@ export async function startIngest(
   const clock = deps.clock ?? new SystemClock();
   const binds = bindsOf(settings);
   requireSense(settings, { drainsHere: deps.startDrain !== undefined });
-  const listeners = binds.grpc === undefined ? 1 : 2;
-  const bounds = connectionBounds(settings, { listeners, role: "ingest" });
+  const bounds = connectionBounds(settings, { listeners: binds.grpc ? 2 : 1, role: "ingest" });
   const paths = ingestPaths(settings);
   const metrics = createIngestMetrics(
     { version: VERSION, role: "ingest" },
@@ -122,7 +121,7 @@ export async function startIngest(
     ...{ starting, fs, clock, metrics, paths },
     listen: (event) => answersFirst.listen(event),
   });
-  const waiting = await waitingLanes(openWalReader(fs, paths.wal));
+  const isWaiting = await findWaitingLanes(openWalReader(fs, paths.wal));
   const catalog = starting.use(await openCatalogReader(paths.catalog));
   const drain = startDrain && starting.use(await startDrain(countCompactor(metrics)));
   const shapes = new TableShapes(catalog, { clock });
@@ -162,8 +161,7 @@ export async function startIngest(
     stream,
     readyz: () => readiness.response(),
     shapeOf,
-    hasIndex: (lane) =>
-      writes.lanes.isOpen(lane) || waiting.has(laneName(lane)) || shapes.has(lane),
+    hasIndex: (lane) => writes.lanes.isOpen(lane) || isWaiting(lane) || shapes.has(lane),
   });
   const listening = startListeners(settings, {
     ...{ starting, binds, bounds, tls, metrics, handler, writes },

@@ -3,17 +3,17 @@
  * may be yet and this process has stored nothing in them.
  */
 
-import { laneName } from "../shared/tenant/tenant.ts";
+import { type LaneId, laneName } from "../shared/tenant/tenant.ts";
 import type { WalReader } from "../shared/wal/types.ts";
 
-/** Names of the lanes with rows that no drain has taken, as `laneName` gives them. */
-export async function waitingLanes(
+/** Tells of a lane whether it has rows now that no drain has taken. */
+export async function findWaitingLanes(
   reader: Pick<WalReader, "lanes" | "list">,
-): Promise<ReadonlySet<string>> {
+): Promise<(lane: LaneId) => boolean> {
   const waiting = new Set<string>();
   for (const lane of await reader.lanes()) {
     const segments = await reader.list(lane, ["active", "sealed"]);
     if (segments.length > 0) waiting.add(laneName(lane));
   }
-  return waiting;
+  return (lane) => waiting.has(laneName(lane));
 }

@@ -19,7 +19,7 @@ interface Known<Context> {
 }
 
 export class KnownContexts<Context> {
-  /** Of two with the same hash the later one is kept. No sender knows what the hash depends on. */
+  /** A later one takes the place of one with its hash, which no sender can foresee. */
   readonly #byHash = new Map<number, Known<Context>>();
 
   /** The context of the resource and the scope at these places of `view`. */

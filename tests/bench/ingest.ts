@@ -49,7 +49,7 @@ export async function benchIngest(options: IngestBenchOptions): Promise<IngestBe
   };
 }
 
-/** Of one round. */
+/** What one round gave. */
 interface Cost {
   /** Rows per second. */
   readonly rate: number;
