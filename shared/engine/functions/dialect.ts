@@ -20,6 +20,7 @@ import { BOUNDED_CALLS } from "./bounded_calls.ts";
 import { BOUNDED_FAIL, BOUNDED_TEXT } from "./bounded_text.ts";
 import { DATE_BIN } from "./date_bin.ts";
 import { EXACT_AVERAGE } from "./exact_average.ts";
+import { FOLDED_TEXT } from "./folded_text.ts";
 import { KV_EXTRACT } from "./kv_extract.ts";
 import { LOG_PATTERN } from "./log_pattern.ts";
 import { MATCH } from "./match.ts";
@@ -35,6 +36,7 @@ export const DIALECT_SETUP: readonly string[] = [
   DATE_BIN,
   ...UTC_TIMES,
   TO_TIMESTAMP_NANOS,
+  ...FOLDED_TEXT,
   ...MATCH,
   ...ALIASES,
   ...BOUNDED_TEXT,

@@ -14,6 +14,7 @@ import { type TreeNode, withRoot } from "../statement/syntax_tree.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import { isChangedByName, renameFunctions } from "./dialect.ts";
 import { exchangeCalls, keepNames } from "./exchange_calls.ts";
+import { exchangeSearches, holdsSearches } from "./search_calls.ts";
 import { exchangeTimeCalls } from "./utc_calls.ts";
 
 export interface Exchanged extends Priced {
@@ -71,13 +72,18 @@ async function exchangeOwn(
     textOf,
     stemmed: stemmedReferences(root, namedTables(references, planned)),
   });
+  const isSearching = holdsSearches(root);
+  if (isSearching) {
+    await keepNames(root, { textOf, wants: holdsSearches });
+    exchangeSearches(root);
+  }
   const isTiming = await exchangeTimeCalls(root, {
     instants: instantColumns(root, references, tables),
     textOf,
     isNamedApart: is.isBindable,
   });
   const isChanged = !is.isBindable || !statement.embeddable || is.isBounded ||
-    is.defaultOrderApplied || is.isPromoted || exchanged || isTiming;
+    is.defaultOrderApplied || is.isPromoted || exchanged || isSearching || isTiming;
   return { isGuarded: guarded, isChanged };
 }
 

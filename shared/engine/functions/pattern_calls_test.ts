@@ -116,9 +116,7 @@ Deno.test({
   fn: async () => {
     await using lab = await EngineLab.open();
     await lab.commit([{ ns: 1_790_000_000_000_000_000n, host: "web-1", raw: "a" }]);
-    for (
-      const condition of ["raw LIKE 'a%'", "raw LIKE '%a%b%c%'", "raw ILIKE '%a%'", "raw GLOB 'a*'"]
-    ) {
+    for (const condition of ["raw LIKE 'a%'", "raw LIKE '%a%b%c%'", "raw GLOB 'a*'"]) {
       const { rows } = await lab.query(`EXPLAIN SELECT raw FROM events WHERE ${condition}`);
       ok(!/regexp|lower/.test(String(rows[0]?.[0])), `${condition}: ${rows[0]?.[0]}`);
     }

@@ -1,0 +1,279 @@
+import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
+import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
+import fc from "fast-check";
+import { EngineLab } from "../../testing/engine_lab.ts";
+import { DIALECT_SETUP } from "./dialect.ts";
+import { regexLiterals } from "./regex_literals.ts";
+
+/** Letters with two and three forms, in several alphabets; some that mean something to patterns. */
+const LETTERS = [..."aAeiIsSkKnN19_ .-'%é\u0301\u0307\u00dfſ\u212a\u0130ı漢🙂"];
+const RUNS = Number(Deno.env.get("SVC_TEST_SEARCH_RUNS") ?? 40);
+const textOf = (letters: readonly string[], maxLength: number) =>
+  fc.array(fc.constantFrom(...letters), { maxLength }).map((letters) => letters.join(""));
+const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
+const valuesOf = (texts: readonly string[]) =>
+  [...texts.map((text, n) => `(${n}, ${quoted(text)})`), "(9999, NULL)"].join(", ");
+const texts = fc.array(textOf(LETTERS, 14), { minLength: 20, maxLength: 40 });
+/** What follows letter by letter in one of the texts, so that much is found. */
+const partOf = (texts: readonly string[], at: number) =>
+  texts.join("").slice(3 * at, 3 * at + 1 + at % 6).toWellFormed();
+
+/** Both answers to one SELECT of expressions of `t`. */
+async function answers(
+  { lab, plain, texts, expressions }: {
+    readonly lab: EngineLab;
+    readonly plain: DuckDBConnection;
+    readonly texts: readonly string[];
+    readonly expressions: readonly (string | { readonly own: string; readonly plain: string })[];
+  },
+) {
+  const sql = (side: "own" | "plain") =>
+    `SELECT ${
+      expressions.map((one, at) => `${typeof one === "string" ? one : one[side]} AS x${at}`).join(
+        ", ",
+      )
+    } FROM (VALUES ${valuesOf(texts)}) v(n, t) ORDER BY n`;
+  return {
+    own: (await lab.query(sql("own"))).rows,
+    expected: (await plain.runAndReadAll(sql("plain"))).getRows(),
+  };
+}
+
+async function openPlain(setup: readonly string[] = []): Promise<DuckDBConnection> {
+  const connection = await (await DuckDBInstance.create(":memory:", { threads: "1" })).connect();
+  for (const sql of setup) await connection.run(sql);
+  return connection;
+}
+
+const likes = (pattern: string) => [
+  `t ILIKE ${pattern}`,
+  `t NOT ILIKE ${pattern}`,
+  `lower(t) LIKE ${pattern}`,
+  `lcase(t) NOT LIKE ${pattern}`,
+  `contains(lower(t), ${pattern})`,
+  `NOT (t ILIKE ${pattern}) OR t IS NULL`,
+];
+
+Deno.test({
+  name: "ILIKE and searches of lower(t) match what DuckDB's own do, over letters of all cases",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    const plain = await openPlain();
+    let found = 0;
+    await fc.assert(
+      fc.asyncProperty(texts, textOf(LETTERS, 6), async (texts, other) => {
+        const parts = [other, partOf(texts, 2), partOf(texts, 5), partOf(texts, 9)];
+        const lower = parts.flatMap((part) => [part, part.toLowerCase()]);
+        const patterns = lower.flatMap((part) => [`%${part}%`, part, `${part}%`, `%${part}_%x`]);
+        const expressions = patterns.flatMap((pattern) => likes(quoted(pattern)));
+        for (let at = 0; at < expressions.length; at += 48) {
+          const some = expressions.slice(at, at + 48);
+          const { own, expected } = await answers({ lab, plain, texts, expressions: some });
+          deepStrictEqual(own, expected, JSON.stringify([texts, some]));
+          found += expected.flat().filter((value) => value === true).length;
+        }
+      }),
+      { numRuns: RUNS },
+    );
+    ok(found > 1_000, `${found} matches`);
+    plain.closeSync();
+  },
+});
+
+/** What `match_calls.ts` made of calls before it looked for letters of any case by patterns. */
+function matchBefore(kind: "match_terms" | "match_any" | "match_phrase", words: readonly string[]) {
+  const both = (parts: readonly string[], by: "AND" | "OR") => `(${parts.join(` ${by} `)})`;
+  const beside = "[^A-Za-z0-9_]";
+  const asciiBeside = String.raw`[\x00-/:-^\x60{-\x7f]`;
+  const inner = kind === "match_phrase"
+    ? [(beside: string) => words.join(`${beside}+`)]
+    : kind === "match_any"
+    ? [() => `(?:${words.join("|")})`]
+    : words.map((word) => () => word);
+  const around = (beside: string) =>
+    inner.map((one) => String.raw`(?:\A|${beside})${one(beside)}(?:\z|${beside})`);
+  const [longest = ""] = words.toSorted((a, b) => b.length - a.length);
+  const loose = [
+    ...kind === "match_any" ? [] : [`contains(lower(t), '${longest}')`],
+    ...around(beside).map((pattern) => `regexp_matches(t, '(?i)${pattern}')`),
+  ];
+  const sure = around(asciiBeside).map((pattern) => `regexp_matches(lower(t), '${pattern}')`);
+  const list = `[${words.map((word) => `'${word}'`)}]`;
+  const cut = kind === "match_phrase"
+    ? `contains(match_spaced(t), ' ${words.join(" ")} ')`
+    : `list_has_${
+      kind === "match_any" ? "any" : "all"
+    }(string_split(match_spaced(t), ' '), ${list})`;
+  return `CASE WHEN t IS NULL THEN NULL WHEN NOT ${both(loose, "AND")} THEN false
+    WHEN strlen(t) = length(t) OR ${both(sure, "AND")} THEN true ELSE ${cut} END`;
+}
+
+Deno.test({
+  name: "words of ASCII match what they matched by lower(t), over letters of all cases",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    const plain = await openPlain(DIALECT_SETUP);
+    const word = textOf([..."aeisknn19_"], 4).filter((word) => word !== "");
+    let found = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        texts,
+        fc.uniqueArray(word, { minLength: 1, maxLength: 3 }),
+        async (some, words) => {
+          const upper = words.map((word) => word.toUpperCase().replace("K", "\u212a")).join(" ");
+          const texts = [
+            ...some,
+            ...some.map((text, at) =>
+              text + [words.join(at % 2 ? " " : ". "), upper][at % 3] + text
+            ),
+          ];
+          const expressions = (["match_terms", "match_any", "match_phrase"] as const).map((
+            kind,
+          ) => ({
+            own: `${kind}(t, '${words.join(" ")}')`,
+            plain: matchBefore(kind, words),
+          }));
+          const { own, expected } = await answers({ lab, plain, texts, expressions });
+          deepStrictEqual(own, expected, JSON.stringify([texts, words]));
+          found += expected.flat().filter((value) => value === true).length;
+        },
+      ),
+      { numRuns: RUNS },
+    );
+    ok(found > 500, `${found} matches`);
+    plain.closeSync();
+  },
+});
+
+Deno.test({
+  name: "DuckDB's lower makes one letter of one, and ASCII of two letters beyond it",
+  fn: async () => {
+    const plain = await openPlain();
+    const all = "FROM range(1, 1114112) r(i) WHERE NOT i BETWEEN 55296 AND 57343";
+    const { 0: row } = (await plain.runAndReadAll(
+      `SELECT list(i ORDER BY i) FILTER (i > 127 AND strlen(lower(chr(i::INT))) = 1)::VARCHAR,
+        count(*) FILTER (length(lower(chr(i::INT))) <> 1),
+        count(*) FILTER (i < 128 AND lower(chr(i::INT)) <> chr(CASE WHEN i BETWEEN 65 AND 90 THEN i + 32 ELSE i END::INT)) ${all}`,
+    )).getRows();
+    deepStrictEqual(row, ["[304, 8490]", 0n, 0n]);
+    plain.closeSync();
+  },
+});
+
+const REGEXES: readonly (readonly [regex: string, literals: readonly string[] | undefined])[] = [
+  [String.raw`port \d{5} ssh2`, ["port ", " ssh2"]],
+  ["abc", undefined],
+  ["abc.", ["abc"]],
+  ["ab*c", ["a", "c"]],
+  ["ab+c", ["ab", "c"]],
+  ["ab{2}cd", ["a", "cd"]],
+  ["ab??cd", ["a", "cd"]],
+  ["user=(root|admin) from", ["user=", " from"]],
+  [String.raw`x(?:(a\)|[)]b))?y`, ["x", "y"]],
+  [String.raw`^GET /a\.b\b[^ ]+ 5\d\d$`, ["GET /a.b", " 5"]],
+  ["abc|def.", undefined],
+  ["(?i)abc.", undefined],
+  [String.raw`\x41bc.`, undefined],
+  [String.raw`\pLabc`, undefined],
+  [String.raw`\Qabc.\E`, undefined],
+  ["abc(?P<n>d)", undefined],
+  ["abc(d", undefined],
+  ["[[:alpha:]]+é漢🙂?", ["é漢"]],
+  ["a{,3}bcd", undefined],
+];
+
+Deno.test({
+  name: "regexLiterals reads the parts that a match must have, or nothing",
+  fn() {
+    for (const [regex, literals] of REGEXES) deepStrictEqual(regexLiterals(regex), literals, regex);
+  },
+});
+
+const PIECES = [
+  ..."abc",
+  ...["abc", "bca", "é", "_", "%", " ", "b+", "a*", "c?", "b{2}", "a{0,3}", "(abc|b)", "(?:ca)?"],
+  ...["[ab]", "[^a]+", ".", ".*", String.raw`\d`, String.raw`\.`, String.raw`\b`, "(a(b)c)*", "|"],
+];
+
+Deno.test({
+  name: "regular expressions behind a LIKE of their literals match what they match alone",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    const plain = await openPlain();
+    const letters = ["a", "b", "c", "abc", "bca", "é", "_", "%", " ", "1", "."];
+    const regex = textOf(PIECES, 7);
+    let [found, sieved] = [0, 0];
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(textOf(letters, 9), { minLength: 30, maxLength: 50 }),
+        fc.array(regex, { minLength: 12, maxLength: 12 }),
+        async (texts, regexes) => {
+          sieved += regexes.filter((one) =>
+            regexLiterals(one)?.some(({ length }) => length > 2)
+          ).length;
+          const expressions = regexes.flatMap((one) => [
+            `regexp_matches(t, ${quoted(one)})`,
+            `NOT regexp_full_match(t, ${quoted(one)})`,
+            `t SIMILAR TO ${quoted(one)}`,
+          ]);
+          const { own, expected } = await answers({ lab, plain, texts, expressions });
+          deepStrictEqual(own, expected, JSON.stringify([texts, regexes]));
+          found += expected.flat().filter((value) => value === true).length;
+        },
+      ),
+      { numRuns: RUNS },
+    );
+    ok(found > 1_000 && sieved > 50, `${found} matches, ${sieved} expressions`);
+    plain.closeSync();
+  },
+});
+
+Deno.test({
+  name: "searches keep the names, types and errors of the calls that they are made of",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    await lab.commit([{ ns: 1_790_000_000_000_000_000n, raw: "An Error at port 12345 ssh2" }]);
+    const { columns, types, rows } = await lab.query(
+      String.raw`SELECT raw ILIKE '%error%', regexp_matches(raw, 'port \d{5} ssh2'),
+        count(*) FILTER (WHERE lower(raw) LIKE '%error%port%') FROM events GROUP BY raw`,
+    );
+    const plain = await openPlain();
+    await plain.run("CREATE TABLE events AS SELECT 'An Error at port 12345 ssh2' AS raw");
+    const expected = await plain.runAndReadAll(
+      String.raw`SELECT raw ILIKE '%error%', regexp_matches(raw, 'port \d{5} ssh2'),
+        count(*) FILTER (WHERE lower(raw) LIKE '%error%port%') FROM events GROUP BY raw`,
+    );
+    deepStrictEqual(columns, expected.columnNames());
+    deepStrictEqual(types, expected.columnTypes().map(String));
+    deepStrictEqual(rows, [[true, true, 1]]);
+    await rejects(
+      lab.query("SELECT regexp_matches(raw, 'port(ssh2') FROM events"),
+      /missing \): port\(ssh2/,
+    );
+    await rejects(lab.query("SELECT timestamp ILIKE '%error%' FROM events"), /~~\*|ILIKE/);
+    await rejects(lab.query("SELECT nothing ILIKE '%error%' FROM events"), /nothing/);
+    plain.closeSync();
+  },
+});
+
+Deno.test({
+  name:
+    "where a collation, a lambda or an alias is in it, a search stays as it is or answers alike",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    const plain = await openPlain();
+    const from = "(SELECT 'H\u00c9llo' AS t, ['Error', 'fine'] AS l)";
+    for (
+      const sql of [
+        `SELECT t COLLATE NOCASE LIKE '%LLO%', t ILIKE '%LLO%' FROM ${from}`,
+        `SELECT u ILIKE '%llo%' FROM (SELECT t COLLATE NOACCENT AS u FROM ${from})`,
+        `SELECT list_filter(l, lambda s: s ILIKE '%error%') FROM ${from}`,
+        `SELECT CASE WHEN u.t ILIKE '%LL%' THEN 1 END FROM ${from} u ORDER BY t ILIKE '%x%'`,
+      ]
+    ) {
+      const expected = (await plain.runAndReadAll(sql)).getRowsJson();
+      strictEqual(JSON.stringify((await lab.query(sql)).rows), JSON.stringify(expected), sql);
+    }
+    plain.closeSync();
+  },
+});
