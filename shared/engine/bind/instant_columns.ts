@@ -5,17 +5,21 @@
 
 import type { TableReference } from "../gate/gate.ts";
 import type { TablePlan } from "../plan/plan.ts";
-import { stemmedReferences } from "./stemmed_references.ts";
+import { type KeepsKind, stemmedReferences } from "./stemmed_references.ts";
 import { listAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 
 /**
- * Returns the `COLUMN_REF` nodes below `root` that name instants of `tables`. A column that a join
- * may merge with another one is not among them.
+ * Returns the `COLUMN_REF` nodes below `root` that name instants of `tables`, or what a subquery
+ * makes of them by expressions that give instants. A column that a join may merge with another one
+ * is not among them.
  */
 export function instantColumns(
   root: TreeNode,
-  references: readonly TableReference[],
-  tables: readonly TablePlan[],
+  { references, tables, givesInstant }: {
+    readonly references: readonly TableReference[];
+    readonly tables: readonly TablePlan[];
+    readonly givesInstant: KeepsKind;
+  },
 ): ReadonlySet<TreeNode> {
   const named = references.flatMap(({ node, table }) => {
     const plan = tables.find(({ name }) => name === table);
@@ -27,7 +31,7 @@ export function instantColumns(
   });
   const merged = mergedNames(root);
   if (merged === undefined) return new Set();
-  const found = stemmedReferences(root, named);
+  const found = stemmedReferences(root, named, givesInstant);
   return new Set([...found].filter((node) => !merged.has(nameOf(node))));
 }
 

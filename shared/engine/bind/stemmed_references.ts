@@ -4,6 +4,9 @@
  *
  * A column stays what it is through a subquery, a WITH, a star and an alias. What an expression
  * makes of it is plain text. A column of a set operation is stemmed when it is so on all sides.
+ *
+ * Columns of another kind are followed in the same way, where `keeps` tells which expressions are
+ * of that kind, too.
  */
 
 import {
@@ -25,13 +28,17 @@ export interface NamedTable {
   readonly stemmed: ReadonlySet<string>;
 }
 
+/** Whether an expression is of the kind that `isOne` tells of the expressions below it. */
+export type KeepsKind = (node: TreeNode, isOne: (node: TreeNode) => boolean) => boolean;
+
 /** Returns the `COLUMN_REF` nodes below `root` that name stemmed columns of `tables`. */
 export function stemmedReferences(
   root: TreeNode,
   tables: readonly NamedTable[],
+  keeps: KeepsKind = () => false,
 ): ReadonlySet<TreeNode> {
   if (tables.every(({ stemmed }) => stemmed.size === 0)) return new Set();
-  const resolver = new Resolver(tables);
+  const resolver = new Resolver(tables, keeps);
   resolver.query(root, { ctes: new Map(), scopes: [] });
   return resolver.found;
 }
@@ -65,7 +72,7 @@ class Resolver {
   readonly found = new Set<TreeNode>();
   readonly #tables: ReadonlyMap<TreeNode, readonly OutputColumn[]>;
 
-  constructor(tables: readonly NamedTable[]) {
+  constructor(tables: readonly NamedTable[], private readonly keeps: KeepsKind) {
     this.#tables = new Map(tables.map(({ node, columns, stemmed }) => {
       const names = new Set([...stemmed].map(lower));
       return [
@@ -219,7 +226,9 @@ class Resolver {
   }
 
   #isStemmed(node: TreeNode, { scopes }: Pick<Surroundings, "scopes">): boolean {
-    if (textAt(node, "class") !== "COLUMN_REF") return false;
+    if (textAt(node, "class") !== "COLUMN_REF") {
+      return this.keeps(node, (below) => this.#isStemmed(below, { scopes }));
+    }
     const [first = "", second] = listAt(node, "column_names").map((name) => lower(String(name)));
     for (const [depth, { sources, aliases }] of scopes.entries()) {
       const named = second === undefined

@@ -15,7 +15,7 @@ import type { Deadline } from "../turns/deadline.ts";
 import { isChangedByName, renameFunctions } from "./dialect.ts";
 import { exchangeCalls, keepNames } from "./exchange_calls.ts";
 import { exchangeSearches, holdsSearches } from "./search_calls.ts";
-import { exchangeTimeCalls } from "./utc_calls.ts";
+import { exchangeTimeCalls, givesInstant } from "./utc_calls.ts";
 
 export interface Exchanged extends Priced {
   /** The text that runs. */
@@ -78,7 +78,7 @@ async function exchangeOwn(
     exchangeSearches(root);
   }
   const isTiming = await exchangeTimeCalls(root, {
-    instants: instantColumns(root, references, tables),
+    instants: instantColumns(root, { references, tables, givesInstant }),
     textOf,
     isNamedApart: is.isBindable,
   });

@@ -91,7 +91,7 @@ function quoted(letter: string): string {
 }
 
 /** The longest run of what has no case, if it is more than one letter and spaces. */
-function caselessRun(literal: string): string | undefined {
+export function caselessRun(literal: string): string | undefined {
   const runs = literal.match(/[^a-z]+/g) ?? [];
   const [longest = ""] = runs.toSorted((a, b) => b.length - a.length);
   return longest.trim().length > 1 ? longest : undefined;

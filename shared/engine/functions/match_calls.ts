@@ -14,6 +14,7 @@ import { present } from "../../base/assert.ts";
 import { OperatingError } from "../../base/errors.ts";
 import {
   asciiPattern,
+  caselessRun,
   foldedContains,
   isFoldable,
   quickLetters,
@@ -156,7 +157,11 @@ function asciiWords(build: Expressions, kind: MatchKind, words: readonly Word[])
   );
   const sieves = kind === "any" ? words.map((word) => [word]) : [quickWords(kind, words)];
   if (sieves.length > SIEVES_MAX) return exact;
-  return sieved(build.any(sieves.flatMap((words) => found(words, ""))), exact);
+  const quick = sieved(build.any(sieves.flatMap((words) => found(words, ""))), exact);
+  const caseless = kind === "any" ? undefined : caselessRun(longestOf(words).common);
+  return caseless === undefined
+    ? quick
+    : sieved(build.call("contains", build.text, build.constant(caseless)), quick);
 }
 
 /** Words of `match_any` that are looked for one by one. */

@@ -16,6 +16,7 @@ import {
   textAt,
   type TreeNode,
   type TreeValue,
+  walk,
 } from "../statement/syntax_tree.ts";
 import { UTC_FORMAT, UTC_PARTS } from "./utc_times.ts";
 
@@ -120,8 +121,8 @@ class Calls {
   }
 
   /**
-   * `date_trunc(…) = <constant>` becomes a range of the column in DuckDB, by which row
-   * groups are left out.
+   * `date_trunc(…) = <constant>`, `now()` included, becomes a range of the column in DuckDB, by
+   * which row groups are left out.
    */
   #where(condition: TreeNode | undefined): void {
     if (condition === undefined) return;
@@ -130,10 +131,11 @@ class Calls {
       for (const one of nodesAt(condition, "children")) this.#where(one);
       return;
     }
-    const sides = [nodeAt(condition, "left"), nodeAt(condition, "right")];
-    if (kind !== "COMPARISON" || !sides.some((side) => side !== undefined && isTruncation(side))) {
-      this.visit(condition);
-    }
+    const sides = [nodeAt(condition, "left"), nodeAt(condition, "right")]
+      .filter((side) => side !== undefined);
+    const others = sides.filter((side) => !isTruncation(side) || !namesColumn(side));
+    const isRange = kind === "COMPARISON" && others.length === 1 && !others.some(namesColumn);
+    if (!isRange) this.visit(condition);
   }
 }
 
@@ -160,15 +162,29 @@ function both(one: Sight, other: Sight): Sight {
   };
 }
 
+function namesColumn(root: TreeNode): boolean {
+  let found = false;
+  walk(root, (node) => {
+    found ||= ["COLUMN_REF", "SUBQUERY"].includes(textAt(node, "class"));
+  });
+  return found;
+}
+
 function isTruncation(node: TreeNode): boolean {
   return ["date_trunc", "datetrunc"].includes(textAt(node, "function_name").toLowerCase());
 }
 
 type IsInstant = (node: TreeNode) => boolean;
 
-/** Whether an expression of instants is one. `instants` tells the expressions below it. */
-function givesInstant(node: TreeNode, isInstant: IsInstant): boolean {
+/** Whether an expression of instants is one. `isInstant` tells the expressions below it. */
+export function givesInstant(node: TreeNode, isInstant: IsInstant): boolean {
   const kind = textAt(node, "class");
+  if (kind === "CASE") {
+    const otherwise = nodeAt(node, "else_expr");
+    const results = nodesAt(node, "case_checks").map((check) => nodeAt(check, "then_expr"));
+    return [...results, ...(isNull(otherwise) ? [] : [otherwise])]
+      .every((result) => result !== undefined && isInstant(result));
+  }
   if (kind === "CAST") return castType(node) === INSTANT;
   const args = nodesAt(node, "children");
   if (textAt(node, "type") === "OPERATOR_COALESCE") return args.every(isInstant);
@@ -178,6 +194,7 @@ function givesInstant(node: TreeNode, isInstant: IsInstant): boolean {
   if (CLOCKS.has(name)) return true;
   if (first === undefined) return false;
   if (KEEPERS.has(name)) return args.length === 1 && isInstant(first);
+  if (CHOOSERS.has(name)) return args.every(isInstant);
   if (second === undefined) return false;
   if (BINS.has(name)) return isInstant(second);
   return ["+", "-"].includes(name) && isInstant(first) && isPureInterval(second);
@@ -194,6 +211,9 @@ const KEEPERS: ReadonlySet<string> = new Set([
   ...["any_value", "arbitrary", "first", "first_value", "lag", "last", "last_value", "lead"],
   ...["max", "min", "mode"],
 ]);
+
+/** Functions that give one of their arguments. */
+const CHOOSERS: ReadonlySet<string> = new Set(["greatest", "least"]);
 
 const BINS: ReadonlySet<string> = new Set(["date_bin", "date_trunc", "datetrunc", "time_bucket"]);
 
@@ -245,18 +265,23 @@ const FORMS: Readonly<Record<string, FormOf>> = {
   datepart: unitForm("utc_date_part", (unit) => UTC_PARTS.has(unit)),
   date_trunc: unitForm("utc_date_trunc", () => true),
   datetrunc: unitForm("utc_date_trunc", () => true),
-  strftime: ([time, format, ...more], isInstant) =>
-    more.length === 0 && time !== undefined && isInstant(time) &&
-      UTC_FORMAT.test(constantText(format) ?? "%Z")
-      ? { name: "utc_strftime" }
-      : undefined,
+  strftime: ([first, second, ...more], isInstant) => {
+    if (first === undefined || second === undefined || more.length > 0) return undefined;
+    // DuckDB takes the format first, too.
+    const [time, format] = constantText(first) === undefined ? [first, second] : [second, first];
+    return isInstant(time) && UTC_FORMAT.test(constantText(format) ?? "%Z")
+      ? { name: "utc_strftime", args: [time, format] }
+      : undefined;
+  },
   timezone: ([zone, time, ...more], isInstant) =>
     more.length === 0 && time !== undefined && isInstant(time) &&
       constantText(zone)?.toUpperCase() === "UTC"
       ? { name: "utc_plain", args: [time] }
       : undefined,
   time_bucket: (args, isInstant) =>
-    isPureInterval(args[0]) ? binForm("utc_time_bucket")(args, isInstant) : undefined,
+    isPureInterval(args[0]) || isPureText(constantText(args[0]))
+      ? binForm("utc_time_bucket")(args, isInstant)
+      : undefined,
   date_bin: binForm("utc_date_bin"),
   age: twoForm("utc_age"),
   date_diff: differenceForm("utc_date_diff"),
@@ -332,19 +357,27 @@ function isWrittenTime(node: TreeNode): boolean {
 function isPureInterval(node: TreeNode | undefined): boolean {
   if (node === undefined) return false;
   if (textAt(node, "class") === "CAST" && castType(node) === "INTERVAL") {
-    const text = constantText(nodeAt(node, "child"))?.trim() ?? "";
-    return PURE_INTERVALS.some((pure) => pure.test(text));
+    return isPureText(constantText(nodeAt(node, "child")));
   }
   return textAt(node, "class") === "FUNCTION" &&
     /^to_(?:years|quarters|months|weeks|days|hours|minutes|seconds)$/
       .test(textAt(node, "function_name").toLowerCase());
 }
 
+function isPureText(text: string | undefined): boolean {
+  return text !== undefined && PURE_INTERVALS.some((pure) => pure.test(text.trim()));
+}
+
 const PURE_INTERVALS = [
+  /^-?\d+:\d\d:\d\d$/,
   /^(?:-?\d+\s*(?:years?|yrs?|quarters?|months?|mons?)\s*)+$/i,
   /^(?:-?\d+\s*(?:weeks?|days?)\s*)+$/i,
   /^(?:-?\d+\s*(?:hours?|hrs?|minutes?|mins?|seconds?|secs?|milliseconds?|microseconds?)\s*)+$/i,
 ];
+
+function isNull(node: TreeNode | undefined): boolean {
+  return nodeAt(node ?? {}, "value")?.["is_null"] === true;
+}
 
 function castType(node: TreeNode): string {
   return textAt(nodeAt(node, "cast_type") ?? {}, "id");

@@ -27,7 +27,7 @@ const INSTANTS = `
     UNION ALL SELECT (hash(i, 1) % 120000000000000000)::BIGINT - 61000000000000000 FROM range(200) AS far(i)
     UNION ALL SELECT (i * 86400000000) + (hash(i) % 3)::BIGINT - 1 FROM range(-700, 700, 7) AS edges(i)
     UNION ALL SELECT unnest([0, 1, -1, 59999999, -60000000, 951782400000000, -62135596800000000,
-      -62135596800000001, -62167219200000001, -12219292800000000, 253402214400000000, 253402214400000001])
+      -62135596800000001, -62167219200000001, -12219292800000000, -9223372036854775, 9223372036854775, 253402214400000000, 253402214400000001])
   ) UNION ALL SELECT NULL, NULL
   UNION ALL SELECT TIMESTAMPTZ 'infinity', TIMESTAMPTZ '2026-01-01 00:00:00Z'
   UNION ALL SELECT TIMESTAMPTZ '-infinity', TIMESTAMPTZ 'infinity'`;
@@ -83,6 +83,18 @@ const OF_ONE = [
     `time_bucket(INTERVAL '${stride}', t, INTERVAL '3 days')`,
   ]),
   "time_bucket(INTERVAL '1 month', t, 'Europe/Berlin')",
+  ...["5 minutes", "1 month", "10 days", "01:30:00"].flatMap((stride) => [
+    `time_bucket('${stride}', t)`,
+    `time_bucket(INTERVAL '${stride}', t)`,
+    `t + INTERVAL '${stride}'`,
+  ]),
+  "time_bucket('1 hour', t, TIMESTAMP '2020-02-29 12:34:56.789')",
+  "strftime('%Y-%m-%d %H:%M', t)",
+  "strftime('%Y-%m-%d %Z', t)",
+  "date_trunc('hour', CASE WHEN hour(t) > 3 THEN t END)",
+  "date_trunc('hour', CASE WHEN hour(t) > 3 THEN t ELSE t - INTERVAL '1 day' END)",
+  "date_trunc('hour', greatest(t, t - INTERVAL '1 day'))",
+  "date_trunc('day', date_trunc('hour', t))",
 ];
 
 const OF_TWO = [
@@ -235,6 +247,33 @@ Deno.test("columns of a stored table are instants through WITH, subqueries, alia
       false,
     ],
     ["SELECT raw FROM events WHERE date_trunc('day', timestamp) = '2026-09-21'", false],
+    ["SELECT raw FROM events WHERE date_trunc('day', timestamp) = date_trunc('day', now())", false],
+    ["SELECT raw FROM events WHERE date_trunc('day', timestamp) = timestamp", true],
+    [
+      "SELECT raw FROM events e WHERE EXISTS (SELECT 1 FROM events f " +
+      "WHERE date_trunc('day', f.timestamp) = date_trunc('day', e.timestamp))",
+      true,
+    ],
+    [
+      "SELECT date_trunc('hour', t) FROM (SELECT max(timestamp) AS t, raw FROM events GROUP BY raw)",
+      true,
+    ],
+    [
+      "SELECT date_trunc('hour', t) FROM (SELECT timestamp AS t FROM events " +
+      "UNION ALL SELECT timestamp - INTERVAL '1 day' FROM events)",
+      true,
+    ],
+    [
+      "SELECT date_trunc('hour', t) FROM (SELECT timestamp AS t FROM events " +
+      "UNION ALL SELECT timestamp::TIMESTAMP FROM events)",
+      false,
+    ],
+    [
+      "WITH w(t) AS (SELECT CASE WHEN raw = 'one' THEN timestamp END FROM events) " +
+      "SELECT max(strftime('%H', t)) FROM w GROUP BY ALL",
+      true,
+    ],
+    ["SELECT max(raw) FROM events GROUP BY time_bucket('5 minutes', timestamp)", true],
   ];
   for (const [sql, isExchanged] of statements) {
     const plan = (await lab.query(`EXPLAIN ${sql}`)).rows[0]?.[0];
