@@ -73,7 +73,7 @@ export function asciiPattern(literal: string): string {
 }
 
 /**
- * A pattern of just what DuckDB's `lower` makes `literal` of (`folded_text_test.ts` looks at each
+ * A pattern of just what DuckDB's `lower` makes `literal` of (`search_calls_test.ts` looks at each
  * letter).
  */
 function lowered(literal: string): string {

@@ -129,8 +129,8 @@ const byLength = (words: readonly Word[]) =>
 
 /**
  * Looks for words of ASCII. Patterns that begin with literal letters are matched four times as fast
- * as others (`folded_text.ts`). So a text is first looked through for the words with whatever stands
- * before them, then for the words with a space before them, which most have.
+ * as others (`folded_text.ts`). So a text is first looked through for the words with whatever
+ * stands before them, then for the words with a space before them, which most have.
  */
 function asciiWords(build: Expressions, kind: MatchKind, words: readonly Word[]): TreeNode {
   const found = (words: readonly Word[], before?: string) =>

@@ -1,6 +1,6 @@
 /**
- * Searches of a column for constant texts, exchanged for ones that take less time: ILIKE and LIKE of
- * `lower(column)` for matches in any case (`folded_text.ts`), and regular expressions for the same
+ * Searches of a column for constant texts, exchanged for ones that take less time. ILIKE and LIKE
+ * of `lower(column)` become matches in any case (`folded_text.ts`). Regular expressions stand
  * behind a LIKE of their literal parts. Answers are the same, NULL for NULL included.
  *
  * What is searched is written several times, so it is a column. In a statement with a collation
