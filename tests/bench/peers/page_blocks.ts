@@ -1,0 +1,28 @@
+/**
+ * Replaces generated blocks of a page. A block begins with a comment `<!-- peers: NAME -->` and
+ * ends with `<!-- peers end -->`, each a line of its own.
+ */
+
+import { OperatingError } from "../../../shared/base/errors.ts";
+
+const BLOCK = /^<!-- peers: (\w+) -->\n[\s\S]*?^<!-- peers end -->$/gm;
+
+/** The page with those of its blocks replaced that are given. Errors: it has none of them. */
+export function replaceBlocks(
+  page: string,
+  blocks: ReadonlyMap<string, string>,
+  name: string,
+): string {
+  let replaced = 0;
+  const text = page.replace(BLOCK, (old, block: string) => {
+    const made = blocks.get(block);
+    if (made === undefined) return old;
+    replaced += 1;
+    return `<!-- peers: ${block} -->\n${made}\n<!-- peers end -->`;
+  });
+  if (replaced > 0) return text;
+  throw new OperatingError(
+    "not_found",
+    `Cannot write tables into ${name}: it has no block ${[...blocks.keys()].join(", ")}`,
+  );
+}
