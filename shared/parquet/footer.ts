@@ -7,11 +7,14 @@
  * cut by the writer, on the safe side. Not covered: values of nested columns, encrypted files.
  */
 
-import { parquetMetadata } from "hyparquet";
+import { type ColumnMetaData, parquetMetadata, type SchemaElement } from "hyparquet";
 import { concatBytes, viewOf } from "../base/bytes.ts";
 import { messageOf, OperatingError } from "../base/errors.ts";
+import type { ColumnType } from "../schema/schema.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
 import { RAW_PARSERS } from "./raw_parsers.ts";
+import { columnTypeOf } from "./reader/column_type.ts";
+import { CREATED_BY } from "./writer/format.ts";
 
 /** First read of the file's end: footers of our files have about 1 KiB for each row group. */
 const TAIL_BYTES = 64 * 1024;
@@ -33,9 +36,13 @@ export interface ColumnChunk {
   readonly name: string;
   /** Whether it is a part of a nested column. */
   readonly isNested: boolean;
+  /** For a flat column of a type of ours: how its pages are to be read. */
+  readonly stored: StoredColumn | undefined;
   /** First byte in the file, dictionary page included. */
   readonly offset: number;
   readonly byteLength: number;
+  /** Where its first page with rows begins, behind the dictionary. */
+  readonly dataOffset: number;
   /** Bytes of its pages when they are not compressed. */
   readonly bytesDecompressed: number;
   /** Values including nulls. */
@@ -45,8 +52,18 @@ export interface ColumnChunk {
   readonly max: Uint8Array | undefined;
   /** Column index and offset index; empty when there are none. */
   readonly pageIndex: readonly FilePlace[];
+  /** The last of these; undefined when there is none. */
+  readonly offsetIndex: FilePlace | undefined;
   /** A length of 0: the writer did not record it. */
   readonly bloomFilter: FilePlace | undefined;
+}
+
+/** Type and codec of a column chunk that `reader/` can read. */
+export interface StoredColumn {
+  readonly type: ColumnType;
+  readonly isRequired: boolean;
+  /** With zstd. */
+  readonly isPacked: boolean;
 }
 
 export interface RowGroup {
@@ -71,6 +88,8 @@ export interface ParquetFooter {
   readonly rows: number;
   /** Bytes at the file's end that are the footer, with its length and the magic number. */
   readonly byteLength: number;
+  /** Whether `writer/` wrote it. */
+  readonly isOwn: boolean;
   readonly rowGroups: readonly RowGroup[];
 }
 
@@ -107,19 +126,21 @@ export function parseFooter(tail: Uint8Array, what: string): ParquetFooter {
   } catch (error) {
     throw corrupt(what, messageOf(error));
   }
-  const fieldIds = metadata.schema.filter((element) => element.type !== undefined)
-    .map((element) => element.field_id);
+  const elements = metadata.schema.filter((element) => element.type !== undefined);
   let firstRow = 0;
   const rowGroups = metadata.row_groups.map((group) => {
     const columns = group.columns.map(({ meta_data: chunk, ...index }, at): ColumnChunk => {
       if (chunk === undefined) throw corrupt(what, `column ${at} lies in another file`);
       const { statistics } = chunk;
+      const offsetIndex = placeOf(index.offset_index_offset, index.offset_index_length);
       return {
-        fieldId: fieldIds[at],
+        fieldId: elements[at]?.field_id,
         name: chunk.path_in_schema.join("."),
         isNested: chunk.path_in_schema.length > 1,
+        stored: storedColumn(elements[at], chunk),
         offset: firstByte(chunk),
         byteLength: Number(chunk.total_compressed_size),
+        dataOffset: Number(chunk.data_page_offset),
         bytesDecompressed: Number(chunk.total_uncompressed_size),
         values: Number(chunk.num_values),
         nulls: statistics?.null_count === undefined ? undefined : Number(statistics.null_count),
@@ -127,8 +148,9 @@ export function parseFooter(tail: Uint8Array, what: string): ParquetFooter {
         max: plainBytes(chunk.type, statistics?.max_value),
         pageIndex: [
           placeOf(index.column_index_offset, index.column_index_length),
-          placeOf(index.offset_index_offset, index.offset_index_length),
+          offsetIndex,
         ].filter((place) => place !== undefined),
+        offsetIndex,
         bloomFilter: placeOf(chunk.bloom_filter_offset, chunk.bloom_filter_length),
       };
     });
@@ -140,7 +162,25 @@ export function parseFooter(tail: Uint8Array, what: string): ParquetFooter {
   if (firstRow !== Number(metadata.num_rows)) {
     throw corrupt(what, `its row groups hold ${firstRow} rows, the file says ${metadata.num_rows}`);
   }
-  return { rows: firstRow, byteLength: footerBytes(tail, what) + TRAILER_BYTES, rowGroups };
+  return {
+    rows: firstRow,
+    byteLength: footerBytes(tail, what) + TRAILER_BYTES,
+    isOwn: metadata.created_by === CREATED_BY,
+    rowGroups,
+  };
+}
+
+function storedColumn(
+  element: SchemaElement | undefined,
+  { codec, path_in_schema: path }: ColumnMetaData,
+): StoredColumn | undefined {
+  if (element === undefined || path.length > 1 || element.repetition_type === "REPEATED") {
+    return undefined;
+  }
+  const type = columnTypeOf(element);
+  if (type === undefined || (codec !== "ZSTD" && codec !== "UNCOMPRESSED")) return undefined;
+  const isRequired = element.repetition_type === "REQUIRED";
+  return { type, isRequired, isPacked: codec === "ZSTD" };
 }
 
 /**

@@ -7,11 +7,12 @@ import { type FileMetaData, parquetMetadata, type SchemaElement } from "hyparque
 import { present } from "../../base/assert.ts";
 import type { ColumnBatch } from "../../columns/batch.ts";
 import type { StreamRows } from "../../columns/ipc_stream.ts";
-import type { Column, ColumnType } from "../../schema/schema.ts";
+import type { Column } from "../../schema/schema.ts";
 import { RAW_PARSERS } from "../raw_parsers.ts";
-import { CREATED_BY } from "../writer/parquet_file.ts";
+import { CREATED_BY } from "../writer/format.ts";
 import { Arena } from "./arena.ts";
 import { type ArenaSpan, type ColumnPlace, readChunk } from "./column_chunk.ts";
+import { columnTypeOf } from "./column_type.ts";
 import { NotOurs } from "./page_header.ts";
 
 /** Rows as places in a buffer, which can be handed to another thread. */
@@ -102,14 +103,7 @@ function columnOf(element: SchemaElement): Column {
   if (id === undefined || children !== undefined || repetition === "REPEATED") {
     throw new NotOurs(`column ${name}`);
   }
-  return { id, name, type: typeOf(element), required: repetition === "REQUIRED" };
-}
-
-function typeOf({ name, type, converted_type: converted }: SchemaElement): ColumnType {
-  if (type === "INT64") return converted === "TIMESTAMP_MICROS" ? "timestamptz" : "long";
-  if (type === "BYTE_ARRAY" && converted === "UTF8") return "string";
-  if (type === "INT32" && converted === undefined) return "int";
-  if (type === "DOUBLE") return "double";
-  if (type === "BOOLEAN") return "bool";
-  throw new NotOurs(`column ${name} of type ${type}`);
+  const type = columnTypeOf(element);
+  if (type === undefined) throw new NotOurs(`column ${name} of type ${element.type}`);
+  return { id, name, type, required: repetition === "REQUIRED" };
 }

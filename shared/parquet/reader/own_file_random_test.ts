@@ -9,7 +9,9 @@ import { parquetMetadata } from "hyparquet";
 import { batchOfRows, type ColumnValue, type RowObject, rowsOf } from "../../columns/rows.ts";
 import type { Column, ColumnType } from "../../schema/schema.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
+import { parseFooter } from "../footer.ts";
 import { writeParquet } from "../write_parquet.ts";
+import { onlyPage, pagesOfIndex, pagesWith, readChunkRows } from "./chunk_rows.ts";
 import { batchesOf, readOwnFile } from "./own_file.ts";
 
 const SEEDS = Number(Deno.env.get("SVC_PARQUET_SEEDS") ?? 40);
@@ -79,5 +81,34 @@ for (let seed = 0; seed < SEEDS; seed += 1) {
     const read = batchesOf(placed).batches.flatMap((batch) => rowsOf(batch));
     assert.equal(read.length, count);
     read.forEach((row, at) => assert.deepEqual(row, rows[at], `row ${at}`));
+    someRowsAreThose(bytes, rows, random);
   });
+}
+
+/** `readChunkRows` gives any rows of the file. */
+function someRowsAreThose(
+  bytes: Uint8Array,
+  rows: readonly RowObject[],
+  random: SeededRandom,
+): void {
+  for (const group of parseFooter(bytes, "a file").rowGroups) {
+    const share = [0.001, 0.1, 1][random.below(3)] ?? 1;
+    const wanted = Uint32Array.from(
+      Array.from({ length: group.rows }, (_, row) => row)
+        .filter((row) => random.chance(share) || row === group.rows - 1),
+    );
+    for (const chunk of group.columns) {
+      const index = chunk.offsetIndex;
+      const pages = index === undefined
+        ? [onlyPage(chunk)]
+        : pagesOfIndex(bytes.subarray(index.offset, index.offset + index.byteLength));
+      const values = readChunkRows(
+        chunk,
+        pagesWith(pages, wanted),
+        ({ offset, byteLength }) => bytes.subarray(offset, offset + byteLength),
+      );
+      const expected = Array.from(wanted, (row) => rows[group.firstRow + row]?.[chunk.name] ?? null);
+      assert.deepEqual(values, expected, `column ${chunk.name}`);
+    }
+  }
 }

@@ -1,6 +1,6 @@
 /**
- * Headers of pages, in Thrift's compact protocol: structs whose numbers and structs are of
- * interest, and texts that are not.
+ * Headers of pages, in Thrift's compact protocol: structs whose numbers, structs and lists of
+ * structs are of interest, and texts that are not.
  */
 
 import { PAGE } from "../writer/format.ts";
@@ -23,13 +23,26 @@ export class NotOurs extends Error {
   override readonly name = "NotOurs";
 }
 
-const TYPE = { stop: 0, true: 1, false: 2, byte: 3, i16: 4, i32: 5, i64: 6, binary: 8, struct: 12 };
+const TYPE = {
+  stop: 0,
+  true: 1,
+  false: 2,
+  byte: 3,
+  i16: 4,
+  i32: 5,
+  i64: 6,
+  binary: 8,
+  list: 9,
+  struct: 12,
+};
 /** Structs within each other: a page's header has three at most. */
 const DEPTH_MAX = 8;
 
+/** The fields of a struct by their ids. */
 interface Fields {
   readonly numbers: ReadonlyMap<number, number>;
   readonly structs: ReadonlyMap<number, Fields>;
+  readonly lists: ReadonlyMap<number, readonly Fields[]>;
 }
 
 /** The header at `at`. Errors: `NotOurs`; others for bytes that are no header. */
@@ -56,7 +69,8 @@ function numberOf(numbers: ReadonlyMap<number, number>, id: number): number {
   return number;
 }
 
-class ThriftReader {
+/** Reads structs; `at` is the place of the next byte. */
+export class ThriftReader {
   readonly #bytes: Uint8Array;
   at: number;
 
@@ -69,12 +83,14 @@ class ThriftReader {
     if (depth > DEPTH_MAX) throw new Error("a page's header has no end");
     const numbers = new Map<number, number>();
     const structs = new Map<number, Fields>();
+    const lists = new Map<number, readonly Fields[]>();
     for (let id = 0;;) {
       const head = this.#byte();
       const type = head & 15;
-      if (type === TYPE.stop) return { numbers, structs };
+      if (type === TYPE.stop) return { numbers, structs, lists };
       id = head >> 4 === 0 ? zigzag(this.#varint()) : id + (head >> 4);
       if (type === TYPE.struct) structs.set(id, this.struct(depth + 1));
+      else if (type === TYPE.list) lists.set(id, this.#list(depth + 1));
       else if (type === TYPE.binary) this.at += this.#varint();
       else if (type === TYPE.byte) this.at += 1;
       else if (type >= TYPE.i16 && type <= TYPE.i64) numbers.set(id, zigzag(this.#varint()));
@@ -82,6 +98,15 @@ class ThriftReader {
         throw new NotOurs(`a field of type ${type}`);
       }
     }
+  }
+
+  #list(depth: number): Fields[] {
+    const head = this.#byte();
+    if ((head & 15) !== TYPE.struct) throw new NotOurs(`a list of type ${head & 15}`);
+    const length = head >> 4 === 15 ? this.#varint() : head >> 4;
+    // Each takes a byte at least.
+    if (length > this.#bytes.length - this.at) throw new Error("a list is cut");
+    return Array.from({ length }, () => this.struct(depth));
   }
 
   #byte(): number {

@@ -118,6 +118,42 @@ export function readRuns(
   }
 }
 
+/**
+ * Numbers of such a hybrid at some places, ascending, which are counted from its first number. Runs
+ * between them are passed over.
+ */
+export function readRunsAt(reader: PageReader, places: Uint32Array, width: number): Uint32Array {
+  if (width > 32) throw new Error(`places of ${width} bits`);
+  const found = new Uint32Array(places.length);
+  let next = 0;
+  for (let start = 0; next < places.length;) {
+    const head = reader.varint();
+    const length = Math.floor(head / 2);
+    if (length === 0) throw new Error("a run of nothing");
+    const isPacked = head % 2 === 1;
+    const end = start + (isPacked ? 8 * length : length);
+    const bytes = reader.take(isPacked ? length * width : (width + 7) >> 3);
+    for (; next < places.length && (places[next] as number) < end; next += 1) {
+      const bit = isPacked ? ((places[next] as number) - start) * width : 0;
+      found[next] = bitsAt(bytes, bit, width);
+    }
+    start = end;
+  }
+  return found;
+}
+
+/** `width` bits from `bit` on, low ones first. */
+function bitsAt(bytes: Uint8Array, bit: number, width: number): number {
+  let value = 0;
+  for (let taken = 0; taken < width;) {
+    const at = bit + taken;
+    const count = Math.min(8 - (at & 7), width - taken);
+    value += (((bytes[at >> 3] as number) >> (at & 7)) & ((1 << count) - 1)) * 2 ** taken;
+    taken += count;
+  }
+  return value;
+}
+
 /** `DELTA_BINARY_PACKED` of 32-bit integers: `count` of them into `target` from `to` on. */
 export function readDeltas(
   reader: PageReader,
@@ -135,14 +171,18 @@ export function readDeltas(
 
 /**
  * `DELTA_BINARY_PACKED` of 64-bit integers: `count` of them into `target` as pairs of halves, from
- * `to` on.
+ * `to` on. The page has `total` of them.
  */
 export function readWideDeltas(
   reader: PageReader,
   target: Int32Array,
-  { to, count }: { readonly to: number; readonly count: number },
+  { to, count, total = count }: {
+    readonly to: number;
+    readonly count: number;
+    readonly total?: number;
+  },
 ): void {
-  const { first, distances } = readDistances(reader, count);
+  const { first, distances } = readDistances(reader, count, total);
   let high = Number(BigInt.asIntN(32, first >> 32n));
   let low = Number(first & 0xffff_ffffn);
   for (let at = 0; at < count; at += 1) {
@@ -162,15 +202,16 @@ interface Distances {
   readonly distances: Float64Array;
 }
 
-function readDistances(reader: PageReader, count: number): Distances {
+/** Of the first `count` of `total` values. */
+function readDistances(reader: PageReader, count: number, total = count): Distances {
   const block = reader.varint();
   const parts = reader.varint();
   const partLength = block / parts;
   if (parts === 0 || block === 0 || partLength % 32 !== 0) {
     throw new Error(`blocks of ${block} distances in ${parts} parts`);
   }
-  const total = reader.varint();
-  if (total !== count) throw new Error(`${total} values where there are ${count}`);
+  const stored = reader.varint();
+  if (stored !== total) throw new Error(`${stored} values where there are ${total}`);
   const first = reader.zigzag64();
   const distances = new Float64Array(count);
   for (let from = 0; from < count - 1; from += block) {

@@ -1,5 +1,8 @@
 /** Field ids and codes of parquet.thrift, as far as they are written. */
 
+/** What a footer says of its writer. */
+export const CREATED_BY = "svc";
+
 export const ENCODING = { plain: 0, runs: 3, deltas: 5, lengths: 6, places: 8 } as const;
 export const CODEC = { none: 0, zstd: 6 } as const;
 

@@ -16,6 +16,7 @@ import {
   CODEC,
   COLUMN_INDEX,
   CONVERTED,
+  CREATED_BY,
   ELEMENT,
   ENCODING,
   FILE,
@@ -35,7 +36,6 @@ import { ThriftWriter } from "./thrift_writer.ts";
 const MAGIC = utf8("PAR1");
 const LENGTH_BYTES = 4;
 const VERSION = 1;
-export const CREATED_BY = "svc";
 const ROOT = "schema";
 /** An ordinal has 16 bits. */
 const ORDINAL_MAX = 0x7fff;

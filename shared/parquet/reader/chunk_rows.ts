@@ -1,0 +1,279 @@
+/**
+ * Some rows of one column of one row group, out of the pages that hold them: few rows are read as
+ * few rows. A page is unpacked up to the last row that is wanted of it.
+ */
+
+import { unpackZstd, unpackZstdStart } from "../../base/unpack_zstd.ts";
+import { viewOf } from "../../base/bytes.ts";
+import type { ColumnType } from "../../schema/schema.ts";
+import type { ColumnChunk, FilePlace } from "../footer.ts";
+import { ENCODING, OFFSET_INDEX, PAGE } from "../writer/format.ts";
+import { NotOurs, type PageHeader, readPageHeader, ThriftReader } from "./page_header.ts";
+import { PageReader, readDeltas, readRuns, readRunsAt, readWideDeltas } from "./unpack.ts";
+
+/** `timestamptz` as Unix microseconds; null where there is no value. */
+export type StoredValue = string | bigint | number | boolean | null;
+
+/** A page in its file, with its header; rows are counted from the row group's first. */
+export interface PagePlace extends FilePlace {
+  readonly firstRow: number;
+}
+
+/** A page and which of its rows are wanted, ascending and counted from the row group's first. */
+export interface WantedPage extends PagePlace {
+  readonly rows: Uint32Array;
+}
+
+/** The pages that an offset index tells of. Errors: `NotOurs`; others for bytes that are none. */
+export function pagesOfIndex(index: Uint8Array): PagePlace[] {
+  const { lists } = new ThriftReader(index, 0).struct();
+  return (lists.get(OFFSET_INDEX.pages) ?? []).map(({ numbers }) => ({
+    offset: numbers.get(OFFSET_INDEX.offset) ?? 0,
+    byteLength: numbers.get(OFFSET_INDEX.bytes) ?? 0,
+    firstRow: numbers.get(OFFSET_INDEX.firstRow) ?? 0,
+  }));
+}
+
+/** The one page of rows of a chunk whose file has no offset index. */
+export function onlyPage({ offset, byteLength, dataOffset }: ColumnChunk): PagePlace {
+  return { offset: dataOffset, byteLength: offset + byteLength - dataOffset, firstRow: 0 };
+}
+
+/** The pages with `rows`, which ascend and are counted from the row group's first. */
+export function pagesWith(pages: readonly PagePlace[], rows: Uint32Array): WantedPage[] {
+  const wanted: WantedPage[] = [];
+  let from = 0;
+  pages.forEach((page, at) => {
+    const end = pages[at + 1]?.firstRow ?? Infinity;
+    let to = from;
+    while (to < rows.length && (rows[to] as number) < end) to += 1;
+    if (to > from) wanted.push({ ...page, rows: rows.subarray(from, to) });
+    from = to;
+  });
+  return wanted;
+}
+
+/** Where the dictionary is; undefined for a chunk that has none. */
+export function dictionaryPlace({ offset, dataOffset }: ColumnChunk): FilePlace | undefined {
+  return dataOffset > offset ? { offset, byteLength: dataOffset - offset } : undefined;
+}
+
+/**
+ * The values of the rows that are wanted of `pages`, in order. `bytesOf` gives what is in the file
+ * at one of the pages, or at the dictionary. Errors: `NotOurs`; others for a damaged chunk.
+ */
+export function readChunkRows(
+  chunk: ColumnChunk,
+  pages: readonly WantedPage[],
+  bytesOf: (place: FilePlace) => Uint8Array,
+): StoredValue[] {
+  const { stored } = chunk;
+  if (stored === undefined || chunk.nulls === undefined) throw new NotOurs(chunk.name);
+  const place = dictionaryPlace(chunk);
+  const dictionary = place === undefined
+    ? undefined
+    : new Dictionary(stored.type, new StoredPage(bytesOf(place), stored.isPacked));
+  return pages.flatMap((page) => {
+    const read = new StoredPage(bytesOf(page), stored.isPacked);
+    if (read.header.type !== PAGE.typeData) throw new Error("a second dictionary");
+    const rows = page.rows.map((row) => row - page.firstRow);
+    const last = rows.at(-1) ?? 0;
+    if (last >= read.header.values) throw new Error(`row ${last} of ${read.header.values}`);
+    const wanted = { type: stored.type, hasLevels: !stored.isRequired, rows, dictionary };
+    const hasNulls = chunk.nulls !== 0;
+    return read.upTo((last + 1) / read.header.values, (body) =>
+      valuesAt(body, read.header, { ...wanted, hasNulls }));
+  });
+}
+
+/** A page's bytes as they are in the file. */
+class StoredPage {
+  readonly header: PageHeader;
+  readonly #body: Uint8Array;
+  readonly #isPacked: boolean;
+
+  constructor(bytes: Uint8Array, isPacked: boolean) {
+    this.header = readPageHeader(bytes, 0);
+    const { bodyAt, byteLength } = this.header;
+    if (bodyAt + byteLength > bytes.length) throw new Error("a page is cut");
+    this.#body = bytes.subarray(bodyAt, bodyAt + byteLength);
+    this.#isPacked = isPacked;
+  }
+
+  /** What `read` makes of the page, of which it needs about this share from its beginning. */
+  upTo<T>(share: number, read: (body: PageReader) => T): T {
+    const { plainBytes } = this.header;
+    const wanted = Math.ceil(plainBytes * share * SHARE_SPARE) + HEAD_BYTES;
+    const start = this.#isPacked && wanted < plainBytes
+      ? unpackZstdStart(this.#body, { bytes: plainBytes, wanted })
+      : this.#whole();
+    try {
+      return read(new PageReader(start));
+    } catch (error) {
+      if (start.length === plainBytes) throw error;
+      // Its values are not as long as each other: more was needed.
+      return read(new PageReader(this.#whole()));
+    }
+  }
+
+  #whole(): Uint8Array {
+    const { plainBytes } = this.header;
+    if (this.#isPacked) return unpackZstd(this.#body, plainBytes);
+    if (this.#body.length !== plainBytes) throw new Error(`a page of ${this.#body.length} bytes`);
+    return this.#body;
+  }
+}
+
+/** How much more of a page is unpacked than its rows take on average. */
+const SHARE_SPARE = 1.1;
+/** What lies before the values: levels, lengths. */
+const HEAD_BYTES = 32 * 1024;
+
+interface Wanted {
+  readonly type: ColumnType;
+  /** Whether the page tells which rows have a value. */
+  readonly hasLevels: boolean;
+  readonly hasNulls: boolean;
+  /** Counted from the page's first row, ascending. */
+  readonly rows: Uint32Array;
+  readonly dictionary: Dictionary | undefined;
+}
+
+function valuesAt(body: PageReader, header: PageHeader, wanted: Wanted): StoredValue[] {
+  const { rows, hasLevels, hasNulls } = wanted;
+  const levels = hasLevels ? new PageReader(body.take(body.uint32())) : undefined;
+  if (levels === undefined || !hasNulls) return storedAt(body, header, { ...wanted, places: rows });
+  const filled = new Uint8Array(header.values);
+  readRuns(levels, filled, { to: 0, count: header.values, width: 1 });
+  const places: number[] = [];
+  let values = 0;
+  let next = 0;
+  for (let row = 0; row < filled.length; row += 1) {
+    const isFilled = filled[row] === 1;
+    if (rows[next] === row) {
+      if (isFilled) places.push(values);
+      next += 1;
+    }
+    if (isFilled) values += 1;
+  }
+  const stored = storedAt(body, { ...header, values }, {
+    ...wanted,
+    places: Uint32Array.from(places),
+  });
+  let at = 0;
+  return Array.from(rows, (row) => filled[row] === 1 ? stored[at++] as StoredValue : null);
+}
+
+/** Values by their places among those that are not null; `header.values` counts these. */
+function storedAt(
+  body: PageReader,
+  { encoding, values: total }: Pick<PageHeader, "encoding" | "values">,
+  { type, places, dictionary }: Pick<Wanted, "type" | "dictionary"> & {
+    readonly places: Uint32Array;
+  },
+): StoredValue[] {
+  if (places.length === 0) return [];
+  const count = (places.at(-1) ?? 0) + 1;
+  switch (encoding) {
+    case ENCODING.places: {
+      if (dictionary === undefined) throw new Error("no dictionary");
+      const found = readRunsAt(body, places, body.byte());
+      return dictionary.values(found);
+    }
+    case ENCODING.lengths:
+      if (type !== "string") break;
+      return textsAt(body, { total, places });
+    case ENCODING.deltas: {
+      if (type !== "long" && type !== "timestamptz") break;
+      const halves = new Int32Array(2 * count);
+      readWideDeltas(body, halves, { to: 0, count, total });
+      const view = new DataView(halves.buffer);
+      return Array.from(places, (place) => view.getBigInt64(8 * place, true));
+    }
+    case ENCODING.plain:
+      return plainAt(body, type, places);
+  }
+  throw new NotOurs(`${type} in encoding ${encoding}`);
+}
+
+function textsAt(
+  body: PageReader,
+  { total, places }: { readonly total: number; readonly places: Uint32Array },
+): StoredValue[] {
+  const lengths = new Int32Array(total);
+  readDeltas(body, lengths, { to: 0, count: total });
+  const texts: StoredValue[] = [];
+  let next = 0;
+  for (let place = 0, start = body.at; next < places.length; place += 1) {
+    const length = lengths[place] as number;
+    if (length < 0) throw new Error(`a text of ${length} bytes`);
+    if (places[next] === place) {
+      if (start + length > body.bytes.length) throw new Error("a page's texts are cut");
+      texts.push(textOf(body.bytes.subarray(start, start + length)));
+      next += 1;
+    }
+    start += length;
+  }
+  return texts;
+}
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function textOf(bytes: Uint8Array): string {
+  return UTF8.decode(bytes);
+}
+
+const PLAIN_BYTES = { timestamptz: 8, long: 8, double: 8, int: 4 } as const;
+
+function plainAt(body: PageReader, type: ColumnType, places: Uint32Array): StoredValue[] {
+  const count = (places.at(-1) ?? 0) + 1;
+  if (type === "bool") {
+    const bits = body.take((count + 7) >> 3);
+    return Array.from(places, (at) => (((bits[at >> 3] as number) >> (at & 7)) & 1) === 1);
+  }
+  if (type === "string") throw new NotOurs("texts in plain encoding");
+  const view = viewOf(body.take(PLAIN_BYTES[type] * count));
+  return Array.from(places, (at) => numberAt(view, type, at));
+}
+
+function numberAt(
+  view: DataView,
+  type: Exclude<ColumnType, "string" | "bool">,
+  at: number,
+): StoredValue {
+  if (type === "int") return view.getInt32(4 * at, true);
+  return type === "double" ? view.getFloat64(8 * at, true) : view.getBigInt64(8 * at, true);
+}
+
+/** The distinct values of a chunk, of which few are wanted. */
+class Dictionary {
+  readonly #type: ColumnType;
+  readonly #page: StoredPage;
+
+  constructor(type: ColumnType, page: StoredPage) {
+    if (page.header.type !== PAGE.typeDictionary) throw new Error("not a dictionary");
+    this.#type = type;
+    this.#page = page;
+  }
+
+  values(places: Uint32Array): StoredValue[] {
+    const known = this.#page.header.values;
+    const last = places.reduce((most, place) => Math.max(most, place), 0);
+    if (last >= known) throw new Error(`place ${last} of a dictionary of ${known} values`);
+    return this.#page.upTo((last + 1) / known, (body) => {
+      if (this.#type !== "string") {
+        const wanted = [...new Set(places)].sort((a, b) => a - b);
+        const values = plainAt(body, this.#type, Uint32Array.from(wanted));
+        const byPlace = new Map(wanted.map((place, at) => [place, values[at] as StoredValue]));
+        return Array.from(places, (place) => byPlace.get(place) as StoredValue);
+      }
+      const wanted = new Map<number, string>();
+      for (const place of places) wanted.set(place, "");
+      for (let place = 0; place <= last; place += 1) {
+        const bytes = body.take(body.uint32());
+        if (wanted.has(place)) wanted.set(place, textOf(bytes));
+      }
+      return Array.from(places, (place) => wanted.get(place) as string);
+    });
+  }
+}
