@@ -114,6 +114,14 @@ export const STREAM_BUFFER_BYTES = 1_048_576;
 export const HELD_ROWS_BYTES_MAX = 67_108_864;
 export const HELD_ROWS_SHARE_DIVISOR = 8;
 /**
+ * Rows of one table that are read out of their pages, and what their values take by estimate. More
+ * are scanned.
+ */
+export const FEW_ROWS_MAX = 4_096;
+export const FEW_ROWS_BYTES_MAX = 2_097_152;
+/** Parts of files whose pages one statement reads at the same time. */
+export const FEW_ROWS_READS_MAX = 8;
+/**
  * About how many bytes of counts of columns with many values are kept in the cache directory. The
  * least recently asked go first.
  */

@@ -34,6 +34,7 @@ import {
   WIDE_ANSWERS_BYTES_MAX,
 } from "./limits.ts";
 import { type DatabaseOptions, openDatabases } from "./duckdb/open_databases.ts";
+import { FewRowsDataFiles } from "./files/few_rows/few_rows_files.ts";
 import { CachedDataFiles } from "./files/object_cache/cached_data_files.ts";
 import { ObjectCache } from "./files/object_cache/object_cache.ts";
 import { LivenessProbe } from "./duckdb/liveness_probe.ts";
@@ -160,11 +161,13 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       ...{ catalog, wal, delta, edgeTimes, held, nowMs },
       ...statementCachesOf(options),
       hot: hotSourceOf(options, dirs.wal),
-      dataFiles: decoded === undefined ? data : new DecodedDataFiles(data, {
-        cache: decoded,
-        run: (sql, signal) => runDecoding(sql, { databases, turns, signal }),
-        settle: (path) => settledSize(files, path),
-      }),
+      dataFiles: new FewRowsDataFiles(
+        decoded === undefined ? data : new DecodedDataFiles(data, {
+          cache: decoded,
+          run: (sql, signal) => runDecoding(sql, { databases, turns, signal }),
+          settle: (path) => settledSize(files, path),
+        }),
+      ),
       indexes: options.indexes ?? sidecars,
       probedRows: options.probedRows,
       answers,
@@ -292,7 +295,7 @@ function dataFilesOf(
   { dir, footers }: { readonly dir: string; readonly footers: FooterCache },
 ): DataFiles {
   const { store, files, objectCacheBytesMax: bytesMax = OBJECT_CACHE_BYTES } = options;
-  if (localRoot(store).length > 0) return localDataFiles(store, footers);
+  if (localRoot(store).length > 0) return localDataFiles(store, { footers, files });
   const bytesInUseMax = bytesMax + options.spillBytesMax;
   const meter = options.objectCacheMeter;
   const cache = new ObjectCache({

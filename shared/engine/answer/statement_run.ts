@@ -8,8 +8,8 @@ import { breakOnRows, checkRowsScanned } from "../duckdb/rows_breaker.ts";
 import { sumOfProfiles } from "../duckdb/run_profile.ts";
 import { isNearestHeld } from "../held_rows/held_plan.ts";
 import { UNLIMITED_ROWS_MIN, WHOLE_ROWS_MAX } from "../limits.ts";
-import { countFiles, type Plan } from "../plan/plan.ts";
-import { type Prepared, servedBy } from "../prepared.ts";
+import { countFiles, isRead, type Plan } from "../plan/plan.ts";
+import { type AnswerPath, type Prepared, servedBy } from "../prepared.ts";
 import { inCallersText } from "../statement/error_place.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import type { Seat } from "../turns/seat.ts";
@@ -55,6 +55,27 @@ export interface RunOptions {
 function heldProfile(plan: Plan): RunProfile {
   const parts = plan.tables.flatMap((table) => table.parts);
   return { rowsScanned: planRows(plan), filesRead: countFiles(parts), spillBytes: 0 };
+}
+
+/** Whether all that a statement over one table reads was read (`files/few_rows/`). */
+function isReadAlready({ tables }: Plan, path: AnswerPath): boolean {
+  return path.kind === "scan" && path.bands !== undefined &&
+    tables.every(({ parts }) => parts.length > 0 && parts.every(isRead));
+}
+
+/** What DuckDB measured, with what was read for it (`files/few_rows/`). */
+function withReadRows(profile: RunProfile | undefined, plan: Plan): RunProfile | undefined {
+  const tables = plan.tables.map(({ parts, ...table }) => ({
+    ...table,
+    parts: parts.filter(isRead),
+  }));
+  const parts = tables.flatMap((table) => table.parts);
+  if (profile === undefined || parts.length === 0) return profile;
+  return {
+    ...profile,
+    rowsScanned: profile.rowsScanned + planRows({ tables }),
+    filesRead: profile.filesRead + countFiles(parts),
+  };
 }
 
 /**
@@ -145,7 +166,8 @@ export class StatementRun implements RunningQuery {
     const { columns } = this.prepared;
     this.#ahead = planRows(plan);
     this.#bytesScanned += planBytes(plan);
-    const isInMemory = this.prepared.isMeasured && isNearestHeld(plan);
+    const isInMemory = this.prepared.isMeasured &&
+      (isNearestHeld(plan) || isReadAlready(plan, this.prepared.path));
     const isMeasured = this.prepared.isMeasured && !isInMemory;
     const values: string[] = [];
     const limit = limitFor(shape, rowsMax);
@@ -178,7 +200,7 @@ export class StatementRun implements RunningQuery {
     }
     // Measuring takes a third of what such a statement does, and it tells no more: it reads all
     // rows of its plan.
-    const profile = isInMemory ? heldProfile(plan) : await connection.profile();
+    const profile = isInMemory ? heldProfile(plan) : withReadRows(await connection.profile(), plan);
     this.#profile = sumOfProfiles(this.#profile, profile);
     checkRowsScanned(this.#profile, this.options);
   }

@@ -15,19 +15,22 @@ import {
   columnsAtHand,
   type FilePart,
   isFilled,
+  isRead,
   type PartSource,
   type RowRange,
   type ScanPart,
   type TablePlan,
 } from "../plan/plan.ts";
 import { blocksOf, RANGES_MAX, runsOf } from "../pruning/row_blocks.ts";
-import { NOT_AT_HAND, quoteName, quoteText } from "../duckdb/statement_text.ts";
+import { type BindText, NOT_AT_HAND, quoteName, quoteText } from "../duckdb/statement_text.ts";
+import { readRowsSql } from "./rows_sql.ts";
 
 /** Returns a SELECT of every column of the plan's table, over what the plan reads. */
-export function relationSql(plan: TablePlan): string {
+export function relationSql(plan: TablePlan, bind: BindText = quoteText): string {
   const { columns } = plan.schema;
   const held = plan.parts.filter(isHeld);
-  const stored = plan.parts.filter((part) => !isHeld(part));
+  const rows = plan.parts.filter(isRead);
+  const stored = plan.parts.filter((part) => !isHeld(part) && !isRead(part));
   const whole = stored.filter((part) => part.range === undefined);
   const ranges = stored.filter((part) => part.range !== undefined);
   const read = columnReader(plan);
@@ -35,6 +38,9 @@ export function relationSql(plan: TablePlan): string {
     ...Map.groupBy(whole, read).entries().map(([columns, parts]) => wholeFilesSql(parts, columns)),
     ...ranges.map((part) => rowRangeSql(part, read(part))),
     ...held.flatMap((part) => heldSql(part, read(part))),
+    ...Map.groupBy(rows, read).entries().map(([{ list, columns }, parts]) =>
+      `SELECT ${list} FROM (${readRowsSql(parts.map(({ source }) => source), columns, bind)})`
+    ),
   ];
   return scans.length > 0 ? scans.join(" UNION ALL BY NAME ") : emptySql(columns);
 }
@@ -147,7 +153,7 @@ function wholeFilesSql(parts: readonly ScanPart[], { list, schema }: ReadColumns
 
 function rowRangeSql(part: ScanPart, { list, schema }: ReadColumns): string {
   const { first, end } = part.range ?? { first: 0, end: part.rows };
-  const numbers = part.rowNumbers;
+  const numbers = part.isTold ? part.rowNumbers : undefined;
   const only = numbers === undefined ? "" : ` AND ${rowsSql(numbers, { first, end })}`;
   const scan = `SELECT ${list} FROM read_parquet([${quoteText(readPath(part))}], ` +
     `schema = ${schema}, file_row_number = true${cardinality([part])}) ` +
@@ -231,9 +237,12 @@ function rowsSql(rows: Uint32Array, range: RowRange): string {
  * so do the counts that a breaker watches (`shared/engine/duckdb/rows_breaker.ts`).
  */
 function cardinality(
-  parts: readonly { readonly rows: number; readonly rowNumbers?: Uint32Array | undefined }[],
+  parts: readonly (Pick<ScanPart, "rows"> & Partial<Pick<ScanPart, "rowNumbers" | "isTold">>)[],
 ): string {
-  const rows = parts.reduce((sum, part) => sum + (part.rowNumbers?.length ?? part.rows), 0);
+  const rows = parts.reduce(
+    (sum, { rows, rowNumbers, isTold }) => sum + (isTold ? rowNumbers?.length ?? rows : rows),
+    0,
+  );
   return rows === 0 ? "" : `, explicit_cardinality = ${rows}`;
 }
 

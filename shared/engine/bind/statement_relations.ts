@@ -26,7 +26,7 @@ export function planRelations(
   return relationsOf(
     names,
     plan.tables,
-    (table) => path.kind === "scan" ? relationSql(table) : path.fast.relation(table, bind),
+    (table) => path.kind === "scan" ? relationSql(table, bind) : path.fast.relation(table, bind),
   );
 }
 

@@ -3,11 +3,14 @@
  * what is read of objects elsewhere (`object_cache/`).
  */
 
+import { present } from "../../base/assert.ts";
 import { OperatingError } from "../../base/errors.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import type { ParquetFooter } from "../../parquet/footer.ts";
+import type { ReadableFiles } from "../../os/file_system.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
-import { FooterCache } from "./footer_cache.ts";
+import type { FooterCache } from "./footer_cache.ts";
+import { type ByteRange, joined } from "./object_cache/byte_ranges.ts";
 import type { Plan } from "../plan/plan.ts";
 
 /** Data files as all statements share them. */
@@ -31,6 +34,8 @@ export interface DataFileLease extends Disposable {
   path(file: DataFile): string;
   /** The footer of a data file. Errors: the store's, and `corrupt`. */
   footer(file: DataFile): Promise<ParquetFooter>;
+  /** Bytes of a data file, for each of `ranges`. Errors: the store's, and those of `bring`. */
+  read(file: DataFile, ranges: readonly ByteRange[]): Promise<readonly Uint8Array[]>;
   /** Sees to it that all paths of a plan exist, for a statement that is explained and not run. */
   name(plan: Plan): Promise<void>;
   /**
@@ -82,18 +87,47 @@ export interface ObjectCacheMeter {
 }
 
 /** Data files that lie in a folder of this machine. */
-export function localDataFiles(store: ReadableStore, footers: FooterCache): DataFiles {
+export function localDataFiles(
+  store: ReadableStore,
+  { footers, files }: {
+    readonly footers: FooterCache;
+    readonly files: Pick<ReadableFiles, "openRead">;
+  },
+): DataFiles {
   const lease: DataFileLease = {
     store,
     indexStore: store,
     path: (file) => localPath(store, file),
     footer: (file) => footers.footer(file),
+    read: (file, ranges) => readNear(files, localPath(store, file), ranges),
     name: () => Promise.resolve(),
     bring: (plan) => Promise.resolve(plan),
     reads: undefined,
     [Symbol.dispose]() {},
   };
   return { lease: () => lease };
+}
+
+/** Ranges so near to each other are read at once: a read takes as long as so many bytes. */
+const GAP_BYTES_MAX = 32 * 1024;
+
+async function readNear(
+  files: Pick<ReadableFiles, "openRead">,
+  path: string,
+  ranges: readonly ByteRange[],
+): Promise<readonly Uint8Array[]> {
+  await using file = await files.openRead(path);
+  const reads = joined(ranges, (left, right) => right.start - left.end <= GAP_BYTES_MAX);
+  const read: { readonly start: number; readonly bytes: Uint8Array }[] = [];
+  for (const { start, end } of reads) {
+    const bytes = new Uint8Array(end - start);
+    const length = await file.readAt(bytes, start);
+    read.push({ start, bytes: bytes.subarray(0, length) });
+  }
+  return ranges.map((range) => {
+    const whole = present(read.findLast(({ start }) => start <= range.start), "a read");
+    return whole.bytes.subarray(range.start - whole.start, range.end - whole.start);
+  });
 }
 
 function localPath(store: ReadableStore, file: DataFile): string {

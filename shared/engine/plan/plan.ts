@@ -4,6 +4,7 @@
  * `cost/cost.ts` and `answer/stats.ts` are views of it; `bind/relation.ts` makes SQL of it.
  */
 
+import type { StoredValue } from "../../parquet/reader/chunk_rows.ts";
 import type { Column, TableSchema } from "../../schema/schema.ts";
 import type { TableIdent } from "../../tenant/tenant.ts";
 import { ALL_TIME, type DataFile, type TimeRange } from "../../iceberg/types.ts";
@@ -114,6 +115,8 @@ interface PartOfFile {
   readonly range: RowRange | undefined;
   /** Only these rows of `range`, ascending; undefined: all of it. */
   readonly rowNumbers: Uint32Array | undefined;
+  /** Whether DuckDB is told these. Otherwise, where they are not read by us, it reads all of it. */
+  readonly isTold: boolean;
   /** Row groups that `range` touches; all of them when it is undefined. */
   readonly rowGroupsRead: number;
   /** Times between which its rows are. */
@@ -138,7 +141,18 @@ export type PartSource =
   /** A copy of some columns, at `path` (`files/decoded_files/`). */
   | { readonly kind: "copy"; readonly path: string }
   /** Tables in memory with all rows of `range`, and others (`held_rows/`). */
-  | { readonly kind: "held"; readonly blocks: readonly HeldBlock[] };
+  | { readonly kind: "held"; readonly blocks: readonly HeldBlock[] }
+  /** The rows of `rowNumbers`, which were read already (`files/few_rows/`). */
+  | { readonly kind: "rows" } & ReadRows;
+
+/** Rows of a data file that were read out of its pages. */
+export interface ReadRows {
+  readonly rows: number;
+  /** By field id, the wanted columns' values in the order of the rows. */
+  readonly values: ReadonlyMap<number, readonly StoredValue[]>;
+  /** Bytes of the pages. */
+  readonly byteLength: number;
+}
 
 /** Unix nanoseconds, both inclusive; undefined where they are not known. */
 export type RowTimes = Pick<DataFile, "timestampNsMin" | "timestampNsMax">;
@@ -163,6 +177,16 @@ export interface HeldBlock {
   readonly rows: RowRange;
   /** Its table, as SQL. */
   readonly table: string;
+}
+
+/** A part whose rows were read already. */
+export type ReadPart = FilePart & {
+  readonly source: Extract<PartSource, { readonly kind: "rows" }>;
+};
+
+/** Whether the rows of a part were read already. */
+export function isRead(part: ScanPart): part is ReadPart {
+  return part.origin === "file" && part.source.kind === "rows";
 }
 
 /** What a statement reads: a plan for each of its tables. */
@@ -190,6 +214,7 @@ export function rowsInRange({ rows, range }: ScanPart): number {
  * that is read.
  */
 export function partBytes(part: ScanPart, projected: readonly Column[]): number {
+  if (part.origin === "file" && part.source.kind === "rows") return part.source.byteLength;
   const whole = part.columnSizes.size === 0
     ? part.byteLength
     : projected.reduce((sum, column) => sum + (part.columnSizes.get(column.id) ?? 0), 0);
@@ -207,6 +232,7 @@ export function filePart(file: DataFile, path: string): FilePart {
     columnSizes: file.columnSizes,
     range: undefined,
     rowNumbers: undefined,
+    isTold: false,
     rowGroupsRead: rowGroups,
     times: file,
     origin: "file",
@@ -278,6 +304,7 @@ export function deltaPart(delta: DeltaFile): DeltaPart {
     columnSizes: delta.columnSizes,
     range: undefined,
     rowNumbers: undefined,
+    isTold: false,
     rowGroupsRead: 1,
     times: delta,
     origin: "delta",

@@ -9,6 +9,7 @@
 
 import { lowerBound } from "../../base/lower_bound.ts";
 import type { RowSet } from "../../derived/rows/row_query.ts";
+import { FEW_ROWS_MAX } from "../limits.ts";
 import type { RowRange, ScanPart } from "../plan/plan.ts";
 import { blocksOf, RANGES_MAX, runsOf } from "./row_blocks.ts";
 
@@ -90,9 +91,13 @@ function partOf({ whole, groups, isDear }: SelectedOf, run: Run): ScanPart {
   const end = lastGroup === undefined ? whole.rows : lastGroup.firstRow + lastGroup.rows;
   const rowGroupsRead = run.last - run.first + 1;
   const { rows } = run;
-  const isFew = rows !== undefined && rows.length <= (end - start) * SELECTED_SHARE_MAX &&
-    isSoonPicked(rows, { range: { first: start, end }, isDear });
-  if (isFew) return { ...whole, range: { first: start, end }, rowNumbers: rows, rowGroupsRead };
+  if (rows !== undefined && rows.length <= (end - start) * SELECTED_SHARE_MAX) {
+    const range = { first: start, end };
+    const isTold = isSoonPicked(rows, { range, isDear });
+    if (isTold || rows.length <= FEW_ROWS_MAX) {
+      return { ...whole, range, rowNumbers: rows, isTold, rowGroupsRead };
+    }
+  }
   if (start === 0 && end === whole.rows) return whole;
   return { ...whole, range: { first: start, end }, rowGroupsRead };
 }

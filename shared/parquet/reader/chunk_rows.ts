@@ -81,8 +81,10 @@ export function readChunkRows(
     if (last >= read.header.values) throw new Error(`row ${last} of ${read.header.values}`);
     const wanted = { type: stored.type, hasLevels: !stored.isRequired, rows, dictionary };
     const hasNulls = chunk.nulls !== 0;
-    return read.upTo((last + 1) / read.header.values, (body) =>
-      valuesAt(body, read.header, { ...wanted, hasNulls }));
+    return read.upTo(
+      (last + 1) / read.header.values,
+      (body) => valuesAt(body, read.header, { ...wanted, hasNulls }),
+    );
   });
 }
 

@@ -107,7 +107,10 @@ function someRowsAreThose(
         pagesWith(pages, wanted),
         ({ offset, byteLength }) => bytes.subarray(offset, offset + byteLength),
       );
-      const expected = Array.from(wanted, (row) => rows[group.firstRow + row]?.[chunk.name] ?? null);
+      const expected = Array.from(
+        wanted,
+        (row) => rows[group.firstRow + row]?.[chunk.name] ?? null,
+      );
       assert.deepEqual(values, expected, `column ${chunk.name}`);
     }
   }

@@ -10,6 +10,7 @@
 
 import { present } from "../../../base/assert.ts";
 import type { DataFile } from "../../../iceberg/types.ts";
+import type { ByteRange } from "../object_cache/byte_ranges.ts";
 import type { ReadableStore } from "../../../storage/object_store.ts";
 import type { ParquetFooter } from "../../../parquet/footer.ts";
 import { ROW_GROUP_ROWS } from "../../../parquet/row_groups.ts";
@@ -120,6 +121,10 @@ class DecodedLease implements DataFileLease {
 
   footer(file: DataFile): Promise<ParquetFooter> {
     return this.#inner.footer(file);
+  }
+
+  read(file: DataFile, ranges: readonly ByteRange[]): Promise<readonly Uint8Array[]> {
+    return this.#inner.read(file, ranges);
   }
 
   name(plan: Plan): Promise<void> {

@@ -90,6 +90,10 @@ class CachedLease implements DataFileLease {
     return (await untilAborted(this.#layout(this.path(file)), this.#signal)).footer;
   }
 
+  read(file: DataFile, ranges: readonly ByteRange[]): Promise<readonly Uint8Array[]> {
+    return untilAborted(this.#read(file, ranges), this.#signal);
+  }
+
   async name(plan: Plan): Promise<void> {
     const paths = [...partsByPath(plan).keys()];
     await untilAborted(Promise.all(paths.map((path) => this.#settle(path))), this.#signal);
@@ -104,6 +108,19 @@ class CachedLease implements DataFileLease {
     this.#cache.release([...this.#files.values()].map(({ cached }) => cached));
     this.#files.clear();
     this.#tellEnded(this.reads);
+  }
+
+  async #read(file: DataFile, ranges: readonly ByteRange[]): Promise<readonly Uint8Array[]> {
+    const path = this.path(file);
+    const layout = await this.#layout(path);
+    const { cached } = this.#leased(path);
+    using _room = this.#cache.reserve(this.#missing(path, ranges), this.#own());
+    await this.#fill(path, ranges, layout);
+    try {
+      return await Promise.all(ranges.map((range) => cached.read(range)));
+    } catch (error) {
+      throw fileError("read", path, error);
+    }
   }
 
   async #bring(plan: Plan): Promise<Plan> {

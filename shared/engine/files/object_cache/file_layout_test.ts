@@ -31,6 +31,9 @@ function footer(
       fieldId: at + 1,
       name: `c${at + 1}`,
       isNested: false,
+      stored: undefined,
+      dataOffset: place + group * 40_000,
+      offsetIndex: undefined,
       offset: place + group * 40_000,
       byteLength: 10_000,
       bytesDecompressed: 30_000,
@@ -43,7 +46,7 @@ function footer(
       ...changes,
     })),
   }));
-  return { rows: 20, byteLength: FOOTER_BYTES, rowGroups };
+  return { rows: 20, byteLength: FOOTER_BYTES, isOwn: false, rowGroups };
 }
 
 const TAIL = { start: BYTES - FOOTER_BYTES, end: BYTES };

@@ -1,0 +1,131 @@
+/**
+ * Data files of which few rows are read as few rows. Where it is known by their numbers which rows
+ * of a part are wanted, and they are few, their pages are read here, and DuckDB is given the
+ * values. All else of a plan is brought as it is.
+ *
+ * Nothing depends on it: a part that cannot be read so is scanned, and the scan tells what is wrong
+ * with its file.
+ */
+
+import type { DataFile } from "../../../iceberg/types.ts";
+import type { ParquetFooter } from "../../../parquet/footer.ts";
+import type { ReadableStore } from "../../../storage/object_store.ts";
+import { FEW_ROWS_MAX, FEW_ROWS_READS_MAX } from "../../limits.ts";
+import type { FilePart, Plan, ReadRows, ScanPart, TablePlan } from "../../plan/plan.ts";
+import { ALL } from "../../pruning/predicate.ts";
+import type { ByteRange } from "../object_cache/byte_ranges.ts";
+import type { DataFileLease, DataFiles, FileCacheCounts, StoreReadsReport } from "../data_files.ts";
+import { readPartRows } from "./read_part_rows.ts";
+
+/** `inner` brings what is not read here. */
+export class FewRowsDataFiles implements DataFiles {
+  constructor(private readonly inner: DataFiles) {}
+
+  lease(signal: AbortSignal): DataFileLease {
+    return new FewRowsLease(this.inner.lease(signal), signal);
+  }
+}
+
+class FewRowsLease implements DataFileLease {
+  readonly decoded?: FileCacheCounts;
+  readonly #inner: DataFileLease;
+  readonly #signal: AbortSignal;
+
+  constructor(inner: DataFileLease, signal: AbortSignal) {
+    this.#inner = inner;
+    this.#signal = signal;
+    if (inner.decoded !== undefined) this.decoded = inner.decoded;
+  }
+
+  get store(): ReadableStore {
+    return this.#inner.store;
+  }
+
+  get indexStore(): ReadableStore {
+    return this.#inner.indexStore;
+  }
+
+  get reads(): StoreReadsReport | undefined {
+    return this.#inner.reads;
+  }
+
+  path(file: DataFile): string {
+    return this.#inner.path(file);
+  }
+
+  footer(file: DataFile): Promise<ParquetFooter> {
+    return this.#inner.footer(file);
+  }
+
+  read(file: DataFile, ranges: readonly ByteRange[]): Promise<readonly Uint8Array[]> {
+    return this.#inner.read(file, ranges);
+  }
+
+  name(plan: Plan): Promise<void> {
+    return this.#inner.name(plan);
+  }
+
+  async bring(plan: Plan): Promise<Plan> {
+    const read = await Promise.all(plan.tables.map((table) => this.#readOf(table)));
+    if (read.every((parts) => parts.size === 0)) return await this.#inner.bring(plan);
+    const rest = plan.tables.map((table, at) => ({
+      ...table,
+      parts: table.parts.filter((part) => read[at]?.has(part) !== true),
+    }));
+    const brought = await this.#inner.bring({ ...plan, tables: rest });
+    return {
+      ...brought,
+      tables: brought.tables.map((table, at) => ({
+        ...table,
+        parts: [...table.parts, ...read[at]?.values() ?? []],
+      })),
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.#inner[Symbol.dispose]();
+  }
+
+  /** Parts of a table whose rows were read, each with what became of it. */
+  async #readOf(table: TablePlan): Promise<ReadonlyMap<ScanPart, ScanPart>> {
+    const read = new Map<ScanPart, ScanPart>();
+    const waiting = fewest(table.parts);
+    const worker = async () => {
+      for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
+        this.#signal.throwIfAborted();
+        const rows = await this.#rowsOf(part, table);
+        if (rows !== undefined) read.set(part, { ...part, source: { kind: "rows", ...rows } });
+      }
+    };
+    await Promise.all(Array.from({ length: FEW_ROWS_READS_MAX }, worker));
+    return read;
+  }
+
+  async #rowsOf(part: FilePart, { projected, pruned }: TablePlan): Promise<ReadRows | undefined> {
+    const wanted = { part, columns: projected, condition: pruned?.condition ?? ALL };
+    try {
+      return await readPartRows(wanted, this.#inner);
+    } catch {
+      // The scan tells what is wrong.
+      this.#signal.throwIfAborted();
+      return undefined;
+    }
+  }
+}
+
+/** The parts whose rows are known by their numbers, those with the fewest first, as far as all of them are few. */
+function fewest(parts: readonly ScanPart[]): FilePart[] {
+  const chosen: FilePart[] = [];
+  let rows = 0;
+  const known = parts.filter((part) => part.origin === "file")
+    .flatMap((part) =>
+      part.rowNumbers === undefined ? [] : [{ part, count: part.rowNumbers.length }]
+    )
+    .sort((a, b) => a.count - b.count);
+  for (const { part, count } of known) {
+    rows += count;
+    if (rows > FEW_ROWS_MAX) break;
+    chosen.push(part);
+  }
+  return chosen;
+}

@@ -1,0 +1,145 @@
+/**
+ * Whether a row can meet what is known of the rows that a statement needs. Places of indexes are of
+ * 16 rows and more, so most rows that they give do not; of these only the columns of the condition
+ * are read.
+ *
+ * A row that is left out certainly does not meet the condition. What would have to be done just as
+ * DuckDB does it (order of texts, words, JSON) is done by something weaker, or counts as met.
+ */
+
+import { isTellable } from "../../../derived/rows/literal_words.ts";
+import { tokenize } from "../../../derived/text/tokenize.ts";
+import type { StoredValue } from "../../../parquet/reader/chunk_rows.ts";
+import type { Column } from "../../../schema/schema.ts";
+import type { CompareLeaf, Leaf, Predicate } from "../../pruning/predicate.ts";
+
+/** The values of one row, by column; undefined for one that was not read. */
+export type RowValues = (column: Column) => StoredValue | undefined;
+export type RowFilter = (row: RowValues) => boolean;
+
+/** Columns that a condition is about. */
+export function conditionColumns(condition: Predicate<Column>): readonly Column[] {
+  switch (condition.kind) {
+    case "all":
+      return [];
+    case "and":
+    case "or":
+      return condition.of.flatMap(conditionColumns);
+    default:
+      return [condition.column];
+  }
+}
+
+/** Tells of each row whether it may meet the condition. */
+export function rowFilter(condition: Predicate<Column>): RowFilter {
+  switch (condition.kind) {
+    case "all":
+      return () => true;
+    case "and": {
+      const all = condition.of.map(rowFilter);
+      return (row) => all.every((one) => one(row));
+    }
+    case "or": {
+      const any = condition.of.map(rowFilter);
+      return (row) => any.some((one) => one(row));
+    }
+    default: {
+      const { column } = condition;
+      const mayMeet = leafFilter(condition);
+      return (row) => {
+        const value = row(column);
+        return value === undefined || value !== null && mayMeet(value);
+      };
+    }
+  }
+}
+
+type ValueFilter = (value: Exclude<StoredValue, null>) => boolean;
+
+function leafFilter(leaf: Leaf<Column>): ValueFilter {
+  switch (leaf.kind) {
+    case "compare":
+      return compareFilter(leaf);
+    case "starts":
+      return ofText((value) => value.startsWith(leaf.text));
+    case "substring":
+      return leaf.ignoreCase
+        ? partsFilter([leaf.text.toLowerCase()], "all")
+        : ofText((value) => value.includes(leaf.text));
+    case "terms": {
+      // What words are is known of both alike, or nothing is said. A stem is no part of each word.
+      if (leaf.isStemmed === true || !isTellable(leaf.text)) return () => true;
+      return partsFilter(tokenize(leaf.text), leaf.mode === "any" ? "any" : "all");
+    }
+    case "attribute":
+      return attributeFilter(leaf.values);
+  }
+}
+
+function ofText(mayMeet: (value: string) => boolean): ValueFilter {
+  return (value) => typeof value !== "string" || mayMeet(value);
+}
+
+const ASCII = /^[\x00-\x7f]*$/;
+
+/** Of a text of ASCII, whose words are parts of it in lower case. */
+function partsFilter(parts: readonly string[], mode: "all" | "any"): ValueFilter {
+  if (parts.length === 0) return () => true;
+  return ofText((value) => {
+    if (!ASCII.test(value)) return true;
+    const folded = value.toLowerCase();
+    const isIn = (part: string) => folded.includes(part);
+    return mode === "all" ? parts.every(isIn) : parts.some(isIn);
+  });
+}
+
+function compareFilter({ column: { type }, operator, values }: CompareLeaf<Column>): ValueFilter {
+  if (type === "string" || type === "bool") {
+    return operator === "=" ? (value) => values.some((one) => one === value) : () => true;
+  }
+  if (type !== "long" && type !== "int") return () => true;
+  const integers = values.map((value) => BigInt(value as bigint));
+  return (value) => {
+    if (typeof value !== "bigint" && typeof value !== "number") return true;
+    const own = BigInt(value);
+    return integers.some((one) => {
+      switch (operator) {
+        case "=":
+          return own === one;
+        case "<":
+          return own < one;
+        case "<=":
+          return own <= one;
+        case ">":
+          return own > one;
+        case ">=":
+          return own >= one;
+      }
+    });
+  };
+}
+
+/** Values that stand in an object just as they are told. */
+const INTEGER = /^(0|-?[1-9][0-9]{0,17})$/;
+const WORD = /^[A-Za-z_][^"\\\x00-\x1f]*$/;
+/** Some parsers read these as numbers, in any case. */
+const NUMBER_WORD = /^(nan|inf)/i;
+const LETTERS_AND_DIGITS = /^[0-9A-Za-z_]{8,}$/;
+
+/**
+ * An object in which a value stands has its text, unless a part of the object is escaped. Digits
+ * are another matter where they could be a number's that is written in another way.
+ */
+function attributeFilter(values: readonly string[]): ValueFilter {
+  const areTexts = values.every((value) =>
+    ASCII.test(value) && (INTEGER.test(value) || isName(value))
+  );
+  if (!areTexts) return () => true;
+  return ofText((text) => text.includes("\\") || values.some((value) => text.includes(value)));
+}
+
+/** Whether only a string, true or false is shown so. */
+function isName(value: string): boolean {
+  if (WORD.test(value)) return !NUMBER_WORD.test(value);
+  return LETTERS_AND_DIGITS.test(value) && /[A-DF-Za-df-z_]/.test(value);
+}
