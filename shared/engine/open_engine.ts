@@ -34,7 +34,7 @@ import {
   WIDE_ANSWERS_BYTES_MAX,
 } from "./limits.ts";
 import { type DatabaseOptions, openDatabases } from "./duckdb/open_databases.ts";
-import { FewRowsDataFiles } from "./files/few_rows/few_rows_files.ts";
+import { FewRowsDataFiles, type PaysPages } from "./files/few_rows/few_rows_files.ts";
 import { CachedDataFiles } from "./files/object_cache/cached_data_files.ts";
 import { ObjectCache } from "./files/object_cache/object_cache.ts";
 import { LivenessProbe } from "./duckdb/liveness_probe.ts";
@@ -106,6 +106,8 @@ export interface EngineOptions extends DatabaseOptions {
    * fewer than 48 times as many are scanned at once. Default 4,096.
    */
   readonly probedRows?: number;
+  /** Whether rows are read out of their pages; default: where that costs less than a scan. */
+  readonly paysPages?: PaysPages;
   /** Default: by the number of cores, `order/fan_in.ts`. */
   readonly fanIn?: Partial<FanIn>;
   /** Lower-cased names of tables that no statement may read. */
@@ -167,6 +169,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
           run: (sql, signal) => runDecoding(sql, { databases, turns, signal }),
           settle: (path) => settledSize(files, path),
         }),
+        options.paysPages,
       ),
       indexes: options.indexes ?? sidecars,
       probedRows: options.probedRows,

@@ -70,7 +70,12 @@ export class PruningLab implements AsyncDisposable {
     random: SeededRandom,
     engine: Pick<
       EngineOptions,
-      "indexes" | "indexMeter" | "probedRows" | "scanFileCache" | "scanFileCacheMeter"
+      | "indexes"
+      | "indexMeter"
+      | "paysPages"
+      | "probedRows"
+      | "scanFileCache"
+      | "scanFileCacheMeter"
     >,
   ): Promise<PruningLab> {
     const lab = await EngineLab.open({ wal: true, engine: { clock: new StillClock(), ...engine } });

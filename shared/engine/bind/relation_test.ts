@@ -171,7 +171,7 @@ for (const [what, isWanted] of SELECTED) {
       const own = Array.from({ length: range.end - range.first }, (_, at) => range.first + at);
       const rowNumbers = Uint32Array.from(own.filter(isWanted));
       deepStrictEqual(
-        await namesOf(lab, [{ ...part(lab.dir, 2, range), rowNumbers }]),
+        await namesOf(lab, [{ ...part(lab.dir, 2, range), rowNumbers, isTold: true }]),
         Array.from(rowNumbers, (row) => `r${20 + row}`),
       );
     });

@@ -7,7 +7,7 @@ import { present } from "../../base/assert.ts";
 import { OperatingError } from "../../base/errors.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import type { ParquetFooter } from "../../parquet/footer.ts";
-import type { ReadableFiles } from "../../os/file_system.ts";
+import type { ReadableFile, ReadableFiles } from "../../os/file_system.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 import type { FooterCache } from "./footer_cache.ts";
 import { type ByteRange, joined } from "./object_cache/byte_ranges.ts";
@@ -34,8 +34,8 @@ export interface DataFileLease extends Disposable {
   path(file: DataFile): string;
   /** The footer of a data file. Errors: the store's, and `corrupt`. */
   footer(file: DataFile): Promise<ParquetFooter>;
-  /** Bytes of a data file, for each of `ranges`. Errors: the store's, and those of `bring`. */
-  read(file: DataFile, ranges: readonly ByteRange[]): Promise<readonly Uint8Array[]>;
+  /** Some bytes of a data file. Errors, also of its reads: the store's, and those of `bring`. */
+  open(file: DataFile): Promise<OpenDataFile>;
   /** Sees to it that all paths of a plan exist, for a statement that is explained and not run. */
   name(plan: Plan): Promise<void>;
   /**
@@ -50,6 +50,12 @@ export interface DataFileLease extends Disposable {
    * Data files of which decoded columns were at hand, and the others; absent where none are kept.
    */
   readonly decoded?: FileCacheCounts;
+}
+
+/** A data file of which some bytes are read. */
+export interface OpenDataFile extends AsyncDisposable {
+  /** What is in each of the ranges. */
+  read(ranges: readonly ByteRange[]): Promise<readonly Uint8Array[]>;
 }
 
 /** How many data files were at hand, and how many were not. */
@@ -99,7 +105,7 @@ export function localDataFiles(
     indexStore: store,
     path: (file) => localPath(store, file),
     footer: (file) => footers.footer(file),
-    read: (file, ranges) => readNear(files, localPath(store, file), ranges),
+    open: (file) => openNear(files, localPath(store, file)),
     name: () => Promise.resolve(),
     bring: (plan) => Promise.resolve(plan),
     reads: undefined,
@@ -111,12 +117,21 @@ export function localDataFiles(
 /** Ranges so near to each other are read at once: a read takes as long as so many bytes. */
 const GAP_BYTES_MAX = 32 * 1024;
 
-async function readNear(
+async function openNear(
   files: Pick<ReadableFiles, "openRead">,
   path: string,
+): Promise<OpenDataFile> {
+  const file = await files.openRead(path);
+  return {
+    read: (ranges) => readNear(file, ranges),
+    [Symbol.asyncDispose]: () => file[Symbol.asyncDispose](),
+  };
+}
+
+async function readNear(
+  file: ReadableFile,
   ranges: readonly ByteRange[],
 ): Promise<readonly Uint8Array[]> {
-  await using file = await files.openRead(path);
   const reads = joined(ranges, (left, right) => right.start - left.end <= GAP_BYTES_MAX);
   const read: { readonly start: number; readonly bytes: Uint8Array }[] = [];
   for (const { start, end } of reads) {

@@ -10,11 +10,10 @@
 
 import { present } from "../../../base/assert.ts";
 import type { DataFile } from "../../../iceberg/types.ts";
-import type { ByteRange } from "../object_cache/byte_ranges.ts";
 import type { ReadableStore } from "../../../storage/object_store.ts";
 import type { ParquetFooter } from "../../../parquet/footer.ts";
 import { ROW_GROUP_ROWS } from "../../../parquet/row_groups.ts";
-import type { DataFileLease, DataFiles, StoreReadsReport } from "../data_files.ts";
+import type { DataFileLease, DataFiles, StoreReadsReport, OpenDataFile } from "../data_files.ts";
 import {
   filePart,
   fileTable,
@@ -123,8 +122,8 @@ class DecodedLease implements DataFileLease {
     return this.#inner.footer(file);
   }
 
-  read(file: DataFile, ranges: readonly ByteRange[]): Promise<readonly Uint8Array[]> {
-    return this.#inner.read(file, ranges);
+  open(file: DataFile): Promise<OpenDataFile> {
+    return this.#inner.open(file);
   }
 
   name(plan: Plan): Promise<void> {

@@ -13,16 +13,19 @@ import type { ReadableStore } from "../../../storage/object_store.ts";
 import { FEW_ROWS_MAX, FEW_ROWS_READS_MAX } from "../../limits.ts";
 import type { FilePart, Plan, ReadRows, ScanPart, TablePlan } from "../../plan/plan.ts";
 import { ALL } from "../../pruning/predicate.ts";
-import type { ByteRange } from "../object_cache/byte_ranges.ts";
-import type { DataFileLease, DataFiles, FileCacheCounts, StoreReadsReport } from "../data_files.ts";
+import type { DataFileLease, DataFiles, FileCacheCounts, StoreReadsReport, OpenDataFile } from "../data_files.ts";
+import { type PagesPrices, pay } from "./page_price.ts";
 import { readPartRows } from "./read_part_rows.ts";
 
-/** `inner` brings what is not read here. */
+/** Whether pages are read at these prices. */
+export type PaysPages = (prices: PagesPrices) => boolean;
+
+/** `inner` brings what is not read here. `pays`: for tests, in place of the price. */
 export class FewRowsDataFiles implements DataFiles {
-  constructor(private readonly inner: DataFiles) {}
+  constructor(private readonly inner: DataFiles, private readonly pays: PaysPages = pay) {}
 
   lease(signal: AbortSignal): DataFileLease {
-    return new FewRowsLease(this.inner.lease(signal), signal);
+    return new FewRowsLease(this.inner.lease(signal), { signal, pays: this.pays });
   }
 }
 
@@ -30,10 +33,15 @@ class FewRowsLease implements DataFileLease {
   readonly decoded?: FileCacheCounts;
   readonly #inner: DataFileLease;
   readonly #signal: AbortSignal;
+  readonly #pays: PaysPages;
 
-  constructor(inner: DataFileLease, signal: AbortSignal) {
+  constructor(
+    inner: DataFileLease,
+    { signal, pays }: { readonly signal: AbortSignal; readonly pays: PaysPages },
+  ) {
     this.#inner = inner;
     this.#signal = signal;
+    this.#pays = pays;
     if (inner.decoded !== undefined) this.decoded = inner.decoded;
   }
 
@@ -57,8 +65,8 @@ class FewRowsLease implements DataFileLease {
     return this.#inner.footer(file);
   }
 
-  read(file: DataFile, ranges: readonly ByteRange[]): Promise<readonly Uint8Array[]> {
-    return this.#inner.read(file, ranges);
+  open(file: DataFile): Promise<OpenDataFile> {
+    return this.#inner.open(file);
   }
 
   name(plan: Plan): Promise<void> {
@@ -104,7 +112,7 @@ class FewRowsLease implements DataFileLease {
   async #rowsOf(part: FilePart, { projected, pruned }: TablePlan): Promise<ReadRows | undefined> {
     const wanted = { part, columns: projected, condition: pruned?.condition ?? ALL };
     try {
-      return await readPartRows(wanted, this.#inner);
+      return await readPartRows(wanted, { lease: this.#inner, pays: this.#pays });
     } catch {
       // The scan tells what is wrong.
       this.#signal.throwIfAborted();

@@ -43,12 +43,15 @@ export function pagesPrice(priced: readonly PricedPages[]): PagesPrice {
 /** Share of a scan that may be spent on finding out how many rows are left. */
 const VAIN_SHARE_MAX = 1 / 10;
 
-/**
- * `whole`: all columns of all rows; `first`: the columns of the condition, of all rows. Fewer rows
- * are left for the others, it is not known how many.
- */
-export function pays(
-  { whole, first }: { readonly whole: PagesPrice; readonly first: PagesPrice },
-): boolean {
+/** Prices of the pages of a part. */
+export interface PagesPrices {
+  /** All columns, of all rows. */
+  readonly whole: PagesPrice;
+  /** The columns of the condition, of all rows. How many are left for the others is not known. */
+  readonly first: PagesPrice;
+}
+
+/** Whether pages cost less than the scan, or next to nothing until that is known. */
+export function pay({ whole, first }: PagesPrices): boolean {
   return whole.read <= whole.scanned || first.read <= whole.scanned * VAIN_SHARE_MAX;
 }

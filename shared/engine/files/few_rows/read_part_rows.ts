@@ -20,7 +20,7 @@ import { FEW_ROWS_BYTES_MAX } from "../../limits.ts";
 import type { FilePart, ReadRows } from "../../plan/plan.ts";
 import type { Predicate } from "../../pruning/predicate.ts";
 import type { DataFileLease } from "../data_files.ts";
-import { type PagesPrice, pagesPrice, pays } from "./page_price.ts";
+import { type PagesPrice, pagesPrice, type PagesPrices } from "./page_price.ts";
 import { conditionColumns, rowFilter } from "./row_filter.ts";
 
 /** Pages of chunks of which the offset index was read; as long as their footer is kept. */
@@ -49,12 +49,16 @@ export interface WantedRows {
  */
 export async function readPartRows(
   { part: { file, rowNumbers }, columns, condition }: WantedRows,
-  lease: Pick<DataFileLease, "footer" | "read">,
+  { lease, pays }: {
+    readonly lease: Pick<DataFileLease, "footer" | "open">;
+    readonly pays: (prices: PagesPrices) => boolean;
+  },
 ): Promise<ReadRows | undefined> {
   if (rowNumbers === undefined) return undefined;
   const footer = await lease.footer(file);
   if (!footer.isOwn || footer.rows !== file.rows) return undefined;
-  const read: PlaceReader = (places) => lease.read(file, places.map(rangeOf));
+  await using opened = await lease.open(file);
+  const read: PlaceReader = (places) => opened.read(places.map(rangeOf));
   const groups = groupRows(footer.rowGroups, rowNumbers);
   if (!groups.every(({ group }) => isReadable(chunksOf(group, columns), columns))) return undefined;
   await readPagePlaces(groups, columns, read);

@@ -8,7 +8,7 @@ import type { Column } from "../../../schema/schema.ts";
 import type { DataFile } from "../../../iceberg/types.ts";
 import type { ParquetFooter } from "../../../parquet/footer.ts";
 import type { ReadableStore } from "../../../storage/object_store.ts";
-import type { DataFileLease, DataFiles, ObjectCacheMeter } from "../data_files.ts";
+import type { DataFileLease, DataFiles, ObjectCacheMeter, OpenDataFile } from "../data_files.ts";
 import { partBytes, type Plan, type ScanPart } from "../../plan/plan.ts";
 import { type ByteRange, joined, rangeBytes } from "./byte_ranges.ts";
 import type { CachedFile, FetchCaller } from "./cached_file.ts";
@@ -90,8 +90,11 @@ class CachedLease implements DataFileLease {
     return (await untilAborted(this.#layout(this.path(file)), this.#signal)).footer;
   }
 
-  read(file: DataFile, ranges: readonly ByteRange[]): Promise<readonly Uint8Array[]> {
-    return untilAborted(this.#read(file, ranges), this.#signal);
+  open(file: DataFile): Promise<OpenDataFile> {
+    return Promise.resolve({
+      read: (ranges) => untilAborted(this.#read(file, ranges), this.#signal),
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    });
   }
 
   async name(plan: Plan): Promise<void> {
