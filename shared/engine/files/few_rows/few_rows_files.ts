@@ -13,7 +13,13 @@ import type { ReadableStore } from "../../../storage/object_store.ts";
 import { FEW_ROWS_MAX, FEW_ROWS_READS_MAX } from "../../limits.ts";
 import type { FilePart, Plan, ReadRows, ScanPart, TablePlan } from "../../plan/plan.ts";
 import { ALL } from "../../pruning/predicate.ts";
-import type { DataFileLease, DataFiles, FileCacheCounts, StoreReadsReport, OpenDataFile } from "../data_files.ts";
+import type {
+  DataFileLease,
+  DataFiles,
+  FileCacheCounts,
+  OpenDataFile,
+  StoreReadsReport,
+} from "../data_files.ts";
 import { type PagesPrices, pay } from "./page_price.ts";
 import { readPartRows } from "./read_part_rows.ts";
 

@@ -7,7 +7,6 @@
  * DuckDB does it (order of texts, words, JSON) is done by something weaker, or counts as met.
  */
 
-import { isTellable } from "../../../derived/rows/literal_words.ts";
 import { tokenize } from "../../../derived/text/tokenize.ts";
 import type { StoredValue } from "../../../parquet/reader/chunk_rows.ts";
 import type { Column } from "../../../schema/schema.ts";
@@ -64,12 +63,12 @@ function leafFilter(leaf: Leaf<Column>): ValueFilter {
       return ofText((value) => value.startsWith(leaf.text));
     case "substring":
       return leaf.ignoreCase
-        ? partsFilter([leaf.text.toLowerCase()], "all")
+        ? partsFilter(leaf.text, [leaf.text.toLowerCase()], "all")
         : ofText((value) => value.includes(leaf.text));
     case "terms": {
-      // What words are is known of both alike, or nothing is said. A stem is no part of each word.
-      if (leaf.isStemmed === true || !isTellable(leaf.text)) return () => true;
-      return partsFilter(tokenize(leaf.text), leaf.mode === "any" ? "any" : "all");
+      // A stem is no part of each of its words.
+      if (leaf.isStemmed === true) return () => true;
+      return partsFilter(leaf.text, tokenize(leaf.text), leaf.mode === "any" ? "any" : "all");
     }
     case "attribute":
       return attributeFilter(leaf.values);
@@ -82,9 +81,12 @@ function ofText(mayMeet: (value: string) => boolean): ValueFilter {
 
 const ASCII = /^[\x00-\x7f]*$/;
 
-/** Of a text of ASCII, whose words are parts of it in lower case. */
-function partsFilter(parts: readonly string[], mode: "all" | "any"): ValueFilter {
-  if (parts.length === 0) return () => true;
+/**
+ * `parts` of `text` must be in a value. Letters beyond ASCII are in lower case what DuckDB makes of
+ * them, so nothing is said where one stands on either side.
+ */
+function partsFilter(text: string, parts: readonly string[], mode: "all" | "any"): ValueFilter {
+  if (parts.length === 0 || !ASCII.test(text)) return () => true;
   return ofText((value) => {
     if (!ASCII.test(value)) return true;
     const folded = value.toLowerCase();
