@@ -34,7 +34,8 @@ import {
   WIDE_ANSWERS_BYTES_MAX,
 } from "./limits.ts";
 import { type DatabaseOptions, openDatabases } from "./duckdb/open_databases.ts";
-import { FewRowsDataFiles, type PaysPages } from "./files/few_rows/few_rows_files.ts";
+import { FewRowsDataFiles } from "./files/few_rows/few_rows_files.ts";
+import type { PaysPages } from "./files/few_rows/page_price.ts";
 import { CachedDataFiles } from "./files/object_cache/cached_data_files.ts";
 import { ObjectCache } from "./files/object_cache/object_cache.ts";
 import { LivenessProbe } from "./duckdb/liveness_probe.ts";

@@ -70,13 +70,18 @@ export class EnginePair implements AsyncDisposable {
 
   /**
    * Median times of `rounds` runs each, after one warm-up each; throws when the row counts differ.
+   * `nowMs`: what is taken for time.
    */
-  async compare(query: PairQuery, rounds: number): Promise<PairTimes> {
+  async compare(
+    query: PairQuery,
+    rounds: number,
+    nowMs = () => performance.now(),
+  ): Promise<PairTimes> {
     const ours: number[] = [];
     const raw: number[] = [];
     for (let round = -1; round < rounds; round += 1) {
-      const [oursMs, oursRows] = await timed(() => this.#runOurs(query.ours));
-      const [rawMs, rawRows] = await timed(() => this.#runRaw(query.raw));
+      const [oursMs, oursRows] = await timed(() => this.#runOurs(query.ours), nowMs);
+      const [rawMs, rawRows] = await timed(() => this.#runRaw(query.raw), nowMs);
       if (oursRows !== rawRows) {
         throw new Error(`${query.what}: ${oursRows} rows from the engine, ${rawRows} from DuckDB`);
       }
@@ -137,8 +142,11 @@ export class EnginePair implements AsyncDisposable {
   }
 }
 
-async function timed<T>(action: () => Promise<T>): Promise<[number, T]> {
-  const start = performance.now();
+async function timed<T>(
+  action: () => Promise<T>,
+  nowMs = () => performance.now(),
+): Promise<[number, T]> {
+  const start = nowMs();
   const value = await action();
-  return [performance.now() - start, value];
+  return [nowMs() - start, value];
 }

@@ -15,6 +15,7 @@ import { MERGE } from "./merge_benchmark.ts";
 import { METADATA } from "./metadata_benchmark.ts";
 import { MIXED } from "./mixed_benchmark.ts";
 import { OBJECT_STORE } from "./object_store_benchmark.ts";
+import { PLAIN } from "./plain_benchmark.ts";
 import { QUERY } from "./query_benchmark.ts";
 import { REMOTE } from "./remote_benchmark.ts";
 import { SEARCH } from "./search_benchmark.ts";
@@ -33,6 +34,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   COMMIT,
   SQL,
   SEARCH,
+  PLAIN,
   QUERY,
   METADATA,
   TRACES,

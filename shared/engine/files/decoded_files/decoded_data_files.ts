@@ -13,7 +13,7 @@ import type { DataFile } from "../../../iceberg/types.ts";
 import type { ReadableStore } from "../../../storage/object_store.ts";
 import type { ParquetFooter } from "../../../parquet/footer.ts";
 import { ROW_GROUP_ROWS } from "../../../parquet/row_groups.ts";
-import type { DataFileLease, DataFiles, StoreReadsReport, OpenDataFile } from "../data_files.ts";
+import type { DataFileLease, DataFiles, OpenDataFile, StoreReadsReport } from "../data_files.ts";
 import {
   filePart,
   fileTable,

@@ -11,7 +11,14 @@ import type { DataFile } from "../../../iceberg/types.ts";
 import type { ParquetFooter } from "../../../parquet/footer.ts";
 import type { ReadableStore } from "../../../storage/object_store.ts";
 import { FEW_ROWS_MAX, FEW_ROWS_READS_MAX } from "../../limits.ts";
-import type { FilePart, Plan, ReadRows, ScanPart, TablePlan } from "../../plan/plan.ts";
+import {
+  type FilePart,
+  partRows,
+  type Plan,
+  type ReadRows,
+  type ScanPart,
+  type TablePlan,
+} from "../../plan/plan.ts";
 import { ALL } from "../../pruning/predicate.ts";
 import type {
   DataFileLease,
@@ -20,11 +27,8 @@ import type {
   OpenDataFile,
   StoreReadsReport,
 } from "../data_files.ts";
-import { type PagesPrices, pay } from "./page_price.ts";
+import { pay, type PaysPages } from "./page_price.ts";
 import { readPartRows } from "./read_part_rows.ts";
-
-/** Whether pages are read at these prices. */
-export type PaysPages = (prices: PagesPrices) => boolean;
 
 /** `inner` brings what is not read here. `pays`: for tests, in place of the price. */
 export class FewRowsDataFiles implements DataFiles {
@@ -127,17 +131,18 @@ class FewRowsLease implements DataFileLease {
   }
 }
 
-/** The parts whose rows are known by their numbers, those with the fewest first, as far as all of them are few. */
+/**
+ * The parts whose rows are known by their numbers, those with the fewest first, as far as all of
+ * them are few.
+ */
 function fewest(parts: readonly ScanPart[]): FilePart[] {
   const chosen: FilePart[] = [];
   let rows = 0;
   const known = parts.filter((part) => part.origin === "file")
-    .flatMap((part) =>
-      part.rowNumbers === undefined ? [] : [{ part, count: part.rowNumbers.length }]
-    )
-    .sort((a, b) => a.count - b.count);
-  for (const { part, count } of known) {
-    rows += count;
+    .filter(({ rowNumbers }) => rowNumbers !== undefined)
+    .sort((a, b) => partRows(a) - partRows(b));
+  for (const part of known) {
+    rows += partRows(part);
     if (rows > FEW_ROWS_MAX) break;
     chosen.push(part);
   }

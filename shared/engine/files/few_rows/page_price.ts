@@ -13,45 +13,50 @@ export interface PricedPages {
 
 /**
  * Nanoseconds of processor time, fitted to ten rows in ten row groups of log rows, all columns or
- * two of them: a byte that DuckDB unpacks and decodes; a byte that is unpacked here; a page; a
- * value that is decoded, crosses over and becomes a value of DuckDB again.
+ * two of them: a byte that DuckDB unpacks and decodes; what it takes to open a file and a row
+ * group; a byte that is unpacked here; a page.
  */
 const SCANNED_BYTE_NS = 0.35;
+const SCAN_NS = 300_000;
 const READ_BYTE_NS = 1.2;
 const PAGE_NS = 40_000;
-const VALUE_NS = 1_000;
-/** What DuckDB takes to open a file and one of its row groups. */
-const SCAN_NS = 300_000;
-
-/** Nanoseconds of processor time. */
-export interface PagesPrice {
-  readonly scanned: number;
-  readonly read: number;
-}
-
-/** What pages cost beside the scan of the chunks that they are of. */
-export function pagesPrice(priced: readonly PricedPages[]): PagesPrice {
-  let [scanned, read] = [SCAN_NS, 0];
-  for (const { chunk: { bytesDecompressed }, pages, allPages, rows } of priced) {
-    scanned += bytesDecompressed * SCANNED_BYTE_NS;
-    const share = pages / Math.max(1, allPages);
-    read += bytesDecompressed * share * READ_BYTE_NS + pages * PAGE_NS + rows * VALUE_NS;
-  }
-  return { scanned, read };
-}
-
+/** A value that is decoded, crosses over and becomes a value of DuckDB again. */
+export const VALUE_NS = 1_000;
+/** A value that is decoded and compared. */
+export const FILTERED_VALUE_NS = 200;
 /** Share of a scan that may be spent on finding out how many rows are left. */
 const VAIN_SHARE_MAX = 1 / 10;
 
-/** Prices of the pages of a part. */
+/** Nanoseconds of processor time. */
 export interface PagesPrices {
-  /** All columns, of all rows. */
-  readonly whole: PagesPrice;
-  /** The columns of the condition, of all rows. How many are left for the others is not known. */
-  readonly first: PagesPrice;
+  /** The scan of the part. */
+  readonly scannedNs: number;
+  /** What is read next. Fewer rows may be left after it. */
+  readonly nextNs: number;
+  /** That and all that would be read if none were left out. */
+  readonly wholeNs: number;
 }
 
+/** Whether pages are read at these prices. */
+export type PaysPages = (prices: PagesPrices) => boolean;
+
 /** Whether pages cost less than the scan, or next to nothing until that is known. */
-export function pay({ whole, first }: PagesPrices): boolean {
-  return whole.read <= whole.scanned || first.read <= whole.scanned * VAIN_SHARE_MAX;
+export function pay({ scannedNs, nextNs, wholeNs }: PagesPrices): boolean {
+  return wholeNs <= scannedNs || nextNs <= scannedNs * VAIN_SHARE_MAX;
+}
+
+/** What DuckDB's scan of some chunks costs. */
+export function scanPrice(chunks: readonly Pick<ColumnChunk, "bytesDecompressed">[]): number {
+  return chunks.reduce(
+    (sum, { bytesDecompressed }) => sum + bytesDecompressed * SCANNED_BYTE_NS,
+    SCAN_NS,
+  );
+}
+
+/** What reading some pages costs, given what each value does. */
+export function readPrice(priced: readonly PricedPages[], valueNs: number): number {
+  return priced.reduce((sum, { chunk: { bytesDecompressed }, pages, allPages, rows }) => {
+    const bytes = bytesDecompressed * pages / Math.max(1, allPages);
+    return sum + bytes * READ_BYTE_NS + pages * PAGE_NS + rows * valueNs;
+  }, 0);
 }

@@ -20,7 +20,14 @@ import { FEW_ROWS_BYTES_MAX } from "../../limits.ts";
 import type { FilePart, ReadRows } from "../../plan/plan.ts";
 import type { Predicate } from "../../pruning/predicate.ts";
 import type { DataFileLease } from "../data_files.ts";
-import { type PagesPrice, pagesPrice, type PagesPrices } from "./page_price.ts";
+import {
+  FILTERED_VALUE_NS,
+  type PaysPages,
+  type PricedPages,
+  readPrice,
+  scanPrice,
+  VALUE_NS,
+} from "./page_price.ts";
 import { conditionColumns, rowFilter } from "./row_filter.ts";
 
 /** Pages of chunks of which the offset index was read; as long as their footer is kept. */
@@ -46,37 +53,108 @@ export interface WantedRows {
 /**
  * The values of `columns` in the rows of a part that may meet the condition. Undefined: they are to
  * be scanned. Errors: the store's; those of a damaged file.
+ *
+ * The columns of the condition come first, one after the other, and each leaves fewer rows for the
+ * next.
  */
 export async function readPartRows(
-  { part: { file, rowNumbers }, columns, condition }: WantedRows,
+  wanted: WantedRows,
   { lease, pays }: {
     readonly lease: Pick<DataFileLease, "footer" | "open">;
-    readonly pays: (prices: PagesPrices) => boolean;
+    readonly pays: PaysPages;
   },
 ): Promise<ReadRows | undefined> {
+  const { part: { file, rowNumbers }, columns, condition } = wanted;
   if (rowNumbers === undefined) return undefined;
   const footer = await lease.footer(file);
   if (!footer.isOwn || footer.rows !== file.rows) return undefined;
+  const all = groupRows(footer.rowGroups, rowNumbers);
+  if (!all.every(({ group }) => isReadable(chunksOf(group, columns), columns))) return undefined;
   await using opened = await lease.open(file);
   const read: PlaceReader = (places) => opened.read(places.map(rangeOf));
-  const groups = groupRows(footer.rowGroups, rowNumbers);
-  if (!groups.every(({ group }) => isReadable(chunksOf(group, columns), columns))) return undefined;
-  await readPagePlaces(groups, columns, read);
-  const ids = new Set(conditionColumns(condition).map(({ id }) => id));
-  const first = columns.filter(({ id }) => ids.has(id));
-  const others = columns.filter(({ id }) => !ids.has(id));
-  const price = { whole: priceOf(groups, columns), first: priceOf(groups, first) };
-  if (!pays(price)) return undefined;
-  const found = await readColumns(groups, first, read);
-  const kept = keptRows(found, { groups, columns: first, condition });
-  const keptGroups = groupRows(footer.rowGroups, kept.map((at) => rowNumbers[at] as number));
-  if (valueBytes(keptGroups, columns) > FEW_ROWS_BYTES_MAX) return undefined;
-  const rest = await readColumns(keptGroups, others, read);
-  const values = new Map(rest.values);
-  for (const [id, own] of found.values) {
-    values.set(id, Array.from(kept, (at) => own[at] as StoredValue));
+  await readPagePlaces(all, columns, read);
+  const scannedNs = scanPrice(chunksIn(all, columns));
+  let left: RowsLeft = { groups: all, values: new Map(), byteLength: 0 };
+  let others = columns;
+  for (const column of conditionFirst(all, { columns, condition })) {
+    const next = pagesOf(left.groups, [column]);
+    const whole = readPrice(pagesOf(left.groups, others), VALUE_NS);
+    if (!pays({ scannedNs, nextNs: readPrice(next, FILTERED_VALUE_NS), wholeNs: whole })) {
+      return undefined;
+    }
+    left = filtered(await withColumns(left, [column], read), condition);
+    others = others.filter(({ id }) => id !== column.id);
   }
-  return { rows: kept.length, values, byteLength: found.byteLength + rest.byteLength };
+  const restNs = readPrice(pagesOf(left.groups, others), VALUE_NS);
+  if (!pays({ scannedNs, nextNs: restNs, wholeNs: restNs })) return undefined;
+  if (valueBytes(left.groups, columns) > FEW_ROWS_BYTES_MAX) return undefined;
+  const { values, byteLength } = await withColumns(left, others, read);
+  return { rows: rowsIn(left.groups), values, byteLength };
+}
+
+/** Rows that may still be wanted, with the columns that were read of them. */
+interface RowsLeft {
+  readonly groups: readonly GroupRows[];
+  /** By field id, of all these rows. */
+  readonly values: ReadonlyMap<number, readonly StoredValue[]>;
+  /** Bytes of all pages until now. */
+  readonly byteLength: number;
+}
+
+/** The condition's columns, those of the fewest bytes first. */
+function conditionFirst(
+  groups: readonly GroupRows[],
+  { columns, condition }: Pick<WantedRows, "columns" | "condition">,
+): readonly Column[] {
+  const ids = new Set(conditionColumns(condition).map(({ id }) => id));
+  const bytesOf = (column: Column) =>
+    chunksIn(groups, [column]).reduce((sum, { bytesDecompressed }) => sum + bytesDecompressed, 0);
+  return columns.filter(({ id }) => ids.has(id)).sort((a, b) => bytesOf(a) - bytesOf(b));
+}
+
+function filtered(left: RowsLeft, condition: Predicate<Column>): RowsLeft {
+  const mayMeet = rowFilter(condition);
+  const isKept = (at: number) => mayMeet(({ id }) => left.values.get(id)?.[at]);
+  let at = 0;
+  const groups = left.groups.flatMap(({ group, rows }) => {
+    const kept = rows.filter(() => isKept(at++));
+    return kept.length === 0 ? [] : { group, rows: kept };
+  });
+  const values = [...left.values].map(([id, own]) =>
+    [id, own.filter((_, at) => isKept(at))] as const
+  );
+  return { ...left, groups, values: new Map(values) };
+}
+
+async function withColumns(
+  { groups, values, byteLength }: RowsLeft,
+  columns: readonly Column[],
+  read: PlaceReader,
+): Promise<RowsLeft> {
+  const own = await readColumns(groups, columns, read);
+  return {
+    groups,
+    values: new Map([...values, ...own.values]),
+    byteLength: byteLength + own.byteLength,
+  };
+}
+
+function rowsIn(groups: readonly GroupRows[]): number {
+  return groups.reduce((sum, { rows }) => sum + rows.length, 0);
+}
+
+function chunksIn(groups: readonly GroupRows[], columns: readonly Column[]): ColumnChunk[] {
+  return groups.flatMap(({ group }) => columns.flatMap((column) => chunkOf(group, column) ?? []));
+}
+
+/** The pages that hold some rows of some columns. */
+function pagesOf(groups: readonly GroupRows[], columns: readonly Column[]): PricedPages[] {
+  return groups.flatMap(({ group, rows }) =>
+    chunksIn([{ group, rows }], columns).map((chunk) => {
+      const all = PAGES.get(chunk) ?? [];
+      return { chunk, pages: pagesWith(all, rows).length, allPages: all.length, rows: rows.length };
+    })
+  );
 }
 
 type PlaceReader = (places: readonly FilePlace[]) => Promise<readonly Uint8Array[]>;
@@ -116,22 +194,6 @@ async function readColumns(
   return { values, byteLength: places.reduce((sum, { byteLength }) => sum + byteLength, 0) };
 }
 
-/** Places, among all rows, of those that may meet the condition. */
-function keptRows(
-  { values }: ColumnsRead,
-  { groups, columns, condition }: {
-    readonly groups: readonly GroupRows[];
-    readonly columns: readonly Column[];
-    readonly condition: Predicate<Column>;
-  },
-): Uint32Array {
-  const count = groups.reduce((sum, { rows }) => sum + rows.length, 0);
-  const all = Uint32Array.from({ length: count }, (_, at) => at);
-  if (columns.length === 0) return all;
-  const mayMeet = rowFilter(condition);
-  return all.filter((at) => mayMeet(({ id }) => values.get(id)?.[at]));
-}
-
 function groupRows(groups: readonly RowGroup[], numbers: Uint32Array): GroupRows[] {
   let from = 0;
   return groups.flatMap((group) => {
@@ -162,18 +224,6 @@ function isSameType(stored: Column["type"], now: Column["type"]): boolean {
   return stored === now || stored === "int" && now === "long";
 }
 
-function priceOf(groups: readonly GroupRows[], columns: readonly Column[]): PagesPrice {
-  return pagesPrice(groups.flatMap(({ group, rows }) =>
-    columns.flatMap((column) => {
-      const chunk = chunkOf(group, column);
-      if (chunk === undefined) return [];
-      const all = PAGES.get(chunk) ?? [];
-      const pages = pagesWith(all, rows).length;
-      return { chunk, pages, allPages: all.length, rows: rows.length };
-    })
-  ));
-}
-
 /** About how many bytes the values take, going by the average of their chunks. */
 function valueBytes(groups: readonly GroupRows[], columns: readonly Column[]): number {
   return groups.reduce((sum, { group, rows }) =>
@@ -189,10 +239,7 @@ async function readPagePlaces(
   columns: readonly Column[],
   read: PlaceReader,
 ): Promise<void> {
-  const unknown = groups.flatMap(({ group }) =>
-    columns.flatMap((column) => chunkOf(group, column) ?? [])
-  )
-    .filter((chunk) => !PAGES.has(chunk));
+  const unknown = chunksIn(groups, columns).filter((chunk) => !PAGES.has(chunk));
   for (const chunk of unknown) {
     if (chunk.offsetIndex === undefined) PAGES.set(chunk, [onlyPage(chunk)]);
   }
