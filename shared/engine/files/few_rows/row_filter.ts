@@ -79,7 +79,7 @@ function ofText(mayMeet: (value: string) => boolean): ValueFilter {
   return (value) => typeof value !== "string" || mayMeet(value);
 }
 
-const ASCII = /^[\x00-\x7f]*$/;
+const ASCII = /^\p{ASCII}*$/u;
 
 /**
  * `parts` of `text` must be in a value. Letters beyond ASCII are in lower case what DuckDB makes of
@@ -123,7 +123,7 @@ function compareFilter({ column: { type }, operator, values }: CompareLeaf<Colum
 
 /** Values that stand in an object just as they are told. */
 const INTEGER = /^(0|-?[1-9][0-9]{0,17})$/;
-const WORD = /^[A-Za-z_][^"\\\x00-\x1f]*$/;
+const WORD = /^[A-Za-z_][^"\\\p{Cc}]*$/u;
 /** Some parsers read these as numbers, in any case. */
 const NUMBER_WORD = /^(nan|inf)/i;
 const LETTERS_AND_DIGITS = /^[0-9A-Za-z_]{8,}$/;
