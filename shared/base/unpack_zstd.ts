@@ -1,4 +1,4 @@
-/** One zstd frame whose length unpacked is known, or its beginning: nothing longer is made of it. */
+/** One zstd frame whose length unpacked is known, or its start: nothing longer is made of it. */
 
 import { constants, zstdDecompressSync } from "node:zlib";
 
@@ -53,7 +53,7 @@ export function unpackZstdStart(
   return unpackZstd(packed, bytes);
 }
 
-/** Where the frame's first blocks end; undefined where it has no more than these (RFC 8878, 3.1.1). */
+/** Where its first blocks end (RFC 8878, 3.1.1); undefined where it has no more than these. */
 function endOfBlocks(packed: Uint8Array, blocks: number): number | undefined {
   const about = packed[4];
   if (about === undefined) return undefined;

@@ -37,7 +37,7 @@ export interface ColumnChunk {
   /** Whether it is a part of a nested column. */
   readonly isNested: boolean;
   /** For a flat column of a type of ours: how its pages are to be read. */
-  readonly stored: StoredColumn | undefined;
+  readonly stored: ChunkForm | undefined;
   /** First byte in the file, dictionary page included. */
   readonly offset: number;
   readonly byteLength: number;
@@ -59,7 +59,7 @@ export interface ColumnChunk {
 }
 
 /** Type and codec of a column chunk that `reader/` can read. */
-export interface StoredColumn {
+export interface ChunkForm {
   readonly type: ColumnType;
   readonly isRequired: boolean;
   /** With zstd. */
@@ -137,7 +137,7 @@ export function parseFooter(tail: Uint8Array, what: string): ParquetFooter {
         fieldId: elements[at]?.field_id,
         name: chunk.path_in_schema.join("."),
         isNested: chunk.path_in_schema.length > 1,
-        stored: storedColumn(elements[at], chunk),
+        stored: chunkForm(elements[at], chunk),
         offset: firstByte(chunk),
         byteLength: Number(chunk.total_compressed_size),
         dataOffset: Number(chunk.data_page_offset),
@@ -170,10 +170,10 @@ export function parseFooter(tail: Uint8Array, what: string): ParquetFooter {
   };
 }
 
-function storedColumn(
+function chunkForm(
   element: SchemaElement | undefined,
   { codec, path_in_schema: path }: ColumnMetaData,
-): StoredColumn | undefined {
+): ChunkForm | undefined {
   if (element === undefined || path.length > 1 || element.repetition_type === "REPEATED") {
     return undefined;
   }

@@ -13,7 +13,7 @@ import { buildTableOf, START_NS, type TableFixture } from "./table_fixture.ts";
 
 const WARM_UPS = 4;
 const ROUNDS = 9;
-/** Of the plain scan. */
+/** Times the plain scan. */
 const RATIO_MAX = 1.1;
 /** What planning, looking up indexes and binding may cost where a scan costs next to nothing. */
 const FIXED_MS = 5;
@@ -95,7 +95,7 @@ async function compared(table: TableFixture): Promise<BenchRow[]> {
   return lines;
 }
 
-/** Of all threads, since the process began. */
+/** What all threads took since the process began. */
 function processorMs(): number {
   const { user, system } = cpuUsage();
   return (user + system) / 1_000;

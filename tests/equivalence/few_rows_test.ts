@@ -1,7 +1,7 @@
 /**
  * Rows that are read out of their pages give the answers that scans give: random data and random
- * statements, seeded. Tables grow columns, are merged, and have rows in the WAL alone; values are of
- * every type, some NULL, NaN, -0 or long. `SVC_TEST_PRUNING_SEEDS` sets how many seeds,
+ * statements, seeded. Tables grow columns, are merged, and have rows in the WAL alone. Values are
+ * of every type, some NULL, NaN, -0 or long. `SVC_TEST_PRUNING_SEEDS` sets how many seeds,
  * `SVC_TEST_SEED` the first one, `SVC_TEST_PRUNING_STATEMENTS` how many statements of each.
  */
 

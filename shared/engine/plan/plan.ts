@@ -180,12 +180,12 @@ export interface HeldBlock {
 }
 
 /** A part whose rows were read already. */
-export type ReadPart = FilePart & {
+export type PartRead = FilePart & {
   readonly source: Extract<PartSource, { readonly kind: "rows" }>;
 };
 
 /** Whether the rows of a part were read already. */
-export function isRead(part: ScanPart): part is ReadPart {
+export function isRead(part: ScanPart): part is PartRead {
   return part.origin === "file" && part.source.kind === "rows";
 }
 

@@ -202,7 +202,7 @@ interface Distances {
   readonly distances: Float64Array;
 }
 
-/** Of the first `count` of `total` values. */
+/** Reads the distances between the first `count` of `total` values. */
 function readDistances(reader: PageReader, count: number, total = count): Distances {
   const block = reader.varint();
   const parts = reader.varint();

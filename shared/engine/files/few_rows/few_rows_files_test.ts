@@ -1,4 +1,4 @@
-/** Few rows are read out of their pages, wherever their file is, and damage is the scan's to tell. */
+/** Few rows are read out of their pages, wherever their file is. The scan tells of damage. */
 
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
 import type { RowObject } from "../../../columns/rows.ts";

@@ -12,12 +12,14 @@ export interface PricedPages {
 }
 
 /**
- * Nanoseconds of processor time, fitted to ten rows in ten row groups of log rows, all columns or
- * two of them: a byte that DuckDB unpacks and decodes; what it takes to open a file and a row
- * group; a byte that is unpacked here; a page.
+ * Prices are nanoseconds of processor time. They are fitted to ten rows in ten row groups of log
+ * rows, all columns or two of them.
  */
+/** A byte that DuckDB unpacks and decodes. */
 const SCANNED_BYTE_NS = 0.35;
+/** What DuckDB takes to open a file and a row group. */
 const SCAN_NS = 300_000;
+/** A byte that is unpacked here. */
 const READ_BYTE_NS = 1.2;
 const PAGE_NS = 40_000;
 /** A value that is decoded, crosses over and becomes a value of DuckDB again. */
