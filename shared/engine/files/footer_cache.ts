@@ -7,9 +7,9 @@ import type { DataFile } from "../../iceberg/types.ts";
 import { type ParquetFooter, readFooter } from "../../parquet/footer.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 
-/** What a footer takes in memory, and each of its column chunks. */
+/** What a footer takes in memory, and each of its column chunks with the places of its pages. */
 const FOOTER_BYTES = 512;
-const CHUNK_BYTES = 400;
+const CHUNK_BYTES = 800;
 
 /** Up to `FOOTERS_KEPT_MAX` footers. */
 export class FooterCache {

@@ -189,9 +189,21 @@ async function readColumns(
       ? Array.from(rows, () => null)
       : readChunkRows(chunk, pages, bytesOf);
     const all = present(values.get(column.id));
-    for (const value of own) all.push(value);
+    for (const value of own) {
+      if (column.type === "timestamptz" && !isInstant(value)) {
+        throw new Error("an infinite instant");
+      }
+      all.push(value);
+    }
   }
   return { values, byteLength: places.reduce((sum, { byteLength }) => sum + byteLength, 0) };
+}
+
+/** What DuckDB reads as an instant, and not as one of its infinities. */
+const MICROS_MAX = 2n ** 62n;
+
+function isInstant(value: StoredValue): boolean {
+  return typeof value !== "bigint" || (value < MICROS_MAX && value > -MICROS_MAX);
 }
 
 function groupRows(groups: readonly RowGroup[], numbers: Uint32Array): GroupRows[] {
