@@ -37,7 +37,7 @@ export function unpackZstdStart(
   packed: Uint8Array,
   { bytes, wanted }: { readonly bytes: number; readonly wanted: number },
 ): Uint8Array {
-  for (let blocks = Math.ceil(wanted / BLOCK_BYTES_MAX); wanted < bytes; blocks *= 2) {
+  for (let blocks = Math.ceil((wanted + 1) / BLOCK_BYTES_MAX); wanted < bytes; blocks *= 2) {
     const end = endOfBlocks(packed, blocks);
     if (end === undefined) break;
     const buffer = zstdDecompressSync(packed.subarray(0, end), {
