@@ -1,0 +1,23 @@
+import { ok, strictEqual } from "node:assert/strict";
+import { pay, readPrice, scanPrice, VALUE_NS } from "./page_price.ts";
+
+/** Texts of a row group of log rows: 12 pages of 1 MiB. */
+const CHUNK = { bytesDecompressed: 12 * 2 ** 20 };
+const pagesOf = (pages: number, rows: number) => [{ chunk: CHUNK, pages, allPages: 12, rows }];
+
+Deno.test("a page of twelve costs less than their scan, all twelve cost more", () => {
+  const scanned = scanPrice([CHUNK]);
+  ok(readPrice(pagesOf(1, 16), VALUE_NS) < scanned / 2);
+  ok(readPrice(pagesOf(12, 160), VALUE_NS) > scanned);
+});
+
+Deno.test("pay takes pages that cost less than the scan, and conditions that cost next to nothing", () => {
+  for (
+    const [nextNs, wholeNs, expected] of [
+      [500, 1_000, true],
+      [500, 1_001, false],
+      [100, 9_000, true],
+      [101, 9_000, false],
+    ] as const
+  ) strictEqual(pay({ scannedNs: 1_000, nextNs, wholeNs }), expected, `${nextNs} of ${wholeNs}`);
+});
