@@ -388,6 +388,21 @@ export function runtimeFlags(role: Role): readonly string[] {
 }
 
 /**
+ * Variables of a role's process that its allocator reads at its start. A compactor makes and frees
+ * arrays of megabytes in several threads. By default the C library keeps tens of MiB of what was
+ * freed for each thread; so it gives them back at once (`docs/measurements/memory.md`).
+ */
+export function runtimeEnvironment(role: Role): Readonly<Record<string, string>> {
+  return role === "compactor"
+    ? {
+      MALLOC_ARENA_MAX: "4",
+      MALLOC_MMAP_THRESHOLD_: "2097152",
+      MALLOC_TRIM_THRESHOLD_: "4194304",
+    }
+    : {};
+}
+
+/**
  * Arguments for the `deno` executable that run `role` over `dataDir` under its own permission set;
  * `args` are further options of the role. Needs the source tree: a compiled binary has its
  * permissions built in.

@@ -15,6 +15,7 @@ import type { OptionTable, Settings } from "../shared/config/options.ts";
 import { SUMMARY_OPTIONS } from "../shared/derived/summary/summary_options.ts";
 import { BROWSER_OPTIONS } from "../shared/http/browser_options.ts";
 import { CLAIM_OPTIONS } from "./claim_flags.ts";
+import { MEMORY_BYTES_MIN } from "./memory_parts.ts";
 
 export const ROLES = ["drain", "maintenance", "combined"] as const;
 
@@ -48,10 +49,24 @@ export const WORK_OPTIONS = {
     flag: "snapshot-retain-last",
     env: "SVC_SNAPSHOT_RETAIN_LAST",
     placeholder: "n",
-    default: 100,
+    default: 1,
     min: 1,
     max: 1_000_000,
-    help: "Snapshots of a table that maintenance keeps; older ones expire, their rows stay.",
+    help:
+      "Snapshots of a table that maintenance keeps however old they are, with the files that merges replaced; older ones " +
+      "expire, their rows stay. A table's property history.expire.min-snapshots-to-keep wins.",
+  },
+  snapshotRetainSecs: {
+    kind: "integer",
+    flag: "snapshot-retain-secs",
+    env: "SVC_SNAPSHOT_RETAIN_SECS",
+    placeholder: "secs",
+    default: 300,
+    min: 0,
+    max: 31_536_000,
+    help:
+      "How long a snapshot is kept after a newer one took its place: for pages of a walk, subscriptions and readers of other " +
+      "programs. A table's property history.expire.max-snapshot-age-ms wins.",
   },
   aggShortScanIntervalSecs: {
     kind: "integer",
@@ -145,6 +160,17 @@ export const OPTIONS = {
     max: 3_600,
     help: "Look at every lane this often; a commit=force is seen at once.",
   },
+  memoryBytes: {
+    kind: "integer",
+    flag: "memory-bytes",
+    env: "SVC_COMPACTOR_MEMORY_BYTES",
+    placeholder: "BYTES",
+    min: MEMORY_BYTES_MIN,
+    max: Number.MAX_SAFE_INTEGER,
+    help:
+      "Memory that this process may take: 600 MB when not given, more makes it no faster. With less it writes smaller " +
+      "files, and collects garbage more often. docs/operate.md says how it is divided.",
+  },
   dataDir: DATA_DIR_OPTION,
   wal: WAL_OPTION,
   ...WAREHOUSE_OPTIONS,
@@ -190,6 +216,7 @@ export function embeddedSettings(settings: WorkSettings & HostSettings): Compact
     walOnly: false,
     once: false,
     intervalSecs: OPTIONS.intervalSecs.default,
+    memoryBytes: undefined,
     catalogClaim: false,
     claimLeaseSecs: OPTIONS.claimLeaseSecs.default,
     claimAttemptsMax: OPTIONS.claimAttemptsMax.default,

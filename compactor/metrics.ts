@@ -3,6 +3,7 @@
  */
 
 import { CONNECTION_METRICS } from "../shared/http/connection_metrics.ts";
+import { memoryMetrics } from "../shared/memory/memory_metrics.ts";
 import { COMPACTOR_METRICS } from "../shared/upkeep/compactor_metrics.ts";
 import {
   type BuildInfo,
@@ -11,6 +12,7 @@ import {
   type MetricsOptions,
 } from "../shared/metrics/metrics.ts";
 import type { MetricTable } from "../shared/metrics/table.ts";
+import { type CompactorPart, MEMORY_PARTS } from "./memory_parts.ts";
 
 export const METRICS = {
   ...CONNECTION_METRICS,
@@ -20,6 +22,7 @@ export const METRICS = {
     help:
       "1 when it drains and maintains, as /readyz answers; 0 while it waits for the catalog to start",
   },
+  ...memoryMetrics<CompactorPart>(MEMORY_PARTS),
   ...COMPACTOR_METRICS,
 } as const satisfies MetricTable;
 

@@ -18,7 +18,7 @@ import type { DrainDeps } from "../shared/drain/drain.ts";
 import type { TableSweepDeps } from "../shared/upkeep/table_sweeps.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
-import { collectGarbage, startSmallThreads } from "../shared/os/garbage.ts";
+import { collectGarbageAbove, startSmallThreads } from "../shared/os/garbage.ts";
 import { environment } from "../shared/os/environment.ts";
 import { SystemRandom, uuidV4 } from "../shared/os/random.ts";
 import { openDeriver } from "../shared/derived/deriver.ts";
@@ -34,6 +34,7 @@ import {
 } from "../shared/wal/mirror/mirror_wal_reader.ts";
 import { parseMirrorPrefix } from "../shared/wal/mirror/mirror_layout.ts";
 import type { CompactorSettings } from "./flags.ts";
+import { type CompactorMemoryPlan, planCompactorMemory } from "./memory_parts.ts";
 
 export interface CompactorPaths {
   /** Absolute. */
@@ -107,11 +108,13 @@ export function mirrorDrainOf(
 export interface OpenDrain extends AsyncDisposable {
   readonly deps: DrainDeps;
   /**
-   * Sweeps of the same warehouse, with threads of their own, so that a merge and a drain do not
-   * wait for each other's files.
+   * Sweeps of the same warehouse. They share the threads that encode and derive with the drain: so
+   * one file is in the making at a time, and a drain waits for one file of a merge at most.
    */
   readonly maintenance: TableSweepDeps;
   readonly store: OpenStore;
+  /** Bytes that parts of its memory hold now. */
+  readonly held: Readonly<Record<"rows" | "threads", () => number>>;
   /** Where requests for commits of a mirrored lane are put. */
   readonly mirrorAdmin: MirrorConsumerAdmin;
 }
@@ -122,22 +125,39 @@ export interface OpenDrainOptions {
    * Default false.
    */
   readonly isAlone?: boolean;
+  /** Default: that of the default limit. */
+  readonly memory?: CompactorMemoryPlan;
   /** Limits of the summaries that it makes. */
   readonly summaries: SummaryLimits;
   /** Who hears what was done. */
   readonly observers?: Partial<Pick<CompactorObservers, "drain" | "maintenance">>;
 }
 
-/**
- * Maintenance derives on one thread: it has time, and the memory of two is not its own alone.
- * Errors: `unavailable`, `corrupt` of the catalog.
- */
+/** Errors: `unavailable`, `corrupt` of the catalog. */
 export async function openDrain(
   paths: CompactorPaths,
-  { isAlone = false, summaries, observers = {} }: OpenDrainOptions,
+  {
+    isAlone = false,
+    memory = planCompactorMemory(),
+    summaries,
+    observers = {},
+  }: OpenDrainOptions,
 ): Promise<OpenDrain> {
   await using opening = new AsyncDisposableStack();
   startSmallThreads();
+  const { collectAboveBytes } = memory;
+  // In another role's process that role's memory counts as well, and nobody may stand still.
+  const threads = {
+    collectAboveBytes: isAlone ? collectAboveBytes : memory.limitBytes,
+    heldBytes: new Map<object, number>(),
+  };
+  const writing = {
+    encoder: opening.use(openParquetEncoder(threads)),
+    // One thread after the other's part: two would hold twice as much.
+    deriver: opening.use(openDeriver(summaries, { isParallel: false, memory: threads })),
+    inputBytesMax: memory.drainFileBytes,
+    ...(isAlone ? { collect: () => collectGarbageAbove(collectAboveBytes) } : {}),
+  };
   const files = new DenoFileSystem();
   const clock = new SystemClock();
   const random = new SystemRandom();
@@ -167,8 +187,7 @@ export async function openDrain(
     removals,
     // Kept: each commit then reads only the metadata that it has not seen.
     reader: new IcebergReader(store),
-    encoder: opening.use(openParquetEncoder()),
-    deriver: opening.use(openDeriver(summaries)),
+    ...writing,
     clock,
     random,
     ...(observers.drain === undefined ? {} : { observer: observers.drain }),
@@ -177,10 +196,8 @@ export async function openDrain(
     store,
     catalog: deps.catalog,
     reader: new IcebergReader(store),
-    encoder: opening.use(openParquetEncoder()),
-    decoder: opening.use(openParquetDecoder()),
-    deriver: opening.use(openDeriver(summaries, { isParallel: false })),
-    ...(isAlone ? { collect: collectGarbage } : {}),
+    ...writing,
+    decoder: opening.use(openParquetDecoder(threads)),
     leases,
     removals,
     isBacklogOver: (bytes) => isBacklogOver(bytes, deps.wal, deps.catalog),
@@ -193,6 +210,10 @@ export async function openDrain(
     deps,
     maintenance,
     store: opened,
+    held: {
+      rows: () => writing.encoder.inputBytes,
+      threads: () => [...threads.heldBytes.values()].reduce((sum, bytes) => sum + bytes, 0),
+    },
     mirrorAdmin,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };

@@ -18,7 +18,6 @@ import { combineObservers } from "../shared/drain/drain_observer.ts";
 import { allTables, startMaintenanceLoop } from "../shared/upkeep/maintenance_loop.ts";
 import { combineMaintenance } from "../shared/upkeep/maintenance_observer.ts";
 import { type TableSweepOptions, tableSweeps } from "../shared/upkeep/table_sweeps.ts";
-import { EXPIRE_POLICY_DEFAULT } from "../shared/tables/expire.ts";
 import { DRAIN_GATE_DEFAULT, type DrainGate } from "../shared/drain/plan_drain.ts";
 import { sweepLane, sweepMirror } from "../shared/drain/sweep_lane.ts";
 import { SystemClock } from "../shared/os/clock.ts";
@@ -28,6 +27,9 @@ import { promoteOptionsOf } from "./hot_attributes.ts";
 import { logDrain } from "./log_drain.ts";
 import { logMaintenance } from "./log_maintenance.ts";
 import { countTotals, type MaintenanceTotals } from "./maintenance_totals.ts";
+import { gaugeMemory } from "../shared/memory/memory_metrics.ts";
+import { residentBytes } from "../shared/os/resident_memory.ts";
+import { type CompactorPart, planCompactorMemory } from "./memory_parts.ts";
 import { createCompactorMetrics } from "./metrics.ts";
 import { PatientDrain } from "./patient_drain.ts";
 import { requeueAll, watchQuarantine } from "./quarantine.ts";
@@ -67,6 +69,13 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
   );
   await using starting = new AsyncDisposableStack();
   let drain: PatientDrain | undefined = undefined;
+  const memory = planCompactorMemory(settings.memoryBytes);
+  let held: OpenDrain["held"] | undefined = undefined as OpenDrain["held"] | undefined;
+  gaugeMemory<CompactorPart>(metrics, {
+    plan: memory,
+    residentBytes,
+    held: { rows: () => held?.rows() ?? 0, threads: () => held?.threads() ?? 0 },
+  });
   metrics.ready.readAtScrape(() => drain !== undefined && drain.problem === undefined ? 1 : 0, {});
   const metricsServer = starting.use(
     serveMetrics({
@@ -76,7 +85,10 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
       problem: () => drain === undefined ? "it starts" : drain.problem,
     }),
   );
-  drain = starting.use(await startDrain(settings, countCompactor(metrics), { isAlone: true }));
+  const onOpened = (opened: OpenDrain) => held = opened.held;
+  drain = starting.use(
+    await startDrain(settings, countCompactor(metrics), { isAlone: true, onOpened }),
+  );
   const running = starting.move();
   getLogger(["svc", "compactor"]).info(
     "compactor runs as {role} on {source}, metrics on {metrics}",
@@ -104,16 +116,23 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
 export function startDrain(
   settings: CompactorSettings,
   observers: CompactorObservers,
-  { isAlone = false }: { readonly isAlone?: boolean } = {},
+  options: StartDrainOptions = {},
 ): Promise<PatientDrain> {
-  return PatientDrain.open(() => startDrainNow(settings, observers, isAlone), new SystemClock());
+  return PatientDrain.open(() => startDrainNow(settings, observers, options), new SystemClock());
+}
+
+interface StartDrainOptions {
+  /** Whether the process has no other role: see `OpenDrainOptions`. */
+  readonly isAlone?: boolean;
+  /** Is told of what was opened; again after a catalog was away at the start. */
+  readonly onOpened?: (opened: OpenDrain) => void;
 }
 
 /** Errors: `unavailable`, `corrupt`, `permission_denied` of the catalog. */
 async function startDrainNow(
   settings: CompactorSettings,
   observers: CompactorObservers,
-  isAlone: boolean,
+  { isAlone = false, onOpened }: StartDrainOptions,
 ): Promise<RunningDrain> {
   const paths = drainPaths(settings);
   const intervalMs = settings.intervalSecs * 1_000;
@@ -124,6 +143,7 @@ async function startDrainNow(
   const opened = starting.use(
     await openDrain(paths, {
       isAlone,
+      memory: planCompactorMemory(settings.memoryBytes),
       summaries: summaryLimitsOf(settings),
       observers: {
         drain: combineObservers(logDrain(), observers.drain),
@@ -131,6 +151,7 @@ async function startDrainNow(
       },
     }),
   );
+  onOpened?.(opened);
   const { claiming, observer } = opened.deps;
   if (claiming !== undefined) {
     if (paths.mirror?.requeues === true) await requeueAll(claiming.claims);
@@ -191,6 +212,7 @@ export async function compactOnce(
   const counted = countTotals();
   await using opened = await openDrain(drainPaths(settings), {
     isAlone: true,
+    memory: planCompactorMemory(settings.memoryBytes),
     summaries: summaryLimitsOf(settings),
     observers: {
       drain: logDrain(),
@@ -205,7 +227,7 @@ export async function compactOnce(
   const totals = settings.role === "maintenance" ? idle : await drainAll(deps, options);
   const done = { maintenance: counted.totals };
   if (settings.role === "drain") return { ...totals, ...done, swept: 0, deleted: 0 };
-  // Maintenance has threads of its own; those of the drain start again if they are needed.
+  // Their memory goes, and they start again with the first file of maintenance.
   deps.encoder[Symbol.dispose]();
   deps.deriver?.[Symbol.dispose]();
   let swept = 0;
@@ -272,8 +294,12 @@ function gateOf(settings: CompactorSettings): DrainGate {
 function sweepOptionsOf(settings: CompactorSettings): TableSweepOptions {
   const promote = promoteOptionsOf(settings);
   return {
-    expire: { ...EXPIRE_POLICY_DEFAULT, retainLast: settings.snapshotRetainLast },
+    expire: {
+      retainLast: settings.snapshotRetainLast,
+      ageMsMin: settings.snapshotRetainSecs * 1_000,
+    },
     summariesIntervalMs: settings.aggShortScanIntervalSecs * 1_000,
+    merge: { inputBytesMax: planCompactorMemory(settings.memoryBytes).mergeFileBytes },
     ...(promote === undefined ? {} : { promote }),
   };
 }

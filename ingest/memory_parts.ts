@@ -9,7 +9,7 @@
  */
 
 import { type MemoryPart, type MemoryPlan, planMemory } from "../shared/memory/memory_plan.ts";
-import type { MetricTable } from "../shared/metrics/table.ts";
+import type { ThreadMemory } from "../shared/os/task_thread.ts";
 import { STREAM_LIMITS } from "./stream/stream_limits.ts";
 
 const MIB = 1024 ** 2;
@@ -17,11 +17,11 @@ const MIB = 1024 ** 2;
 export const MEMORY_BYTES_DEFAULT = 640 * MIB;
 
 export const MEMORY_PARTS = {
-  server: { what: "runtime, code, heaps of threads, what is written to the WAL", base: 144 * MIB },
+  server: { what: "runtime, code, heaps of threads, what is written to the WAL", base: 156 * MIB },
   bodies: {
     what: "bodies of requests in flight, and the rows made of them; past it 503",
-    share: 2,
-    min: 32 * MIB,
+    share: 3,
+    min: 24 * MIB,
     max: 256 * MIB,
   },
   streams: {
@@ -33,24 +33,6 @@ export const MEMORY_PARTS = {
 } as const satisfies Readonly<Record<string, MemoryPart>>;
 
 export type IngestPart = keyof typeof MEMORY_PARTS;
-export const PART_NAMES = Object.keys(MEMORY_PARTS) as IngestPart[];
-const HELD_PARTS = ["bodies", "streams"] as const satisfies readonly IngestPart[];
-
-export const MEMORY_METRICS = {
-  memoryPartLimitBytes: {
-    kind: "gauge",
-    name: "svc_memory_part_limit_bytes",
-    help: "Bytes that each part of the process's memory may hold",
-    labels: { part: PART_NAMES },
-  },
-  memoryPartBytes: {
-    kind: "gauge",
-    name: "svc_memory_part_bytes",
-    help: "Bytes that each part holds now; server: resident memory less the others",
-    labels: { part: PART_NAMES },
-  },
-} as const satisfies MetricTable;
-
 export function planIngestMemory(
   { ingestMemLimitMib }: { readonly ingestMemLimitMib: number },
 ): MemoryPlan<IngestPart> {
@@ -58,26 +40,10 @@ export function planIngestMemory(
   return planMemory<IngestPart>(MEMORY_PARTS, { limitBytes });
 }
 
-interface MemoryGauge {
-  set(value: number, labels: { readonly part: string }): void;
-  readAtScrape(read: () => number, labels: { readonly part: string }): void;
-}
+/** Past this share of the limit the threads collect garbage behind each request. */
+const COLLECT_SHARE = 0.6;
 
-export function gaugeMemory(
-  { memoryPartLimitBytes, memoryPartBytes }: {
-    readonly memoryPartLimitBytes: MemoryGauge;
-    readonly memoryPartBytes: MemoryGauge;
-  },
-  { plan, residentBytes, held }: {
-    readonly plan: MemoryPlan<IngestPart>;
-    readonly residentBytes: () => number;
-    readonly held: Readonly<Record<typeof HELD_PARTS[number], () => number>>;
-  },
-): void {
-  for (const part of PART_NAMES) memoryPartLimitBytes.set(plan.bytes[part], { part });
-  for (const part of HELD_PARTS) memoryPartBytes.readAtScrape(held[part], { part });
-  const heldBytes = () => HELD_PARTS.reduce((sum, part) => sum + held[part](), 0);
-  memoryPartBytes.readAtScrape(() => Math.max(0, residentBytes() - heldBytes()), {
-    part: "server",
-  });
+/** What the threads that decode and pack are given. */
+export function threadMemory({ limitBytes }: MemoryPlan<IngestPart>): ThreadMemory {
+  return { collectAboveBytes: Math.floor(COLLECT_SHARE * limitBytes), heldBytes: new Map() };
 }

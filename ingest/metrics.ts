@@ -4,7 +4,8 @@
  * when one runs in this process.
  */
 
-import { MEMORY_METRICS } from "./memory_parts.ts";
+import { memoryMetrics } from "../shared/memory/memory_metrics.ts";
+import { type IngestPart, MEMORY_PARTS } from "./memory_parts.ts";
 import { CONNECTION_METRICS } from "../shared/http/connection_metrics.ts";
 import { COMPACTOR_METRICS } from "../shared/upkeep/compactor_metrics.ts";
 import type { BuildInfo, Metrics, MetricsOptions } from "../shared/metrics/metrics.ts";
@@ -98,7 +99,7 @@ export const METRICS = {
     name: "svc_ingest_stream_refused_total",
     help: "Streams refused because there were too many or the server was stopping",
   },
-  ...MEMORY_METRICS,
+  ...memoryMetrics<IngestPart>(MEMORY_PARTS),
   bodiesInFlight: {
     kind: "gauge",
     name: "svc_ingest_bodies_in_flight_bytes",

@@ -3,6 +3,7 @@
 import type { Clock } from "../shared/os/clock.ts";
 import type { FileSystem } from "../shared/os/file_system.ts";
 import { SystemRandom } from "../shared/os/random.ts";
+import type { ThreadMemory } from "../shared/os/task_thread.ts";
 import { openFrameThread } from "../shared/wal/frame_encoder.ts";
 import type { MirrorUploader } from "../shared/wal/mirror/mirror_uploader.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
@@ -15,6 +16,7 @@ import { countWalEvents, gaugeWalSegments } from "./wal_metrics.ts";
 import { openMirror } from "./wal_mirror.ts";
 
 export interface IngestWalParts {
+  readonly threads: ThreadMemory;
   /** Closes the WAL, which seals what is open, and then stops the mirror. */
   readonly starting: AsyncDisposableStack;
   readonly fs: FileSystem;
@@ -29,13 +31,13 @@ export interface IngestWalParts {
 /** Errors: those of `openWal` and `openMirror`. */
 export async function openIngestWal(
   settings: IngestSettings,
-  { starting, fs, clock, metrics, paths, listen }: IngestWalParts,
+  { starting, fs, clock, metrics, paths, listen, threads }: IngestWalParts,
 ): Promise<Wal> {
   const count = countWalEvents(metrics);
   let mirror: MirrorUploader | undefined = undefined;
   starting.defer(() => mirror?.stop());
   const random = new SystemRandom();
-  const frameThread = starting.use(openFrameThread());
+  const frameThread = starting.use(openFrameThread(threads));
   const wal = starting.use(
     await openWal({
       root: paths.wal,

@@ -11,7 +11,8 @@ import { openCatalogReader } from "../shared/catalog/open_catalog.ts";
 import type { AuthMode } from "../shared/auth/authenticator.ts";
 import { browserRulesOf } from "../shared/http/browser_rules.ts";
 import { residentBytes } from "../shared/os/resident_memory.ts";
-import { gaugeMemory, planIngestMemory } from "./memory_parts.ts";
+import { gaugeMemory } from "../shared/memory/memory_metrics.ts";
+import { type IngestPart, planIngestMemory, threadMemory } from "./memory_parts.ts";
 import { ByteBudget } from "../shared/base/byte_budget.ts";
 import {
   formatListenAddress,
@@ -115,10 +116,12 @@ export async function startIngest(
   const tls = await readTlsFiles(settings, fs);
   const admission = starting.use(openAdmission(settings, { clock, metrics }));
   const backpressure = starting.use(openBackpressure(settings, { metrics, clock }));
-  const decodeThread = starting.use(new DecodeThread());
+  const plan = planIngestMemory(settings);
+  const threads = threadMemory(plan);
+  const decodeThread = starting.use(new DecodeThread(threads));
   const answersFirst = new AnswersFirst();
   const wal = await openIngestWal(settings, {
-    ...{ starting, fs, clock, metrics, paths },
+    ...{ starting, fs, clock, metrics, paths, threads },
     listen: (event) => answersFirst.listen(event),
   });
   const isWaiting = await findWaitingLanes(openWalReader(fs, paths.wal));
@@ -137,12 +140,11 @@ export async function startIngest(
     timeoutMs: settings.commitForceTimeoutSecs * 1_000,
     bell: settings.remoteDrain ? openBell(starting, paths.catalog) : undefined,
   };
-  const plan = planIngestMemory(settings);
   const stream = new StreamHub({ clock, metrics, bytesMax: plan.bytes.streams });
   const bodies = new ByteBudget(plan.bytes.bodies);
   const write = writeDeps(settings, { wal, clock, metrics, admission, backpressure, bodies });
   const held = { bodies: () => bodies.used, streams: () => stream.bytes };
-  gaugeMemory(metrics, { plan, residentBytes, held });
+  gaugeMemory<IngestPart>(metrics, { plan, residentBytes, held });
   metrics.streamReaders.readAtScrape(() => stream.readers, {});
   const writes = {
     stream,

@@ -25,7 +25,7 @@ import {
   runsFromSource,
 } from "../dev/process_group.ts";
 import { seedDemo } from "../dev/seed_demo.ts";
-import { processArguments, type Role, ROLES } from "../permissions.ts";
+import { processArguments, type Role, ROLES, runtimeEnvironment } from "../permissions.ts";
 
 const OPTIONS = {
   dataDir: DATA_DIR_OPTION,
@@ -99,7 +99,7 @@ export const command = defineCommand({
       group.start({
         name: role,
         args: processArguments(role, settings.dataDir, roleArgs[role], env),
-        env,
+        env: { ...runtimeEnvironment(role), ...env },
       });
     }
     const over = new AbortController();

@@ -7,6 +7,7 @@ import { residentBytes } from "../../shared/os/resident_memory.ts";
 import type { Admission } from "../admission.ts";
 import { WriterQueues } from "./backpressure.ts";
 import { type BackpressureSettings, requireQueueFor } from "./backpressure_flags.ts";
+import { collectGarbage } from "../../shared/os/garbage.ts";
 import { MemoryBreaker } from "./memory_breaker.ts";
 import type { IngestMetrics } from "../metrics.ts";
 
@@ -54,6 +55,7 @@ export function openBackpressure(
   const shards = settings.ingestBackpressureShards;
   const queues = capacity === 0 ? undefined : new WriterQueues({ capacity, shards }, metrics);
   const breaker = settings.ingestMemLimitMib === 0 ? undefined : new MemoryBreaker({
+    collect: collectGarbage,
     limitBytes: settings.ingestMemLimitMib * BYTES_PER_MIB,
     sampleSecs: settings.ingestMemSampleSecs,
     residentBytes: parts.residentBytes ?? residentBytes,

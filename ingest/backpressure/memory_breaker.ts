@@ -14,6 +14,8 @@ export interface BreakerOptions {
   readonly sampleSecs: number;
   /** Resident memory of the process now. */
   readonly residentBytes: () => number;
+  /** Frees what nobody uses: called before rows are refused. */
+  readonly collect: () => void;
   readonly clock: Clock;
 }
 
@@ -71,7 +73,8 @@ export class MemoryBreaker implements AsyncDisposable {
   }
 
   #sample(): void {
-    const { residentBytes, limitBytes } = this.#options;
+    const { residentBytes, limitBytes, collect } = this.#options;
+    if (residentBytes() >= limitBytes) collect();
     this.#residentBytes = residentBytes();
     const isOpen = this.#residentBytes >= limitBytes;
     if (isOpen !== this.#isOpen) {

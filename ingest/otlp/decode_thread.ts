@@ -14,7 +14,7 @@ import { type ErrorCode, isOperatingError, OperatingError } from "../../shared/b
 import type { ColumnBatch, ColumnData } from "../../shared/columns/batch.ts";
 import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
 import { TRACES_SCHEMA } from "../../shared/schema/traces.ts";
-import { TaskThread, ThreadUnavailable } from "../../shared/os/task_thread.ts";
+import { TaskThread, type ThreadMemory, ThreadUnavailable } from "../../shared/os/task_thread.ts";
 import type { AnswersFirst } from "../answers_first.ts";
 import type { DecodeOptions } from "./request_decoder.ts";
 import { SHORT } from "./request_limits.ts";
@@ -41,8 +41,13 @@ interface Refusal {
 
 /** Where long requests are decoded, one at a time. Starts with the first one. */
 export class DecodeThread implements Disposable {
+  readonly #memory: ThreadMemory | undefined;
   #tasks: TaskThread<DecodeTask, DecodeReply> | undefined;
   #started: Promise<boolean> | undefined;
+
+  constructor(memory?: ThreadMemory) {
+    this.#memory = memory;
+  }
 
   /**
    * Undefined where there is no thread: then `body` is still the caller's. Errors: those of the
@@ -78,6 +83,7 @@ export class DecodeThread implements Disposable {
     return this.#tasks ??= new TaskThread(new URL("./decode_worker.ts", import.meta.url), {
       what: "decodes long requests",
       category: ["svc", "ingest"],
+      memory: this.#memory,
     });
   }
 }

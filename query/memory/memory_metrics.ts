@@ -2,34 +2,14 @@
 
 import type { Engine } from "../../shared/engine/types.ts";
 import type { MemoryKeeper } from "../../shared/memory/memory_keeper.ts";
+import { gaugeMemory, memoryMetrics } from "../../shared/memory/memory_metrics.ts";
 import type { MetricTable } from "../../shared/metrics/table.ts";
 import type { Metrics } from "../../shared/metrics/metrics.ts";
-import { GIVING_ORDER, PART_NAMES, type QueryMemoryPlan, type QueryPart } from "./memory_parts.ts";
+import { GIVING_ORDER, MEMORY_PARTS, PART_NAMES } from "./memory_parts.ts";
+import type { QueryMemoryPlan, QueryPart } from "./memory_parts.ts";
 
 export const MEMORY_METRICS = {
-  memoryLimitBytes: {
-    kind: "gauge",
-    name: "svc_memory_limit_bytes",
-    help: "Bytes that the process and its children may take together",
-  },
-  memoryResidentBytes: {
-    kind: "gauge",
-    name: "svc_memory_resident_bytes",
-    help: "Bytes that they take, without pages of program files, about",
-  },
-  memoryPartLimitBytes: {
-    kind: "gauge",
-    name: "svc_memory_part_limit_bytes",
-    help: "Bytes that each part of them may hold",
-    labels: { part: PART_NAMES },
-  },
-  memoryPartBytes: {
-    kind: "gauge",
-    name: "svc_memory_part_bytes",
-    help:
-      "Bytes that each part holds now, about; server and processes: what no other part tells of",
-    labels: { part: PART_NAMES },
-  },
+  ...memoryMetrics<QueryPart>(MEMORY_PARTS),
   memoryGivenWayBytes: {
     kind: "counter",
     name: "svc_memory_given_way_bytes_total",
@@ -50,30 +30,32 @@ export interface MemoryUses {
   readonly auditBytes: () => number;
 }
 
-export function gaugeMemory(metrics: Metrics<typeof MEMORY_METRICS>, uses: MemoryUses): void {
+export function gaugeQueryMemory(
+  metrics: Metrics<typeof MEMORY_METRICS>,
+  uses: MemoryUses,
+): void {
   const { plan, keeper, engine, serverBytes, processBytes } = uses;
-  metrics.memoryLimitBytes.set(plan.limitBytes, {});
-  metrics.memoryResidentBytes.readAtScrape(() => serverBytes() + processBytes(), {});
-  for (const part of PART_NAMES) {
-    metrics.memoryPartLimitBytes.set(plan.bytes[part], { part });
-  }
   const pool = async () => (await engine.memory()).poolBytes;
-  const held = (part: QueryPart) =>
+  const heldBytes = (part: QueryPart) =>
     part === "answers"
       ? uses.answersBytes()
       : part === "audit"
       ? uses.auditBytes()
       : keeper.bytesOf(part);
   const inServer = PART_NAMES.filter((part) => !OUTSIDE.has(part));
-  const read: Readonly<Record<string, () => number | Promise<number>>> = {
-    server: () => Math.max(0, serverBytes() - inServer.reduce((sum, one) => sum + held(one), 0)),
-    processes: () => Math.min(plan.bytes.processes, processBytes()),
-    pool,
-    values: async () => Math.max(0, processBytes() - plan.bytes.processes - await pool()),
-  };
-  for (const part of PART_NAMES) {
-    metrics.memoryPartBytes.readAtScrape(read[part] ?? (() => held(part)), { part });
-  }
+  const caches = Object.fromEntries(inServer.map((part) => [part, () => heldBytes(part)]));
+  const cacheBytes = () => inServer.reduce((sum, part) => sum + heldBytes(part), 0);
+  gaugeMemory<QueryPart>(metrics, {
+    plan,
+    residentBytes: () => serverBytes() + processBytes(),
+    held: {
+      ...caches,
+      server: () => Math.max(0, serverBytes() - cacheBytes()),
+      processes: () => Math.min(plan.bytes.processes, processBytes()),
+      pool,
+      values: async () => Math.max(0, processBytes() - plan.bytes.processes - await pool()),
+    },
+  });
 }
 
 /** Not in the server's memory, or all of it. */

@@ -10,7 +10,7 @@ import { collectGarbage } from "../../shared/os/garbage.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 import type { Engine } from "../../shared/engine/types.ts";
 import type { Metrics } from "../../shared/metrics/metrics.ts";
-import { gaugeMemory, type MEMORY_METRICS, type MemoryUses } from "./memory_metrics.ts";
+import { gaugeQueryMemory, type MEMORY_METRICS, type MemoryUses } from "./memory_metrics.ts";
 import { memoryLimitBytes } from "../../shared/os/memory_limit.ts";
 import { residentBytes } from "../../shared/os/resident_memory.ts";
 import type { QuerySettings } from "../flags.ts";
@@ -95,7 +95,7 @@ export function openMemory(
     keeper,
     watch(engine, held) {
       watched = engine;
-      gaugeMemory(metrics, {
+      gaugeQueryMemory(metrics, {
         ...{ plan, keeper, engine, serverBytes, ...held },
         processBytes: processes,
       });

@@ -2,11 +2,7 @@
 
 import { serveTasks } from "../os/serve_tasks.ts";
 import type { DeriveRequest } from "./deriver.ts";
-import { columnBytes } from "../columns/batch.ts";
 import { derivePart } from "./derive.ts";
-
-/** Bytes of rows that a merge derives from at once, and a drain never does. */
-const LARGE_BYTES = 40 * 1024 * 1024;
 
 serveTasks(({ part, file, limits }: DeriveRequest) => {
   // What a blob is a part of stays here; `slice` of a Buffer would be no copy.
@@ -15,4 +11,4 @@ serveTasks(({ part, file, limits }: DeriveRequest) => {
     data: new Uint8Array(blob.data),
   }));
   return { value, transfer: value.map(({ data }) => data.buffer) };
-}, ({ file }) => columnBytes(file.batches) >= LARGE_BYTES);
+});

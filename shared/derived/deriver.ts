@@ -4,7 +4,7 @@
  * work.
  */
 
-import { TaskThread, ThreadUnavailable } from "../os/task_thread.ts";
+import { TaskThread, type ThreadMemory, ThreadUnavailable } from "../os/task_thread.ts";
 import { derive, DERIVED_PARTS, type DerivedPart, derivePart } from "./derive.ts";
 import { type SidecarSubject, writeSidecar } from "./sidecar.ts";
 import type { SummaryLimits } from "./summary/build_summary.ts";
@@ -32,6 +32,7 @@ export interface DeriverOptions {
    * thread, they take half of the memory. Default true.
    */
   readonly isParallel?: boolean;
+  readonly memory?: ThreadMemory;
 }
 
 /**
@@ -57,17 +58,22 @@ export const INLINE_DERIVER: Deriver = inlineDeriver();
 
 type DeriveThread = TaskThread<DeriveRequest, Blob[]>;
 
-function deriveThread(part: DerivedPart): DeriveThread {
+function deriveThread(part: DerivedPart, memory: ThreadMemory | undefined): DeriveThread {
   const module = new URL("./derive_worker.ts", import.meta.url);
-  return new TaskThread(module, { what: `derives ${part}`, category: ["svc", "derived"] });
+  const category = ["svc", "derived"];
+  return new TaskThread(module, { what: `derives ${part}`, category, memory });
 }
 
 class ThreadDeriver implements Deriver {
   readonly #threads: Readonly<Record<DerivedPart, DeriveThread>>;
 
-  constructor(private readonly limits: SummaryLimits, { isParallel = true }: DeriverOptions) {
-    const words = deriveThread("words");
-    this.#threads = { words, values: isParallel ? deriveThread("values") : words };
+  constructor(
+    private readonly limits: SummaryLimits,
+    { isParallel = true, memory }: DeriverOptions,
+  ) {
+    const words = deriveThread("words", memory);
+    const values = isParallel ? deriveThread("values", memory) : words;
+    this.#threads = { words, values };
   }
 
   async derive(file: FileRows, subject: SidecarSubject): Promise<Uint8Array> {

@@ -6,7 +6,6 @@
 import { type ErrorCode, isOperatingError } from "../base/errors.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
 import { decodeBatch, decodeSchemaMessage } from "../columns/ipc.ts";
-import type { Deriver } from "../derived/deriver.ts";
 import { textColumnsOf } from "../derived/text_columns.ts";
 import type { DocMapping } from "../schema/index_config.ts";
 import type { Column, TableSchema } from "../schema/schema.ts";
@@ -15,17 +14,13 @@ import { addColumns } from "../iceberg/add_columns.ts";
 import { ensureTable } from "../iceberg/commit_append.ts";
 import type { CommitDeps } from "../iceberg/commit_table.ts";
 import type { NewDataFile, Table } from "../iceberg/types.ts";
-import type { ParquetEncoder } from "../parquet/parquet_encoder.ts";
 import type { SegmentReader, WalReader } from "../wal/types.ts";
-import { DataFileWriter } from "../tables/data_file_writer.ts";
+import { DataFileWriter, type DataFileWriterDeps } from "../tables/data_file_writer.ts";
 import { type BatchFit, fitTo, schemaForNewTable } from "../tables/fit_schema.ts";
 import { targetSchema } from "./table_target.ts";
 
-export interface StageDeps extends CommitDeps {
+export interface StageDeps extends CommitDeps, DataFileWriterDeps {
   readonly wal: WalReader;
-  readonly encoder: ParquetEncoder;
-  /** Without it the files get no sidecars. */
-  readonly deriver?: Deriver;
 }
 
 /** Segments of one lane whose rows become rows of its table. */

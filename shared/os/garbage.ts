@@ -6,6 +6,7 @@
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { residentBytes } from "./resident_memory.ts";
 
 let collect: (() => void) | undefined;
 
@@ -20,6 +21,11 @@ export function collectGarbage(): void {
     collect = typeof found === "function" ? () => found() : () => {};
   }
   collect();
+}
+
+/** Collects while the process has more than so many resident bytes. */
+export function collectGarbageAbove(bytes: number): void {
+  if (residentBytes() > bytes) collectGarbage();
 }
 
 /**

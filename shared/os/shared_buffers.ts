@@ -14,6 +14,12 @@ const STEP_BYTES = 4 * 1024 * 1024;
 export class SharedBuffers {
   /** Smallest first. */
   #idle: SharedArrayBuffer[] = [];
+  #takenBytes = 0;
+
+  /** Bytes of all buffers, also of those that nobody uses. */
+  get bytes(): number {
+    return this.#idle.reduce((sum, { byteLength }) => sum + byteLength, this.#takenBytes);
+  }
 
   /** `byteLength` bytes of any content; the caller's until they are given back. */
   take(byteLength: number): Uint8Array<SharedArrayBuffer> {
@@ -22,11 +28,14 @@ export class SharedBuffers {
     // One that is too small is in the way of a larger one.
     if (found === undefined) this.#idle.pop();
     const size = Math.ceil(byteLength / STEP_BYTES) * STEP_BYTES;
-    return new Uint8Array(found ?? new SharedArrayBuffer(size), 0, byteLength);
+    const buffer = found ?? new SharedArrayBuffer(size);
+    this.#takenBytes += buffer.byteLength;
+    return new Uint8Array(buffer, 0, byteLength);
   }
 
   /** Takes back what `take` gave: nobody may read it any more. */
   give({ buffer }: Uint8Array<SharedArrayBuffer>): void {
+    this.#takenBytes -= buffer.byteLength;
     this.#idle = [...this.#idle, buffer].sort((a, b) => a.byteLength - b.byteLength)
       .slice(-IDLE_MAX);
   }

@@ -18,6 +18,14 @@ export class ThreadUnavailable extends Error {
   override readonly name = "ThreadUnavailable";
 }
 
+/** For threads that make arrays of tens of MiB. */
+export interface ThreadMemory {
+  /** With more resident bytes of the process a thread collects garbage behind each request. */
+  readonly collectAboveBytes: number;
+  /** Each thread's own heap and arrays, in bytes, as it told them last. */
+  readonly heldBytes: Map<object, number>;
+}
+
 export interface TaskThreadOptions {
   /** What it does, for the log: `writes Parquet`. */
   readonly what: string;
@@ -25,6 +33,8 @@ export interface TaskThreadOptions {
   readonly category: readonly string[];
   /** Whether it gets a request while others are under way; the caller bounds how many. */
   readonly isConcurrent?: boolean;
+  /** Default: it never collects by itself, and tells nothing. */
+  readonly memory?: ThreadMemory | undefined;
 }
 
 type Outcome<V> = Reply<V> | { readonly stopped: string };
@@ -64,6 +74,7 @@ export class TaskThread<Q, V> implements Disposable {
   [Symbol.dispose](): void {
     this.#worker?.terminate();
     this.#worker = undefined;
+    this.#options.memory?.heldBytes.delete(this);
   }
 
   async #run(request: Q, transfer: readonly ArrayBuffer[]): Promise<V> {
@@ -85,7 +96,12 @@ export class TaskThread<Q, V> implements Disposable {
 
   #ask(request: Q, transfer: readonly ArrayBuffer[]): Promise<Outcome<V>> {
     this.#worker ??= this.#start();
-    const task: Task<Q> = { id: this.#asked++, request };
+    const collectAboveBytes = this.#options.memory?.collectAboveBytes;
+    const task: Task<Q> = {
+      id: this.#asked++,
+      request,
+      ...(collectAboveBytes === undefined ? {} : { collectAboveBytes }),
+    };
     this.#worker.postMessage(task, [...transfer]);
     return new Promise((resolve) => this.#waiting.set(task.id, resolve));
   }
@@ -93,6 +109,7 @@ export class TaskThread<Q, V> implements Disposable {
   #start(): Worker {
     const worker = new Worker(this.#module, { type: "module" });
     worker.onmessage = ({ data }: MessageEvent<Reply<V>>) => {
+      if (data.heldBytes !== undefined) this.#options.memory?.heldBytes.set(this, data.heldBytes);
       this.#waiting.get(data.id)?.(data);
       this.#waiting.delete(data.id);
     };

@@ -10,4 +10,4 @@ import { readOwnFile } from "./reader/own_file.ts";
 serveTasks(({ file, rowGroups, spare }: OwnRequest) => {
   const value = readOwnFile(file, rowGroups, spare);
   return { value, transfer: value === undefined ? [] : [value.buffer] };
-}, ({ spare }) => spare !== undefined);
+});

@@ -8,7 +8,7 @@
 
 import { messageOf, OperatingError } from "../base/errors.ts";
 import { rowsOfStream, type StreamRows } from "../columns/ipc_stream.ts";
-import { TaskThread, ThreadUnavailable } from "../os/task_thread.ts";
+import { TaskThread, type ThreadMemory, ThreadUnavailable } from "../os/task_thread.ts";
 import { batchesOf, type PlacedRows, readOwnFile } from "./reader/own_file.ts";
 
 export interface DecodeRequest {
@@ -34,8 +34,8 @@ export interface ParquetDecoder extends Disposable {
 }
 
 /** A decoder whose thread starts with its first file and ends when it is disposed of. */
-export function openParquetDecoder(): ParquetDecoder {
-  return new ThreadDecoder();
+export function openParquetDecoder(memory?: ThreadMemory): ParquetDecoder {
+  return new ThreadDecoder(memory);
 }
 
 /** The decoder of processes that cannot have a thread, and of tests. */
@@ -63,15 +63,20 @@ const SPARES_MAX = 1;
 const SPARE_BYTES_MAX = 64 * 1024 * 1024;
 
 class ThreadDecoder implements ParquetDecoder {
-  readonly #own = new TaskThread<OwnRequest, PlacedRows | undefined>(
-    new URL("./decode_worker.ts", import.meta.url),
-    { what: "reads Parquet", category: ["svc", "parquet"] },
-  );
+  readonly #own: TaskThread<OwnRequest, PlacedRows | undefined>;
   readonly #others = new TaskThread<DecodeRequest, ArrayBuffer>(
     new URL("./decode_wasm_worker.ts", import.meta.url),
     { what: "reads Parquet of others", category: ["svc", "parquet"] },
   );
   readonly #spares: ArrayBuffer[] = [];
+
+  constructor(memory: ThreadMemory | undefined) {
+    this.#own = new TaskThread(new URL("./decode_worker.ts", import.meta.url), {
+      what: "reads Parquet",
+      category: ["svc", "parquet"],
+      memory,
+    });
+  }
 
   async decode(request: DecodeRequest, what: string): Promise<StreamRows> {
     if (this.#own.isAvailable && this.#others.isAvailable) {

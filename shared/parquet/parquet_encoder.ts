@@ -8,7 +8,7 @@ import { messageOf, OperatingError } from "../base/errors.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
 import type { TableSchema } from "../schema/schema.ts";
 import { SharedBuffers } from "../os/shared_buffers.ts";
-import { TaskThread, ThreadUnavailable } from "../os/task_thread.ts";
+import { TaskThread, type ThreadMemory, ThreadUnavailable } from "../os/task_thread.ts";
 import { describeParquet, type ParquetFile } from "./describe_parquet.ts";
 import type { ParquetCompression, ParquetOptions } from "./encode_zstd.ts";
 import { OpenInput, type ParquetInput, parquetInput } from "./parquet_input.ts";
@@ -21,6 +21,8 @@ export interface EncodeRequest {
 
 /** Writes Parquet files, mostly on a thread of its own. */
 export interface ParquetEncoder extends Disposable {
+  /** Bytes of memory for inputs, also of what nobody uses now. */
+  readonly inputBytes: number;
   /**
    * A copy of `batches` that `encode` takes, in memory that it gets back with the input's end.
    * Errors: `too_large`.
@@ -36,12 +38,13 @@ export interface ParquetEncoder extends Disposable {
 }
 
 /** An encoder whose thread starts with its first file and ends when it is disposed of. */
-export function openParquetEncoder(): ParquetEncoder {
-  return new ThreadEncoder();
+export function openParquetEncoder(memory?: ThreadMemory): ParquetEncoder {
+  return new ThreadEncoder(memory);
 }
 
 /** The encoder of processes that cannot have a thread, and of tests. */
 export const INLINE_PARQUET_ENCODER: ParquetEncoder = {
+  inputBytes: 0,
   input: (batches, schema) => parquetInput(batches, schema),
   open: (schema, bytes) => new OpenInput(schema, { bytes }),
   async encode({ stream, rows }, options) {
@@ -54,8 +57,12 @@ export const INLINE_PARQUET_ENCODER: ParquetEncoder = {
 
 type EncodeThread = TaskThread<EncodeRequest, ArrayBuffer>;
 
-function encodeThread(module: URL): EncodeThread {
-  return new TaskThread(module, { what: "writes Parquet", category: ["svc", "parquet"] });
+function encodeThread(module: URL, memory: ThreadMemory | undefined): EncodeThread {
+  return new TaskThread(module, {
+    what: "writes Parquet",
+    category: ["svc", "parquet"],
+    memory,
+  });
 }
 
 class ThreadEncoder implements ParquetEncoder {
@@ -63,11 +70,19 @@ class ThreadEncoder implements ParquetEncoder {
    * Each compression has a thread of its own, which starts with the first file of it: one of them
    * needs no WASM.
    */
-  readonly #threads: Readonly<Record<ParquetCompression, EncodeThread>> = {
-    zstd: encodeThread(new URL("./parquet_worker.ts", import.meta.url)),
-    lz4_raw: encodeThread(new URL("./parquet_lz4_worker.ts", import.meta.url)),
-  };
+  readonly #threads: Readonly<Record<ParquetCompression, EncodeThread>>;
   readonly #buffers = new SharedBuffers();
+
+  constructor(memory: ThreadMemory | undefined) {
+    this.#threads = {
+      zstd: encodeThread(new URL("./parquet_worker.ts", import.meta.url), memory),
+      lz4_raw: encodeThread(new URL("./parquet_lz4_worker.ts", import.meta.url), memory),
+    };
+  }
+
+  get inputBytes(): number {
+    return this.#buffers.bytes;
+  }
 
   input(batches: readonly ColumnBatch[], schema: TableSchema): ParquetInput {
     return parquetInput(batches, schema, this.#buffers);

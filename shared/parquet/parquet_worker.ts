@@ -7,4 +7,4 @@ import type { EncodeRequest } from "./parquet_encoder.ts";
 serveTasks(({ stream, options }: EncodeRequest) => {
   const { buffer } = encodeZstd(stream, options);
   return { value: buffer, transfer: [buffer] };
-}, ({ options }) => options.isThorough === true);
+});

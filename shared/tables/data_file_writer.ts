@@ -45,10 +45,17 @@ export interface DataFileWriterDeps {
   readonly encoder: ParquetEncoder;
   /** Without it the files get no sidecars. */
   readonly deriver?: Deriver;
+  /**
+   * Called behind each file: frees what it left behind where memory is short, some tens of
+   * milliseconds in which nothing else runs. Absent in a process that answers others.
+   */
+  readonly collect?: () => void;
+  /** Bytes of rows that make a file where a caller names none; default `INPUT_BYTES`. */
+  readonly inputBytesMax?: number;
 }
 
 export interface DataFileWriterOptions {
-  /** Default `INPUT_BYTES`. */
+  /** Default: that of the dependencies. */
   readonly inputBytesMax?: number;
   /** Columns whose words are indexed; without it the files get no index of values either. */
   readonly text?: readonly TextColumn[] | undefined;
@@ -88,7 +95,7 @@ export class DataFileWriter {
   ) {
     this.#deps = deps;
     this.#table = table;
-    this.#inputBytesMax = options.inputBytesMax ?? INPUT_BYTES;
+    this.#inputBytesMax = options.inputBytesMax ?? deps.inputBytesMax ?? INPUT_BYTES;
     this.#text = options.text;
     this.#lift = liftPromoted(table.schema);
     this.#marksFull = options.marksFull ?? false;
@@ -168,6 +175,7 @@ export class DataFileWriter {
       const stored = this.#storing;
       await this.#making;
       this.#start(rows.day, input, isFull);
+      this.#deps.collect?.();
       await stored;
       if (!this.#isPipelined) await this.#making;
     }
@@ -188,6 +196,7 @@ export class DataFileWriter {
     this.#storing = this.#store({ key, day, encoded, derived, before: this.#storing });
     this.#storing.catch(() => {});
   }
+
   async #store({ key, day, encoded, derived, before }: FileInMaking): Promise<void> {
     await before;
     const sidecar = this.#storeSidecar(key, derived);

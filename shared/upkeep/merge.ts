@@ -33,11 +33,6 @@ import { textOfTable } from "../tables/text_of_table.ts";
 
 export interface MergeDeps extends CommitDeps, DataFileWriterDeps {
   readonly decoder: ParquetDecoder;
-  /**
-   * Frees what merging left behind, some tens of milliseconds in which nothing else runs; absent in
-   * a process that answers others.
-   */
-  readonly collect?: () => void;
 }
 
 /** What is due for a merge in one table. */

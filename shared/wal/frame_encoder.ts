@@ -5,7 +5,7 @@
  */
 
 import { othersTurn } from "../base/others_turn.ts";
-import { TaskThread } from "../os/task_thread.ts";
+import { TaskThread, type ThreadMemory } from "../os/task_thread.ts";
 import { BufferPool } from "./buffer_pool.ts";
 import { finishFrames, frameLengthMax, layFrames, layingFrames } from "./format.ts";
 import { PACKED_MESSAGE_BYTES_MIN } from "./packed_message.ts";
@@ -37,10 +37,11 @@ export interface LaidFrames extends FrameBuffer {
 export type FrameThread = Pick<TaskThread<LaidFrames, FrameBuffer>, "run" | "isAvailable">;
 
 /** A thread that runs once it is first needed. */
-export function openFrameThread(): TaskThread<LaidFrames, FrameBuffer> {
+export function openFrameThread(memory?: ThreadMemory): TaskThread<LaidFrames, FrameBuffer> {
   return new TaskThread(new URL("./frame_worker.ts", import.meta.url), {
     what: "packs rows for the WAL",
     category: ["svc", "wal"],
+    memory,
   });
 }
 

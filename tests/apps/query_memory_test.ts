@@ -8,7 +8,7 @@
 import assert from "node:assert/strict";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { PeakMemory } from "../../shared/testing/process_memory.ts";
-import { QueryProcess } from "./query_process.ts";
+import { askSql, RoleProcess } from "./role_process.ts";
 
 const MIB = 2 ** 20;
 const ROWS = 60_000;
@@ -44,7 +44,7 @@ Deno.test({
     for (let file = 0; file < FILES; file += 1) await lab.commit(rowsOf(file));
     for (const { mib, processes } of LIMITS) {
       await t.step(`${mib} MiB`, async () => {
-        await using server = await QueryProcess.start(lab.dir, [
+        await using server = await RoleProcess.start("query", lab.dir, [
           ...["--memory-bytes", String(mib * MIB)],
           ...["--admission-wait-ms", "10000", "--dear-wait-ms", "10000"],
         ]);
@@ -60,7 +60,7 @@ Deno.test({
   },
 });
 
-async function checkMetrics(server: QueryProcess, limitBytes: number): Promise<void> {
+async function checkMetrics(server: RoleProcess, limitBytes: number): Promise<void> {
   const metrics = await server.metrics("svc_memory_");
   assert.equal(metrics.get("svc_memory_limit_bytes"), limitBytes);
   const limits = [...metrics].filter(([name]) => name.startsWith("svc_memory_part_limit_bytes"));
@@ -78,7 +78,7 @@ async function checkMetrics(server: QueryProcess, limitBytes: number): Promise<v
 
 /** Until every kind had its answers; what the processes took together at most. */
 async function mixedLoad(
-  server: QueryProcess,
+  server: RoleProcess,
 ): Promise<{ readonly peak: PeakMemory; readonly answered: Record<Kind, number> }> {
   const answered = { browse: 0, count: 0, search: 0, group: 0 };
   using peak = new PeakMemory(
@@ -94,7 +94,7 @@ async function mixedLoad(
   await Promise.all(Array.from({ length: CLIENTS }, async (_, client) => {
     const kind = KINDS[client % KINDS.length] ?? "browse";
     while (!isOver()) {
-      const { status, text } = await server.ask(STATEMENTS[kind]);
+      const { status, text } = await askSql(server, STATEMENTS[kind]);
       assert.ok([200, 429, 503].includes(status), text.slice(0, 500));
       if (status === 200) answered[kind] += 1;
       else await pause(50);

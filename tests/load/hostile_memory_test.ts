@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { HOSTILE } from "../../shared/testing/hostile_statements.ts";
 import { PeakMemory } from "../../shared/testing/process_memory.ts";
-import { QueryProcess } from "../apps/query_process.ts";
+import { askSql, RoleProcess } from "../apps/role_process.ts";
 
 const MIB = 2 ** 20;
 /** The plan gives DuckDB's process 272 MiB of it: `query/memory/memory_parts.ts`. */
@@ -25,8 +25,8 @@ Deno.test({
       return { ns: START_NS + BigInt(n), host: `h${n % 3}`, raw: `mine ${n}` };
     }));
     const args = ["--memory-bytes", String(LIMIT_BYTES), "--threads", "2"];
-    await using server = await QueryProcess.start(lab.dir, args);
-    assert.equal((await server.ask("SELECT count(*) FROM events")).status, 200);
+    await using server = await RoleProcess.start("query", lab.dir, args);
+    assert.equal((await askSql(server, "SELECT count(*) FROM events")).status, 200);
     assert.equal(server.memory().length, 2, "DuckDB has a process of its own");
     const look = () => server.memory().map(({ bytesMost }) => bytesMost);
     using peak = new PeakMemory(look, { everyMs: SAMPLE_MS });
@@ -34,7 +34,7 @@ Deno.test({
       const cases = HOSTILE[category] ?? [];
       assert.ok(cases.length > 10, category);
       for (const [, sql] of cases) {
-        await server.ask(sql, { format: "records", limits: LIMITS });
+        await askSql(server, sql, { format: "records", limits: LIMITS });
         peak.sample();
         const shown = `${peak.told} are more than ${LIMIT_BYTES / MIB} after ${sql.slice(0, 200)}`;
         assert.ok(peak.bytes <= LIMIT_BYTES, shown);

@@ -12,6 +12,7 @@ import {
   processArguments,
   type Role,
   ROLES,
+  runtimeEnvironment,
   runtimeFlags,
   workspacePath,
 } from "../../cli/permissions.ts";
@@ -501,6 +502,16 @@ Deno.test({
       ];
       for (const words of started) {
         assert.deepEqual(words.filter((word) => word.startsWith("--v8-flags")), flags, `${words}`);
+      }
+      const variables = Object.entries(runtimeEnvironment(role)).map(([name, value]) =>
+        `${name}=${value}`
+      );
+      const unit = await Deno.readTextFile(
+        workspacePath(`deploy/systemd/svc-${role}.service`),
+      );
+      for (const text of [denoJson.tasks[role], unit]) {
+        const words = text.split(/[\s=]*Environment=|\s+/);
+        assert.deepEqual(words.filter((word) => word.startsWith("MALLOC_")), variables, text);
       }
     }
   },
