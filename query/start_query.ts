@@ -8,7 +8,11 @@ import { LateResource } from "../shared/base/late_resource.ts";
 import { VERSION } from "../shared/base/version.ts";
 import type { CatalogReader } from "../shared/catalog/catalog.ts";
 import { openCatalogReader } from "../shared/catalog/open_catalog.ts";
-import { openDeleteLedger, openIndexCatalog } from "../shared/catalog/open_catalog_parts.ts";
+import {
+  openDeleteLedger,
+  openIndexCatalog,
+  openMaintenanceCatalog,
+} from "../shared/catalog/open_catalog_parts.ts";
 import { defaultObjectCacheBytes } from "../shared/engine/files/object_cache/object_cache_size.ts";
 import type { EngineProcesses } from "../shared/engine/duckdb/open_databases.ts";
 import { openEngine } from "../shared/engine/open_engine.ts";
@@ -37,6 +41,7 @@ import { openAudit } from "./audit/open_audit.ts";
 import { Admission } from "./admission/admission.ts";
 import { DeleteTasks } from "./delete_tasks/delete_tasks.ts";
 import type { QuerySettings } from "./flags.ts";
+import { LongStatements } from "./sql/long_reads.ts";
 import { openJobs } from "./jobs/open_jobs.ts";
 import { ManagedIndexes } from "./indexes/managed_indexes.ts";
 import { indexMeter } from "./metrics/index_metrics.ts";
@@ -120,7 +125,8 @@ export async function startQuery(
     clock,
     metrics,
   });
-  const calls = { engine, admission, metrics, clock, observer };
+  const longStatements = openLongStatements(settings, { starting, files, clock });
+  const calls = { engine, admission, metrics, clock, observer, longStatements };
   const jobs = starting.use(openJobs(settings, { calls, admission, metrics }));
   const readiness = starting.use(
     new Readiness({ ping: () => engine.ping(), problem: () => engine.problem, clock }),
@@ -177,6 +183,21 @@ function gaugeEngine(
   metrics.scanFileCacheLimitBytes.set(scanFileCache(settings).bytesMax, {});
   metrics.indexCacheLimitBytes.set(plan.bytes.parsed_index, { cache: "parsed_index" });
   metrics.indexCacheLimitBytes.set(plan.bytes.puffin_blob, { cache: "puffin_blob" });
+}
+
+/** The catalog is opened with the first long statement. */
+function openLongStatements(
+  settings: QuerySettings,
+  { starting, files, clock }: {
+    readonly starting: AsyncDisposableStack;
+    readonly files: FileSystem;
+    readonly clock: Clock;
+  },
+): LongStatements {
+  const place = queryPaths(settings).catalog;
+  const late = starting.use(new LateResource(() => openMaintenanceCatalog(place, { files })));
+  const open = async () => (await late.get()).longReads;
+  return new LongStatements({ open, clock, random: new SystemRandom() });
 }
 
 /** What changes indexes and takes delete tasks in; their databases are opened when first asked. */

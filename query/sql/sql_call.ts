@@ -21,6 +21,7 @@ import type { EffectiveLimits } from "../limits.ts";
 import type { Endpoint, Outcome, QueryMetrics } from "../metrics/metrics.ts";
 import type { QueryCaller } from "../query_caller.ts";
 import type { QueryObserver } from "../query_record.ts";
+import type { LongStatements } from "./long_reads.ts";
 import type { SqlRequest } from "./sql_request.ts";
 
 /** What running a statement needs. */
@@ -31,6 +32,8 @@ export interface CallService {
   readonly clock: Clock;
   /** Told of every statement that was read from a request. */
   readonly observer: QueryObserver;
+  /** Absent in tests whose files nobody removes. */
+  readonly longStatements?: Pick<LongStatements, "enter">;
 }
 
 /** Who made a call, and through which route. */
@@ -160,6 +163,10 @@ export class SqlCall implements AsyncDisposable {
     // This is deferred before the statement is held. So it is disposed after the statement, when
     // the engine has stopped using memory.
     this.#held.defer(() => this.#reservation?.[Symbol.dispose]());
+    const { longStatements } = this.#service;
+    if (longStatements !== undefined) {
+      await this.#hold(await longStatements.enter(limits.timeoutMs));
+    }
     await this.#prepare(asked, limits);
   }
 

@@ -12,8 +12,14 @@ export interface Removals {
    * Enters `keys`, to go in `graceMs` by the catalog's clock; of two times the later one counts.
    */
   enter(folder: string, keys: readonly string[], graceMs: number): Promise<void>;
-  /** The oldest `max` of `folder` whose time has come. */
-  due(folder: string, max: number): Promise<readonly string[]>;
+  /**
+   * The oldest `max` of `folder` whose time has come, and that no long read (`LongReads`) began
+   * before they were entered. `graceMs`: what they were entered with, or less.
+   */
+  due(
+    folder: string,
+    options: { readonly max: number; readonly graceMs: number },
+  ): Promise<readonly string[]>;
   /** All that are entered of `folder`, due or not. */
   entered(folder: string): Promise<ReadonlySet<string>>;
   forget(keys: readonly string[]): Promise<void>;

@@ -1,6 +1,7 @@
 /** `Leases` and `Removals` for both databases; the tables are in `sqlite_schema.ts`. */
 
 import type { Leases } from "./leases.ts";
+import type { LongReads } from "./long_reads.ts";
 import type { Removals } from "./removals.ts";
 import { sql, type SqlDatabase, textOfRow } from "./sql_database.ts";
 import type { SqlDialect } from "./sql_dialect.ts";
@@ -9,6 +10,7 @@ import type { SqlDialect } from "./sql_dialect.ts";
 export interface MaintenanceCatalog extends AsyncDisposable {
   readonly leases: Leases;
   readonly removals: Removals;
+  readonly longReads: LongReads;
 }
 
 /** Closes `database` with it. */
@@ -19,6 +21,7 @@ export function sqlMaintenanceCatalog(
   return {
     leases: new SqlLeases(database, dialect),
     removals: new SqlRemovals(database, dialect),
+    longReads: new SqlLongReads(database, dialect),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   };
 }
@@ -65,13 +68,20 @@ class SqlRemovals implements Removals {
     });
   }
 
-  due(folder: string, max: number): Promise<readonly string[]> {
+  due(
+    folder: string,
+    { max, graceMs }: { readonly max: number; readonly graceMs: number },
+  ): Promise<readonly string[]> {
     const { nowMs } = this.dialect;
     return this.database.transaction("list files to remove", function* () {
+      // A file that was entered with a longer grace counts as entered later: it stays longer.
       const rows = yield sql(
         "SELECT object_key FROM svc_removals " +
-          `WHERE folder = $1 AND due_ms <= ${nowMs()} ORDER BY due_ms, object_key LIMIT $2`,
-        [folder, max],
+          `WHERE folder = $1 AND due_ms <= ${nowMs()} AND NOT EXISTS (` +
+          `SELECT 1 FROM svc_long_reads WHERE expires_ms > ${nowMs()} ` +
+          "AND since_ms <= svc_removals.due_ms - CAST($3 AS BIGINT)) " +
+          "ORDER BY due_ms, object_key LIMIT $2",
+        [folder, max, graceMs],
       );
       return rows.map((row) => textOfRow(row, "object_key"));
     });
@@ -92,6 +102,29 @@ class SqlRemovals implements Removals {
         `DELETE FROM svc_removals WHERE object_key IN (SELECT value FROM ${texts(1)})`,
         [JSON.stringify(keys)],
       );
+    });
+  }
+}
+
+class SqlLongReads implements LongReads {
+  constructor(readonly database: SqlDatabase, readonly dialect: SqlDialect) {}
+
+  hold(id: string, leaseMs: number): Promise<void> {
+    const now = this.dialect.nowMs();
+    return this.database.transaction("enter a long statement", function* () {
+      yield sql(`DELETE FROM svc_long_reads WHERE expires_ms <= ${now}`, []);
+      yield sql(
+        "INSERT INTO svc_long_reads (id, since_ms, expires_ms) " +
+          `VALUES ($1, ${now}, ${now} + CAST($2 AS BIGINT)) ` +
+          "ON CONFLICT (id) DO UPDATE SET expires_ms = excluded.expires_ms",
+        [id, leaseMs],
+      );
+    });
+  }
+
+  end(id: string): Promise<void> {
+    return this.database.transaction("end a long statement", function* () {
+      yield sql("DELETE FROM svc_long_reads WHERE id = $1", [id]);
     });
   }
 }

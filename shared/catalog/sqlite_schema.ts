@@ -112,6 +112,11 @@ CREATE TABLE IF NOT EXISTS svc_removals (
   due_ms BIGINT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS svc_removals_due ON svc_removals (folder, due_ms);
+CREATE TABLE IF NOT EXISTS svc_long_reads (
+  id VARCHAR(64) NOT NULL PRIMARY KEY,
+  since_ms BIGINT NOT NULL,
+  expires_ms BIGINT NOT NULL
+);
 `;
 
 const CREATE_TABLES = `
@@ -153,6 +158,7 @@ const OUR_TABLES = [
   "svc_delete_tasks",
   "svc_leases",
   "svc_removals",
+  "svc_long_reads",
   RUNS_TABLE,
 ];
 

@@ -101,7 +101,7 @@ export function historyGap(table: LoadedTable, since: bigint | undefined): Opera
         table.snapshotId ?? "(none)"
       }, have expired. Rows were committed that were not read; ` +
       "begin anew from a time with --since, and follow more closely or keep more snapshots " +
-      "(SVC_SNAPSHOT_RETAIN_LAST)",
+      "(SVC_SNAPSHOT_RETAIN_SECS)",
     { reason: "history_gap" },
   );
 }

@@ -16,18 +16,25 @@ import { stageMetadata } from "../iceberg/stage_snapshot.ts";
 import { dataKeysOf, filesOfSnapshots } from "./table_files.ts";
 import type { Snapshot, TableMetadata } from "../iceberg/table_metadata.ts";
 
-/** Which snapshots stay. */
+/**
+ * Which snapshots stay. A table's properties `history.expire.min-snapshots-to-keep` and
+ * `history.expire.max-snapshot-age-ms` win over it: they are Iceberg's own.
+ */
 export interface ExpirePolicy {
-  /** Newest snapshots that are kept. */
+  /** Newest snapshots that are kept, however old they are. */
   readonly retainLast: number;
-  /** Younger ones are kept too: a reader may just have begun with one. */
+  /** Kept are those, too, that were a table's newest within this time: a reader may have one. */
   readonly ageMsMin: number;
   /** Default `REMOVAL_GRACE_MS`. */
   readonly removalGraceMs?: number;
 }
 
-/** `SVC_SNAPSHOT_RETAIN_LAST`: docs/api/follow.md#subscribe. */
-export const EXPIRE_POLICY_DEFAULT: ExpirePolicy = { retainLast: 100, ageMsMin: 60_000 };
+/**
+ * Nothing but time is kept by default: a snapshot keeps the files that merges replaced, which are as
+ * many bytes as the table again. Five minutes serve the pages of a walk, and readers of other
+ * programs.
+ */
+export const EXPIRE_POLICY_DEFAULT: ExpirePolicy = { retainLast: 1, ageMsMin: 300_000 };
 
 /** Snapshots that go, and the files that only they need. */
 export interface ExpirePlan {
@@ -49,12 +56,29 @@ export function planExpire(
   const newestFirst = metadata.snapshots.toSorted((a, b) =>
     Number(b["sequence-number"] - a["sequence-number"])
   );
-  const expired = newestFirst.slice(policy.retainLast).filter((snapshot) =>
-    !named.has(snapshot["snapshot-id"]) && nowMs - snapshot["timestamp-ms"] >= policy.ageMsMin
-  );
+  const { retainLast, ageMsMin } = policyOf(metadata, policy);
+  const expired = newestFirst.filter((snapshot, at) => {
+    if (at < retainLast || named.has(snapshot["snapshot-id"])) return false;
+    // It was the newest until the next one came.
+    const endedMs = newestFirst[at - 1]?.["timestamp-ms"] ?? nowMs;
+    return nowMs - endedMs >= ageMsMin;
+  });
   if (expired.length === 0) return undefined;
   const gone = new Set(expired.map((snapshot) => snapshot["snapshot-id"]));
   return { expired, next: withoutSnapshots(metadata, gone, nowMs) };
+}
+
+/** The policy with what the table's own properties say. What is no number there is not heeded. */
+function policyOf({ properties }: TableMetadata, policy: ExpirePolicy): ExpirePolicy {
+  const numberOf = (name: string) => {
+    const text = properties[`history.expire.${name}`] ?? "";
+    return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+  };
+  return {
+    ...policy,
+    retainLast: Math.max(1, numberOf("min-snapshots-to-keep") ?? policy.retainLast),
+    ageMsMin: numberOf("max-snapshot-age-ms") ?? policy.ageMsMin,
+  };
 }
 
 function withoutSnapshots(
@@ -89,10 +113,13 @@ export interface ExpireDeps extends CommitDeps {
 }
 
 /**
- * How long a data file outlives the last snapshot that has it: a batch statement may run for six
- * hours.
+ * How long a data file outlives the last snapshot that has it. A statement that may take longer
+ * than `SHORT_READ_MS_MAX` enters itself in the catalog (`LongReads`) before it chooses a snapshot.
+ * The rest is for one that is being stopped.
  */
-export const REMOVAL_GRACE_MS = 6 * 3_600_000 + 600_000;
+export const REMOVAL_GRACE_MS = 90_000;
+/** Statements with no more time than this enter themselves nowhere. */
+export const SHORT_READ_MS_MAX = 60_000;
 
 /**
  * Returns how many snapshots expired; 0 also when there is no such table. Errors: those of

@@ -27,6 +27,12 @@ Deno.test({
       statistics: [{ "snapshot-id": 1 }, { "snapshot-id": 4n }],
     };
     const tagged = { ...metadata.refs, keep: { "snapshot-id": 2n, type: "tag" } };
+    const withProperties = (own: Record<string, string>) => ({
+      ...metadata,
+      properties: Object.fromEntries(
+        Object.entries(own).map(([name, value]) => [`history.expire.${name}`, value]),
+      ),
+    });
     const rolledBack = { ...metadata, "current-snapshot-id": 1n };
     const table: [
       what: string,
@@ -37,7 +43,17 @@ Deno.test({
     ][] = [
       ["all are among the last", metadata, 5, 0, [1, 2, 3, 4, 5]],
       ["the last two", metadata, 2, 0, [4, 5]],
-      ["the last one and what is younger than 25 s", metadata, 1, 25_000, [3, 4, 5]],
+      ["the last one and what was the newest in the last 25 s", metadata, 1, 25_000, [2, 3, 4, 5]],
+      ["the last one and what was the newest in the last 10 s", metadata, 1, 10_000, [4, 5]],
+      ["as many as the table says", withProperties({ "min-snapshots-to-keep": "3" }), 1, 0, [
+        3,
+        4,
+        5,
+      ]],
+      ["as old as the table says", withProperties({ "max-snapshot-age-ms": "0" }), 1, 90_000, [5]],
+      ["what a property means to say", withProperties({ "min-snapshots-to-keep": "x" }), 4, 0, [
+        ...[2, 3, 4, 5],
+      ]],
       ["the last two and what a tag names", { ...metadata, refs: tagged }, 2, 0, [2, 4, 5]],
       ["the current one is an old one", rolledBack, 1, 0, [1, 5]],
     ];

@@ -48,13 +48,41 @@ export const MAINTENANCE_CATALOG_CASES: readonly MaintenanceCatalogCase[] = [
       await removals.enter("svc/t", ["later"], 2 * HOUR_MS);
       await removals.enter("svc/other", ["x"], 0);
       await removals.enter("svc/t", [], 0);
-      assert.deepEqual(await others.due("svc/t", 10), ["a", "b"]);
-      assert.deepEqual(await others.due("svc/t", 1), ["a"]);
+      assert.deepEqual(await others.due("svc/t", { max: 10, graceMs: 0 }), ["a", "b"]);
+      assert.deepEqual(await others.due("svc/t", { max: 1, graceMs: 0 }), ["a"]);
       assert.deepEqual(await others.entered("svc/t"), new Set(["a", "b", "late", "later"]));
       await others.forget(["a", "late", "later", "never entered"]);
       await others.forget([]);
       assert.deepEqual(await removals.entered("svc/t"), new Set(["b"]));
-      assert.deepEqual(await removals.due("svc/other", 10), ["x"]);
+      assert.deepEqual(await removals.due("svc/other", { max: 10, graceMs: 0 }), ["x"]);
+    },
+  },
+  {
+    name: "a file is not due while a statement lasts that began before it was entered",
+    async run({ removals, longReads }, { removals: others, longReads: elsewhere }) {
+      const due = () => others.due("svc/t", { max: 10, graceMs: 0 });
+      await elsewhere.hold("ran out", 0);
+      await longReads.hold("long", HOUR_MS);
+      await later();
+      await removals.enter("svc/t", ["a"], 0);
+      assert.deepEqual(await due(), []);
+      await later();
+      // It began later than "a" was entered, and holds what is entered from now on alone.
+      await elsewhere.hold("second", HOUR_MS);
+      await longReads.end("long");
+      assert.deepEqual(await due(), ["a"]);
+      await later();
+      await removals.enter("svc/t", ["b"], 0);
+      // Holding it again is no new beginning.
+      await elsewhere.hold("second", HOUR_MS);
+      assert.deepEqual(await due(), ["a"]);
+      await longReads.end("second");
+      assert.deepEqual(await due(), ["a", "b"]);
     },
   },
 ];
+
+/** A later millisecond of the catalog's clock. */
+function later(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 20));
+}

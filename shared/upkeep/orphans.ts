@@ -66,7 +66,7 @@ export async function lookForOrphans(
   const listed = all.filter(({ key }) => key.startsWith(`${folder}/`));
   const neverBorn = all.filter(({ key }) => !key.startsWith(`${folder}/`) && isNeverBorn(key, all));
   const entered = await deps.removals.entered(folder);
-  const due = new Set(await deps.removals.due(folder, DUE_MAX));
+  const due = new Set(await deps.removals.due(folder, { max: DUE_MAX, graceMs: 0 }));
   const waits = new Set(withSidecars([...entered].filter((key) => !due.has(key))));
   const named = await namedKeys(deps, table);
   const before = deps.clock.nowMs() - (options.ageMsMin ?? ORPHAN_AGE_MS_MIN);

@@ -8,15 +8,20 @@ import type { Removals } from "../catalog/removals.ts";
 import { withSidecars } from "../derived/sidecar.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 import { type CommitDeps, readerOf } from "../iceberg/commit_table.ts";
+import { REMOVAL_GRACE_MS } from "../tables/expire.ts";
 import { dataKeysOf, filesOfSnapshots } from "../tables/table_files.ts";
 
 export interface SweepRemovalsDeps extends CommitDeps {
   readonly removals: Removals;
+  /** What files were entered with; default `REMOVAL_GRACE_MS`. */
+  readonly removalGraceMs?: number;
 }
 
 /** Files of one sweep; the next takes the others. */
 const FILES_MAX = 10_000;
 const DELETES_MAX = 500;
+/** Between the entry of files and the commit that makes them needless: a pin may still name one. */
+const ENTERING_MS = 60_000;
 
 /**
  * Returns how many data files it removed; 0 also when there is no such table. Errors: the store's,
@@ -27,7 +32,10 @@ export async function sweepRemovals(given: SweepRemovalsDeps, ident: TableIdent)
   const location = await deps.catalog.metadataLocation(ident);
   if (location === undefined) return 0;
   const table = await deps.reader.loadTable(ident, location);
-  const due = await deps.removals.due(table.locationKey, FILES_MAX);
+  const due = await deps.removals.due(table.locationKey, {
+    max: FILES_MAX,
+    graceMs: Math.max(0, (deps.removalGraceMs ?? REMOVAL_GRACE_MS) - ENTERING_MS),
+  });
   if (due.length === 0) return 0;
   const { manifests } = await filesOfSnapshots(deps, table, table.metadata.snapshots);
   const live = await dataKeysOf(deps, table, [...manifests.values()]);
