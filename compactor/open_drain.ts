@@ -108,7 +108,7 @@ export function mirrorDrainOf(
 export interface OpenDrain extends AsyncDisposable {
   readonly deps: DrainDeps;
   /**
-   * Sweeps of the same warehouse. They share the threads that encode and derive with the drain: so
+   * Sweeps of the same warehouse. They share the threads that encode and derive with the drain. So
    * one file is in the making at a time, and a drain waits for one file of a merge at most.
    */
   readonly maintenance: TableSweepDeps;
@@ -133,18 +133,15 @@ export interface OpenDrainOptions {
   readonly observers?: Partial<Pick<CompactorObservers, "drain" | "maintenance">>;
 }
 
-/** Errors: `unavailable`, `corrupt` of the catalog. */
-export async function openDrain(
-  paths: CompactorPaths,
-  {
-    isAlone = false,
-    memory = planCompactorMemory(),
-    summaries,
-    observers = {},
-  }: OpenDrainOptions,
-): Promise<OpenDrain> {
-  await using opening = new AsyncDisposableStack();
-  startSmallThreads();
+/** The threads that write files, of the drain and of maintenance. */
+function openWriters(
+  opening: AsyncDisposableStack,
+  { isAlone, memory, summaries }: {
+    readonly isAlone: boolean;
+    readonly memory: CompactorMemoryPlan;
+    readonly summaries: SummaryLimits;
+  },
+) {
   const { collectAboveBytes } = memory;
   // In another role's process that role's memory counts as well, and nobody may stand still.
   const threads = {
@@ -158,6 +155,22 @@ export async function openDrain(
     inputBytesMax: memory.drainFileBytes,
     ...(isAlone ? { collect: () => collectGarbageAbove(collectAboveBytes) } : {}),
   };
+  return { threads, writing };
+}
+
+/** Errors: `unavailable`, `corrupt` of the catalog. */
+export async function openDrain(
+  paths: CompactorPaths,
+  {
+    isAlone = false,
+    memory = planCompactorMemory(),
+    summaries,
+    observers = {},
+  }: OpenDrainOptions,
+): Promise<OpenDrain> {
+  await using opening = new AsyncDisposableStack();
+  startSmallThreads();
+  const { threads, writing } = openWriters(opening, { isAlone, memory, summaries });
   const files = new DenoFileSystem();
   const clock = new SystemClock();
   const random = new SystemRandom();

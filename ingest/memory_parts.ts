@@ -43,7 +43,11 @@ export function planIngestMemory(
 /** Past this share of the limit the threads collect garbage behind each request. */
 const COLLECT_SHARE = 0.6;
 
-/** What the threads that decode and pack are given. */
-export function threadMemory({ limitBytes }: MemoryPlan<IngestPart>): ThreadMemory {
-  return { collectAboveBytes: Math.floor(COLLECT_SHARE * limitBytes), heldBytes: new Map() };
+/** The plan, and what the threads that decode and pack are told of it. */
+export function ingestMemory(
+  settings: { readonly ingestMemLimitMib: number },
+): { readonly plan: MemoryPlan<IngestPart>; readonly threads: ThreadMemory } {
+  const plan = planIngestMemory(settings);
+  const collectAboveBytes = Math.floor(COLLECT_SHARE * plan.limitBytes);
+  return { plan, threads: { collectAboveBytes, heldBytes: new Map() } };
 }

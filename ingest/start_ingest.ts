@@ -12,7 +12,7 @@ import type { AuthMode } from "../shared/auth/authenticator.ts";
 import { browserRulesOf } from "../shared/http/browser_rules.ts";
 import { residentBytes } from "../shared/os/resident_memory.ts";
 import { gaugeMemory } from "../shared/memory/memory_metrics.ts";
-import { type IngestPart, planIngestMemory, threadMemory } from "./memory_parts.ts";
+import { ingestMemory, type IngestPart } from "./memory_parts.ts";
 import { ByteBudget } from "../shared/base/byte_budget.ts";
 import {
   formatListenAddress,
@@ -116,8 +116,7 @@ export async function startIngest(
   const tls = await readTlsFiles(settings, fs);
   const admission = starting.use(openAdmission(settings, { clock, metrics }));
   const backpressure = starting.use(openBackpressure(settings, { metrics, clock }));
-  const plan = planIngestMemory(settings);
-  const threads = threadMemory(plan);
+  const { plan, threads } = ingestMemory(settings);
   const decodeThread = starting.use(new DecodeThread(threads));
   const answersFirst = new AnswersFirst();
   const wal = await openIngestWal(settings, {

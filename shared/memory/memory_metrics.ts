@@ -39,7 +39,7 @@ export function memoryMetrics<N extends string>(parts: Readonly<Record<N, Memory
 type Handles = Metrics<ReturnType<typeof memoryMetrics<string>>>;
 type ReadBytes = () => number | Promise<number>;
 
-export interface MemoryUse<N extends string> {
+export interface PartUse<N extends string> {
   readonly plan: MemoryPlan<N>;
   readonly residentBytes: () => number;
   /** What each part holds now. One that is absent holds what the others leave of the process. */
@@ -52,7 +52,7 @@ export function gaugeMemory<N extends string>(
     Handles,
     "memoryLimitBytes" | "memoryResidentBytes" | "memoryPartLimitBytes" | "memoryPartBytes"
   >,
-  { plan, residentBytes, held }: MemoryUse<N>,
+  { plan, residentBytes, held }: PartUse<N>,
 ): void {
   metrics.memoryLimitBytes.set(plan.limitBytes, {});
   metrics.memoryResidentBytes.readAtScrape(residentBytes, {});

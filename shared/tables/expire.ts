@@ -30,9 +30,8 @@ export interface ExpirePolicy {
 }
 
 /**
- * Nothing but time is kept by default: a snapshot keeps the files that merges replaced, which are as
- * many bytes as the table again. Five minutes serve the pages of a walk, and readers of other
- * programs.
+ * By default time alone decides: a snapshot keeps the files that merges replaced, which are as many
+ * bytes as the table again. Five minutes serve the pages of a walk, and readers of other programs.
  */
 export const EXPIRE_POLICY_DEFAULT: ExpirePolicy = { retainLast: 1, ageMsMin: 300_000 };
 

@@ -12,7 +12,7 @@ import { memoryBelow, type ProcessMemory } from "../../shared/testing/process_me
 const READY_MS_MAX = 30_000;
 
 export class RoleProcess implements AsyncDisposable {
-  /** Of the role's API; the compactor has none. */
+  /** Where the role's API is; the compactor has none. */
   readonly url: string;
   readonly #metricsUrl: string;
   readonly #child: Deno.ChildProcess;

@@ -19,7 +19,7 @@ const OF_THE_HOST = [
   ...["endWithStdin", "logLevel", "corsOrigins", "allowedHosts", "metricsTenantLabels"],
 ];
 const OF_THE_PROCESS = [
-  ...["role", "walOnly", "once", "intervalSecs", "metricsBind"],
+  ...["role", "walOnly", "once", "intervalSecs", "metricsBind", "memoryBytes"],
   ...["catalogClaim", "claimLeaseSecs", "claimAttemptsMax", "requeueQuarantined"],
 ];
 
