@@ -74,8 +74,11 @@ export class MemoryBreaker implements AsyncDisposable {
 
   #sample(): void {
     const { residentBytes, limitBytes, collect } = this.#options;
-    if (residentBytes() >= limitBytes) collect();
     this.#residentBytes = residentBytes();
+    if (this.#residentBytes >= limitBytes) {
+      collect();
+      this.#residentBytes = residentBytes();
+    }
     const isOpen = this.#residentBytes >= limitBytes;
     if (isOpen !== this.#isOpen) {
       const log = getLogger(["svc", "ingest"]);

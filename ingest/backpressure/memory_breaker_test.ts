@@ -57,10 +57,11 @@ Deno.test({
     });
     await using _open = backpressure;
     await assert.rejects(enter(), isOpen(5));
+    // At the limit each look is followed by another, behind a collection of garbage.
     await clock.advance(59_999);
-    assert.equal(looks, 1);
-    await clock.advance(1);
     assert.equal(looks, 2);
+    await clock.advance(1);
+    assert.equal(looks, 4);
   },
 });
 

@@ -57,6 +57,7 @@ Deno.test({
         "svc_index_templates",
         "svc_indexes",
         "svc_leases",
+        "svc_long_reads",
         "svc_removals",
         "svc_table_schemas",
         "svc_wal_claims",
