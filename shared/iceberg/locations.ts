@@ -9,6 +9,7 @@
 
 import { assert } from "../base/assert.ts";
 import { OperatingError } from "../base/errors.ts";
+import type { CompleteColumns } from "../schema/promoted.ts";
 import { MS_PER_DAY } from "../base/time.ts";
 import { QUERY_AUDIT_TABLE } from "../schema/query_audit.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
@@ -24,6 +25,7 @@ const METADATA_KEY_DEPTH = 4;
  */
 const TABLES_WITH_FOLDER: ReadonlySet<string> = new Set([QUERY_AUDIT_TABLE]);
 const FULL_FILE_END = "-full.parquet";
+const COMPLETE_COLUMNS = /-columns-([0-9a-f]{1,256})(?:-full)?\.parquet$/;
 const UUID_FOLDER = /^[0-9a-f]{32}$/;
 
 /**
@@ -35,20 +37,31 @@ export function tableLocationKey({ namespace, name }: TableIdent, tableUuid: str
   return `${namespace}/${name}${joint}${tableUuid.replaceAll("-", "")}`;
 }
 
-/**
- * Key of a new data file; `day` counts from 1970-01-01, `uuid` is fresh. `isFull` says of a file
- * that it is as large as files get, so that merges leave it alone: a manifest has no place for
- * that.
- */
+/** What a data file's name says of it, since a manifest has no place for that. */
+export interface DataFileTraits {
+  /** It is as large as files get, so that merges leave it alone. Default false. */
+  readonly isFull?: boolean;
+  /** Which of its promoted columns are complete. Default none. */
+  readonly complete?: CompleteColumns;
+}
+
+/** Key of a new data file; `day` counts from 1970-01-01, `uuid` is fresh. */
 export function dataFileKey(
   table: Pick<Table, "locationKey">,
   day: number,
   uuid: string,
-  options: { readonly isFull?: boolean } = {},
+  { isFull = false, complete = 0n }: DataFileTraits = {},
 ): string {
   const date = new Date(day * MS_PER_DAY).toISOString().slice(0, 10);
-  const name = options.isFull === true ? `${uuid}${FULL_FILE_END}` : `${uuid}.parquet`;
+  const columns = complete === 0n ? "" : `-columns-${complete.toString(16)}`;
+  const name = `${uuid}${columns}${isFull ? FULL_FILE_END : ".parquet"}`;
   return `${table.locationKey}/data/timestamp_day=${date}/${name}`;
+}
+
+/** Which promoted columns `dataFileKey` was told of as complete; 0 for any other key. */
+export function completeColumnsOf(key: string): CompleteColumns {
+  const digits = COMPLETE_COLUMNS.exec(key)?.[1];
+  return digits === undefined ? 0n : BigInt(`0x${digits}`);
 }
 
 /** Whether `dataFileKey` made the key for a file that was cut at its largest size. */

@@ -71,11 +71,10 @@ export function tableSchemaOf(
     return { id, name, type, required, ...(doc === undefined ? {} : { doc }) };
   });
   const names = new Set(columns.map((column) => column.name));
-  const lifted = promoted.filter((name) => names.has(name));
   return {
     columns,
     tags: tags.filter((tag) => names.has(tag)),
-    ...(lifted.length === 0 ? {} : { promoted: lifted }),
+    ...(promoted.length === 0 ? {} : { promoted }),
   };
 }
 

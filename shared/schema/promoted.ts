@@ -8,9 +8,12 @@
  * filled or not. A `double` is the exception (`5` would read back as `5.0`): only statements that
  * name such a column use it.
  *
- * A column that was promoted unasked (`shared/upkeep/promote_sweep.ts`) has a name that no
- * statement has. A column called as its attribute would change statements that work today: what
- * `SELECT *` returns, and what an alias of that name means.
+ * A column that was promoted unasked (`--attribute-columns`, `shared/drain/attribute_columns.ts`)
+ * has a name that no statement has. A column called as its attribute would change statements that
+ * work today: what `SELECT *` returns, and what an alias of that name means.
+ *
+ * `TableSchema.promoted` only grows, at its end. A data file's name says by position which of its
+ * promoted columns are complete (`CompleteColumns`).
  */
 
 import { OperatingError, UsageError } from "../base/errors.ts";
@@ -24,8 +27,20 @@ export const PROMOTED_TYPES = ["string", "int", "long", "double", "bool"] as con
 export type PromotedType = typeof PROMOTED_TYPES[number];
 
 const NAME_LENGTH_MAX = 255;
-/** Before the attribute's name, in the name of a column that was promoted unasked. */
-const UNASKED_PREFIX = "attributes:";
+/**
+ * Before the attribute's name, in the name of a column that was promoted unasked, by what it holds:
+ * - `text`: what `attr_get` gives, wherever that text is certain;
+ * - `integer`: integers of 64 bits, whose text is what `attr_get` gives;
+ * - `number`: numbers as doubles, for sums; not what `attr_get` gives.
+ */
+const UNASKED_PREFIXES = {
+  text: "attributes:",
+  integer: "attributes.integer:",
+  number: "attributes.number:",
+} as const;
+export type UnaskedKind = keyof typeof UNASKED_PREFIXES;
+const UNASKED_TYPES = { text: "string", integer: "long", number: "double" } as const;
+const UNASKED = /^attributes(?:\.integer|\.number)?:/;
 /**
  * Attributes that may be promoted unasked: other readers of the table take these as a column's
  * name, too.
@@ -34,12 +49,12 @@ const UNASKED_NAME = /^[A-Za-z_][\w.:\/@-]{0,127}$/;
 
 /** Whether the column was promoted unasked: statements do not see it. */
 export function isUnasked(column: string): boolean {
-  return column.startsWith(UNASKED_PREFIX);
+  return UNASKED.test(column);
 }
 
 /** The attribute that a promoted column of that name holds. */
 export function attributeOf(column: string): string {
-  return isUnasked(column) ? column.slice(UNASKED_PREFIX.length) : column;
+  return column.replace(UNASKED, "");
 }
 
 /** What statements and readers of rows know of a table's columns. */
@@ -53,11 +68,29 @@ export function seenColumns(columns: readonly Column[]): readonly Column[] {
  * The column for an attribute that nobody asked to promote; undefined where its name is no good as
  * one.
  */
-export function unaskedColumn(attribute: string): Column | undefined {
+export function unaskedColumn(attribute: string, kind: UnaskedKind = "text"): Column | undefined {
   if (!UNASKED_NAME.test(attribute)) return undefined;
-  const name = `${UNASKED_PREFIX}${attribute}`;
-  // Text holds most of what an attribute may be, and loses nothing when its values become others.
-  return { id: fieldIdOf(name), name, type: "string", required: false, doc: docOf(attribute) };
+  const name = `${UNASKED_PREFIXES[kind]}${attribute}`;
+  const type = UNASKED_TYPES[kind];
+  return { id: fieldIdOf(name), name, type, required: false, doc: docOf(attribute) };
+}
+
+/**
+ * Promoted columns as bits: bit k is the k-th of `TableSchema.promoted`. Of rows, a set bit says
+ * that the column holds what each row's attributes say: null only where the attribute is absent or
+ * null, in a column of doubles each attribute a number.
+ */
+export type CompleteColumns = bigint;
+
+/** The promoted columns that the table has, each with its place in `promoted` and in `columns`. */
+export function promotedPlaces(
+  { columns, promoted = [] }: TableSchema,
+): { readonly column: Column; readonly place: number; readonly at: number }[] {
+  return promoted.flatMap((name, place) => {
+    const at = columns.findIndex((column) => column.name === name);
+    const column = columns[at];
+    return column === undefined ? [] : [{ column, place, at }];
+  });
 }
 
 /** The column of `name:type`. Errors: `invalid_argument`. */
@@ -77,8 +110,8 @@ export function parsePromotion(text: string): Column {
   }
   if (isUnasked(name)) {
     throw new UsageError(
-      `Cannot promote ${JSON.stringify(name)}: columns named ${UNASKED_PREFIX}… are made by ` +
-        "svc compactor --promote-hot-attributes alone",
+      `Cannot promote ${JSON.stringify(name)}: columns of that name are made by ` +
+        "svc compactor --attribute-columns alone",
     );
   }
   return { id: fieldIdOf(name), name, type, required: false, doc: docOf(name) };

@@ -149,7 +149,7 @@ Deno.test({
       () => parsePromotion("attributes:a:string"),
       (error) =>
         isOperatingError(error, "invalid_argument") &&
-        /--promote-hot-attributes/.test(error.message),
+        /--attribute-columns/.test(error.message),
     );
   },
 });

@@ -25,7 +25,10 @@ export interface TableSchema {
   readonly columns: readonly Column[];
   /** Names of the columns by which rows are commonly counted and filtered. */
   readonly tags: readonly string[];
-  /** Names of columns that hold an attribute, where it fits (`promoted.ts`); none when absent. */
+  /**
+   * Names of columns that hold an attribute, where it fits (`promoted.ts`); none when absent. Names
+   * stay at their place, also of a column that another program dropped.
+   */
   readonly promoted?: readonly string[];
   /**
    * How often a table of this name had been dropped when its rows were written; 0 when absent. Rows
