@@ -9,6 +9,7 @@
  *   4-byte integers, `bool` a bitmap.
  */
 
+import type { CompleteColumns } from "../schema/promoted.ts";
 import type { ColumnType, TableSchema } from "../schema/schema.ts";
 
 /** The buffers of one column. */
@@ -27,6 +28,8 @@ export interface ColumnBatch {
   readonly rows: number;
   /** In the schema's order. */
   readonly columns: readonly ColumnData[];
+  /** Which promoted columns say all that the rows' attributes do; none when absent. */
+  readonly complete?: CompleteColumns;
   /**
    * Gives the memory of the columns back to their maker, for another batch. Only a holder may call
    * it that knows that neither they nor a message encoded from them are read any more. Calling it
@@ -50,6 +53,15 @@ export interface EncodedBatch {
   readonly byteLength: number;
   /** Bytes of the batch's columns, which a reader of the message has to hold. */
   readonly plainBytes: number;
+}
+
+/** The promoted columns that are complete in each of `batches`, to be a member of one of them. */
+export function completeOf(
+  batches: readonly Pick<ColumnBatch, "complete">[],
+): Pick<ColumnBatch, "complete"> {
+  const [first, ...others] = batches.map(({ complete = 0n }) => complete);
+  const complete = others.reduce((all, one) => all & one, first ?? 0n);
+  return complete === 0n ? {} : { complete };
 }
 
 /** Bytes of the columns of `batches`. */

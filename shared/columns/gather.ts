@@ -7,7 +7,7 @@ import { assert, present } from "../base/assert.ts";
 import { viewOf } from "../base/bytes.ts";
 import { dayOfNs, NS_PER_US } from "../base/time.ts";
 import type { ColumnType } from "../schema/schema.ts";
-import type { ColumnBatch, ColumnData } from "./batch.ts";
+import { type ColumnBatch, type ColumnData, completeOf } from "./batch.ts";
 import type { RowOrder } from "./sort_order.ts";
 import { columnData } from "./timestamps.ts";
 
@@ -29,7 +29,7 @@ export function takeRows(batches: readonly ColumnBatch[], order: RowOrder): Colu
     const parts = batches.map((batch) => present(batch.columns[i]));
     return takeColumn(column.type, parts, { runs, rows });
   });
-  return { schema, rows, columns };
+  return { schema, rows, columns, ...completeOf(batches) };
 }
 
 /** All rows of the batches one after another. */
@@ -41,7 +41,7 @@ export function concatBatches(batches: readonly ColumnBatch[]): ColumnBatch {
     const parts = batches.map((batch) => present(batch.columns[i]));
     return takeColumn(column.type, parts, { runs, rows });
   });
-  return { schema, rows, columns };
+  return { schema, rows, columns, ...completeOf(batches) };
 }
 
 /** Rows [start, start + count) of a batch. */
@@ -230,7 +230,7 @@ export function sliceRows(batch: ColumnBatch, start: number, end: number): Colum
   const columns = batch.schema.columns.map((column, i) =>
     takeColumn(column.type, [present(batch.columns[i])], taking)
   );
-  return { schema: batch.schema, rows: end - start, columns };
+  return { schema: batch.schema, rows: end - start, columns, ...completeOf([batch]) };
 }
 
 export interface DaySlice {

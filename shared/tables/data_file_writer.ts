@@ -14,9 +14,10 @@ import { sliceRows } from "../columns/gather.ts";
 import type { Deriver } from "../derived/deriver.ts";
 import { sidecarKey, withSidecars } from "../derived/sidecar.ts";
 import type { TextColumn } from "../derived/types.ts";
-import { dataFileKey } from "../iceberg/locations.ts";
+import { dataFileKey, type DataFileTraits } from "../iceberg/locations.ts";
 import { removeQuietly } from "../iceberg/staging.ts";
 import type { NewDataFile, Table } from "../iceberg/types.ts";
+import type { CompleteColumns } from "../schema/promoted.ts";
 import { type Random, uuidV4 } from "../os/random.ts";
 import type { ParquetFile } from "../parquet/describe_parquet.ts";
 import type { ParquetEncoder } from "../parquet/parquet_encoder.ts";
@@ -84,6 +85,8 @@ export class DataFileWriter {
   /** The rows that wait, and their bytes. */
   #waiting: OpenInput | undefined;
   #waitingBytes = 0;
+  /** Which promoted columns are complete in all of them. */
+  #complete: CompleteColumns = 0n;
   /** Settled when the last file's rows are read, and when it is stored. */
   #making: Promise<void> = Promise.resolve();
   #storing: Promise<void> = Promise.resolve();
@@ -134,6 +137,8 @@ export class DataFileWriter {
 
   #keep(batch: ColumnBatch): void {
     const { encoder } = this.#deps;
+    const { complete = 0n } = batch;
+    this.#complete = this.#waiting === undefined ? complete : this.#complete & complete;
     this.#waiting ??= encoder.open(this.#table.schema, Math.ceil(ROOM * this.#inputBytesMax));
     this.#waiting.add(batch);
     this.#waitingBytes += columnBytes([batch]);
@@ -161,6 +166,7 @@ export class DataFileWriter {
    */
   async #write(isFull: boolean): Promise<void> {
     using waiting = this.#waiting;
+    const traits = { isFull, complete: this.#complete };
     this.#waiting = undefined;
     this.#waitingBytes = 0;
     const batches = waiting?.batches() ?? [];
@@ -174,15 +180,15 @@ export class DataFileWriter {
         : this.#deps.encoder.input(rows.batches, this.#table.schema);
       const stored = this.#storing;
       await this.#making;
-      this.#start(rows.day, input, isFull);
+      this.#start(rows.day, input, traits);
       this.#deps.collect?.();
       await stored;
       if (!this.#isPipelined) await this.#making;
     }
   }
 
-  #start(day: number, input: ParquetInput, isFull: boolean): void {
-    const key = dataFileKey(this.#table, day, uuidV4(this.#deps.random), { isFull });
+  #start(day: number, input: ParquetInput, traits: DataFileTraits): void {
+    const key = dataFileKey(this.#table, day, uuidV4(this.#deps.random), traits);
     // Listed first: a file whose storing fails half-way is removed with the others.
     this.#keys.push(key);
     const { encoder } = this.#deps;

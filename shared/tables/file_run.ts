@@ -12,6 +12,7 @@ import type { ColumnBatch } from "../columns/batch.ts";
 import { nullColumn } from "../columns/null_column.ts";
 import type { Column, TableSchema } from "../schema/schema.ts";
 import type { DataFile, Table } from "../iceberg/types.ts";
+import { completeColumnsOf } from "../iceberg/locations.ts";
 import { parseFooter } from "../parquet/footer.ts";
 import type { ParquetDecoder } from "../parquet/parquet_decoder.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
@@ -61,7 +62,10 @@ export async function* readBatches(
     const { batches, columns } = await next;
     next = group + 1 < rowGroups.length ? decode(group + 1) : undefined;
     const places = placesOf(table.schema, columns, file.key);
-    for (const batch of batches) yield inColumnsOf(table.schema, batch, places);
+    const complete = completeColumnsOf(file.key);
+    for (const batch of batches) {
+      yield { ...inColumnsOf(table.schema, batch, places), complete };
+    }
   }
 }
 

@@ -1,116 +1,138 @@
 /**
  * Fills promoted columns from the attributes of the rows that become new files. So drains fill them
  * for what comes. Whatever rewrites files (merges, delete tasks) fills them for what was there
- * before.
+ * before, and leaves alone what is complete.
+ *
+ * The attributes are gone through once for all columns (`member_scanner.ts`), and each column is
+ * made as a whole (`member_columns.ts`).
  */
 
 import {
   attributeOf,
   ATTRIBUTES,
-  membersOf,
+  type CompleteColumns,
+  promotedPlaces,
   type PromotedType,
-  promotedValue,
 } from "../schema/promoted.ts";
 import { Buffer } from "node:buffer";
-import { textOf } from "../base/bytes.ts";
 import type { ColumnBatch, ColumnData } from "../columns/batch.ts";
 import { columnBuilderOf } from "../columns/column_builders.ts";
-import { type ColumnValue, isNull, putValue, rowsOf } from "../columns/rows.ts";
+import { putValue, rowsOf } from "../columns/rows.ts";
 import type { Column, TableSchema } from "../schema/schema.ts";
+import { type LiftedColumn, memberColumn } from "./member_columns.ts";
+import { MemberScanner } from "./member_scanner.ts";
 
 /**
- * A batch whose promoted columns have what its attributes say wherever they were null; itself when
- * nothing is new.
+ * A batch whose promoted columns have what its attributes say wherever they were null, and which
+ * says as which of them are complete (`ColumnBatch.complete`).
  */
 export type LiftPromoted = (batch: ColumnBatch) => ColumnBatch;
+
+/** A promoted column of a table. */
+interface Target {
+  readonly column: Column;
+  /** Among the table's columns. */
+  readonly at: number;
+  /** Of the column in `CompleteColumns`. */
+  readonly bit: bigint;
+  /** Of its attribute among the names that are looked for. */
+  readonly name: number;
+}
 
 /** What fills the promoted columns of a table's batches from their attributes. */
 export function liftPromoted(schema: TableSchema): LiftPromoted {
   const source = schema.columns.findIndex((column) =>
     column.name === ATTRIBUTES && column.type === "string"
   );
-  const promoted = schema.columns.flatMap((column, at) =>
-    schema.promoted?.includes(column.name) === true ? [{ column, at }] : []
-  );
+  const promoted = promotedPlaces(schema);
   if (source < 0 || promoted.length === 0) return (batch) => batch;
+  const names = [...new Set(promoted.map(({ column }) => attributeOf(column.name)))];
+  const targets = promoted.map(({ column, place, at }): Target => ({
+    column,
+    at,
+    bit: 1n << BigInt(place),
+    name: names.indexOf(attributeOf(column.name)),
+  }));
+  const all = targets.reduce((bits, { bit }) => bits | bit, 0n);
+  const scanner = new MemberScanner(names);
   return (batch) => {
     const attributes = batch.columns[source];
-    if (attributes === undefined) return batch;
-    const open = promoted.filter(({ column, at }) =>
-      mayGain(batch.columns[at], column, attributes)
-    );
-    if (open.length === 0) return batch;
-    const columns = [...batch.columns];
-    const values = valuesOf(batch, attributes, open.map(({ column }) => column));
-    for (const [i, { column, at }] of open.entries()) {
-      columns[at] = filled(batch, { column, at, values: values[i] ?? [] });
-    }
-    return { ...batch, columns };
+    const known = batch.complete ?? 0n;
+    if (attributes === undefined || (known & all) === all) return batch;
+    const open = targets.filter(({ bit }) => (known & bit) === 0n);
+    return { ...batch, ...lifted(batch, { open, attributes, scanner, known }) };
   };
 }
 
-/** Whether some row lacks the value, and some row's attributes have such a name. */
-function mayGain(
-  data: ColumnData | undefined,
-  { name }: Column,
-  { values }: ColumnData,
-): boolean {
-  if (data === undefined || data.nullCount === 0) return false;
-  const attribute = attributeOf(name);
-  if (needsEscape(attribute)) return true;
-  const bytes = Buffer.from(values.buffer, values.byteOffset, values.byteLength);
-  return bytes.includes(`"${attribute}"`);
-}
-
-/** Such a name may be spelt in several ways. */
-function needsEscape(name: string): boolean {
-  // deno-lint-ignore no-control-regex -- the characters that JSON escapes
-  return /["\\\/\u0000-\u001f\u007f-\uffff]/.test(name);
-}
-
-/** By column, then by row. */
-function valuesOf(
-  { rows }: ColumnBatch,
-  attributes: ColumnData,
-  columns: readonly Column[],
-): ColumnValue[][] {
-  const wanted = columns.map(({ name, type }) => ({ attribute: attributeOf(name), type }));
-  const names = new Set(wanted.map(({ attribute }) => attribute));
-  const values: ColumnValue[][] = columns.map(() => Array(rows).fill(null));
-  for (let row = 0; row < rows; row += 1) {
-    if (isNull(attributes, row)) continue;
-    const { offsets } = attributes;
-    const members = membersOf(
-      textOf(attributes.values.subarray(offsets?.[row], offsets?.[row + 1])),
-      names,
-    );
-    for (const [i, { attribute, type }] of wanted.entries()) {
-      const json = members.get(attribute);
-      const of = values[i];
-      if (json !== undefined && of !== undefined) {
-        of[row] = promotedValue(type as PromotedType, json);
-      }
-    }
-  }
-  return values;
-}
-
-/** The column with `values` in the rows that had none. */
-function filled(
+function lifted(
   batch: ColumnBatch,
-  { column, at, values }: {
-    readonly column: Column;
-    readonly at: number;
-    readonly values: readonly ColumnValue[];
+  { open, attributes, scanner, known }: {
+    readonly open: readonly Target[];
+    readonly attributes: ColumnData;
+    readonly scanner: MemberScanner;
+    readonly known: CompleteColumns;
   },
-): ColumnData {
-  const data = batch.columns[at];
-  const before = data === undefined || data.nullCount === batch.rows
-    ? undefined
-    : rowsOf({ rows: batch.rows, schema: { columns: [column], tags: [] }, columns: [data] });
-  const builder = columnBuilderOf(column.type);
-  for (let row = 0; row < batch.rows; row += 1) {
-    putValue(builder, before?.[row]?.[column.name] ?? values[row] ?? null);
+): Required<Pick<ColumnBatch, "columns" | "complete">> {
+  const { rows } = batch;
+  const { isCertain, ...found } = scanner.scan(attributes, rows);
+  const columns = [...batch.columns];
+  let complete = known;
+  for (const { column, at, bit, name } of open) {
+    const members = {
+      rows,
+      bytes: attributes.values,
+      kinds: found.kinds[name] as Uint8Array,
+      starts: found.starts[name] as Int32Array,
+      ends: found.ends[name] as Int32Array,
+    };
+    const made = memberColumn(column.type as PromotedType, members);
+    const { data, isComplete } = withKept(column, { made, before: batch.columns[at], rows });
+    columns[at] = data;
+    if (isCertain && isComplete) complete |= bit;
   }
-  return builder.finish();
+  return { columns, complete };
+}
+
+/**
+ * `made` with the values that the column had `before`: those stay. Where one is another than that
+ * of the attributes, the column is not complete.
+ */
+function withKept(
+  column: Column,
+  { made, before, rows }: {
+    readonly made: LiftedColumn;
+    readonly before: ColumnData | undefined;
+    readonly rows: number;
+  },
+): LiftedColumn {
+  if (before === undefined || before.nullCount === rows) return made;
+  if (areSame(made.data, before)) return made;
+  const [own, given] = [made.data, before].map((data) =>
+    rowsOf({ rows, schema: { columns: [column], tags: [] }, columns: [data] })
+  );
+  const builder = columnBuilderOf(column.type);
+  let { isComplete } = made;
+  for (let row = 0; row < rows; row += 1) {
+    const kept = given?.[row]?.[column.name] ?? null;
+    const value = own?.[row]?.[column.name] ?? null;
+    isComplete &&= kept === null || kept === value;
+    putValue(builder, kept ?? value);
+  }
+  return { data: builder.finish(), isComplete };
+}
+
+function areSame(a: ColumnData, b: ColumnData): boolean {
+  return a.nullCount === b.nullCount && sameBytes(a.validity, b.validity) &&
+    sameBytes(bytesOf(a.offsets), bytesOf(b.offsets)) && sameBytes(a.values, b.values);
+}
+
+function sameBytes(a: Uint8Array | null, b: Uint8Array | null): boolean {
+  if (a === null || b === null) return a === b;
+  return Buffer.from(a.buffer, a.byteOffset, a.byteLength).equals(b);
+}
+
+function bytesOf(offsets: Int32Array | null): Uint8Array | null {
+  return offsets === null
+    ? null
+    : new Uint8Array(offsets.buffer, offsets.byteOffset, offsets.byteLength);
 }
