@@ -16,7 +16,6 @@ import {
   startCompactor,
   summaryLine,
 } from "./mod.ts";
-import { promoteOptionsOf } from "./hot_attributes.ts";
 
 Deno.test({
   name: "compactorPaths finds everything below the data directory unless told otherwise",
@@ -172,14 +171,13 @@ Deno.test({
 });
 
 Deno.test({
-  name: "promoteOptionsOf promotes nothing unless it is told how much",
+  name: "a compactor makes 64 columns of attributes unless it is told how many",
   fn() {
-    assert.equal(promoteOptionsOf(settingsOf([])), undefined);
-    const env = new Map([["SVC_PROMOTE_HOT_ATTRIBUTES", "7"]]);
-    const settings = parseOptions(OPTIONS, [], (name) => env.get(name));
-    assert.equal(promoteOptionsOf(settings)?.columnsMax, 7);
-    for (const bad of ["-1", "65", "all"]) {
-      assert.throws(() => settingsOf([`--promote-hot-attributes=${bad}`]), UsageError, bad);
+    assert.equal(settingsOf([]).attributeColumns, 64);
+    const env = new Map([["SVC_ATTRIBUTE_COLUMNS", "7"]]);
+    assert.equal(parseOptions(OPTIONS, [], (name) => env.get(name)).attributeColumns, 7);
+    for (const bad of ["-1", "193", "all"]) {
+      assert.throws(() => settingsOf([`--attribute-columns=${bad}`]), UsageError, bad);
     }
   },
 });
@@ -192,7 +190,6 @@ Deno.test({
       retained: 1,
       expired: 3,
       removed: 1,
-      promoted: 2,
     };
     const totals = {
       lanes: 1,
@@ -207,8 +204,7 @@ Deno.test({
       summaryLine({ ...totals, poisoned: 1, swept: 2, deleted: 1 }),
       "drained 1 row in 1 file with 1 commit, 1 segment set aside in poison/, " +
         "2 committed segments removed, 1 delete task carried out, 9 files merged into 2, " +
-        "1 file past retention dropped, 3 snapshots expired, 1 needless file removed, " +
-        "2 attributes promoted, 0.3 s",
+        "1 file past retention dropped, 3 snapshots expired, 1 needless file removed, 0.3 s",
     );
   },
 });

@@ -80,17 +80,17 @@ export const WORK_OPTIONS = {
       "How often maintenance looks for data files whose summary is missing or damaged, and makes it anew.",
   },
   ...SUMMARY_OPTIONS,
-  promoteHotAttributes: {
+  attributeColumns: {
     kind: "integer",
-    flag: "promote-hot-attributes",
-    env: "SVC_PROMOTE_HOT_ATTRIBUTES",
+    flag: "attribute-columns",
+    env: "SVC_ATTRIBUTE_COLUMNS",
     placeholder: "n",
-    default: 0,
+    default: 64,
     min: 0,
-    max: 64,
+    max: 192,
     help:
-      "Give a table columns for the attributes that statements keep asking for, as query_audit has them, n at most. Statements " +
-      "do not see such a column: attr_get reads it where that is faster. 0: none.",
+      "Columns that a table gets for the most frequent attributes of its rows, at most. Statements do " +
+      "not see them: whatever asks for an attribute reads its column. 0: no further ones are made.",
   },
   deleteTasks: {
     kind: "text",

@@ -44,6 +44,11 @@ export function logDrain(): DrainObserver {
         segments,
         lane: laneName(lane),
       }),
+    columnsAdded: (lane, columns) =>
+      log.info("the table of lane {lane} has columns {columns} from now on", {
+        lane: laneName(lane),
+        columns,
+      }),
     reclaimed: (objects) =>
       log.info(
         "removed {objects} objects of the mirror whose rows are committed and whose machine is gone",

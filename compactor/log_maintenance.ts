@@ -39,14 +39,6 @@ export function logMaintenance(): MaintenanceObserver {
         table: nameOf(ident),
         ...rollups,
       }),
-    promoted(ident, attributes) {
-      for (const { attribute, statements, days } of attributes) {
-        log.info(
-          "promoted attribute {attribute} of table {table}: {statements} statements on {days} days asked for it",
-          { table: nameOf(ident), attribute, statements, days },
-        );
-      }
-    },
     retained: (ident, { outcome, files, cut, rows }) =>
       log.info("retention of table {table}: {outcome} {rows} rows with {files} files, {cut} cut", {
         table: nameOf(ident),

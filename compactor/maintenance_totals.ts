@@ -11,8 +11,6 @@ export interface MaintenanceTotals {
   readonly expired: number;
   /** Files of any kind that nothing needed. */
   readonly removed: number;
-  /** Attributes that got columns as they were hot. */
-  readonly promoted: number;
 }
 
 /** Totals that grow with what `observer` hears. */
@@ -21,7 +19,7 @@ export function countTotals(): {
   readonly observer: MaintenanceObserver;
 } {
   const merged = { files: 0, into: 0 };
-  const totals = { merged, retained: 0, expired: 0, removed: 0, promoted: 0 };
+  const totals = { merged, retained: 0, expired: 0, removed: 0 };
   return {
     totals,
     observer: {
@@ -34,7 +32,6 @@ export function countTotals(): {
         void (totals.retained += outcome === "dropped" ? files : 0),
       expired: (_, snapshots) => void (totals.expired += snapshots),
       removed: (_, files) => void (totals.removed += files),
-      promoted: (_, attributes) => void (totals.promoted += attributes.length),
     },
   };
 }

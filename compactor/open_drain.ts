@@ -127,6 +127,8 @@ export interface OpenDrainOptions {
   readonly isAlone?: boolean;
   /** Default: that of the default limit. */
   readonly memory?: CompactorMemoryPlan;
+  /** Columns that a table may get for attributes of its rows; default 0: none. */
+  readonly attributeColumnsMax?: number;
   /** Limits of the summaries that it makes. */
   readonly summaries: SummaryLimits;
   /** Who hears what was done. */
@@ -163,6 +165,7 @@ export async function openDrain(
   paths: CompactorPaths,
   {
     isAlone = false,
+    attributeColumnsMax = 0,
     memory = planCompactorMemory(),
     summaries,
     observers = {},
@@ -198,6 +201,7 @@ export async function openDrain(
     catalog: opening.use(await openCatalog(paths.catalog, { files })),
     indexes: opening.use(await openIndexCatalog(paths.catalog, { files })),
     removals,
+    attributeColumnsMax,
     // Kept: each commit then reads only the metadata that it has not seen.
     reader: new IcebergReader(store),
     ...writing,

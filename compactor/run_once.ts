@@ -23,7 +23,7 @@ export async function runOnce(
 /** `drained 1000 rows in 2 files with 1 commit, 0.3 s`, and what else is worth a word. */
 export function summaryLine(totals: OnceTotals): string {
   const { rows, files, commits, poisoned, swept, deleted, secs, maintenance } = totals;
-  const { merged, retained, expired, removed, promoted } = maintenance;
+  const { merged, retained, expired, removed } = maintenance;
   const parts = [
     `drained ${counted(rows, "row")} in ${counted(files, "file")} with ${
       counted(commits, "commit")
@@ -35,7 +35,6 @@ export function summaryLine(totals: OnceTotals): string {
     ...(retained === 0 ? [] : [`${counted(retained, "file")} past retention dropped`]),
     ...(expired === 0 ? [] : [`${counted(expired, "snapshot")} expired`]),
     ...(removed === 0 ? [] : [`${counted(removed, "needless file")} removed`]),
-    ...(promoted === 0 ? [] : [`${counted(promoted, "attribute")} promoted`]),
     `${secs.toFixed(1)} s`,
   ];
   return parts.join(", ");

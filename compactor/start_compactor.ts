@@ -23,7 +23,6 @@ import { sweepLane, sweepMirror } from "../shared/drain/sweep_lane.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { deleteOnce, deleteOptionsOf, startDeletes } from "./delete_tasks.ts";
 import type { CompactorSettings } from "./flags.ts";
-import { promoteOptionsOf } from "./hot_attributes.ts";
 import { logDrain } from "./log_drain.ts";
 import { logMaintenance } from "./log_maintenance.ts";
 import { countTotals, type MaintenanceTotals } from "./maintenance_totals.ts";
@@ -144,6 +143,7 @@ async function startDrainNow(
     await openDrain(paths, {
       isAlone,
       memory: planCompactorMemory(settings.memoryBytes),
+      attributeColumnsMax: settings.attributeColumns,
       summaries: summaryLimitsOf(settings),
       observers: {
         drain: combineObservers(logDrain(), observers.drain),
@@ -213,6 +213,7 @@ export async function compactOnce(
   await using opened = await openDrain(drainPaths(settings), {
     isAlone: true,
     memory: planCompactorMemory(settings.memoryBytes),
+    attributeColumnsMax: settings.attributeColumns,
     summaries: summaryLimitsOf(settings),
     observers: {
       drain: logDrain(),
@@ -292,7 +293,6 @@ function gateOf(settings: CompactorSettings): DrainGate {
 }
 
 function sweepOptionsOf(settings: CompactorSettings): TableSweepOptions {
-  const promote = promoteOptionsOf(settings);
   return {
     expire: {
       retainLast: settings.snapshotRetainLast,
@@ -300,7 +300,6 @@ function sweepOptionsOf(settings: CompactorSettings): TableSweepOptions {
     },
     summariesIntervalMs: settings.aggShortScanIntervalSecs * 1_000,
     merge: { inputBytesMax: planCompactorMemory(settings.memoryBytes).mergeFileBytes },
-    ...(promote === undefined ? {} : { promote }),
   };
 }
 

@@ -173,5 +173,5 @@ function valuesIn({ valueCounts, nullCounts }: DataFile, { id }: Column): number
 function holds({ promoted = [] }: TableSchema, { name }: Column): string {
   if (!promoted.includes(name)) return "";
   const attribute = `attribute ${attributeOf(name)}`;
-  return isUnasked(name) ? `${attribute}, promoted as it was hot` : `${attribute}, promoted`;
+  return isUnasked(name) ? `${attribute}, for its rows have it` : `${attribute}, promoted`;
 }

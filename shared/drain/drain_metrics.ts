@@ -74,6 +74,12 @@ export const DRAIN_METRICS = {
     help: "WAL segments left out because their index was dropped after they were written",
     labels: LANE,
   },
+  columnsAdded: {
+    kind: "counter",
+    name: "svc_drain_attribute_columns_total",
+    help: "Columns that tables got for attributes of their rows (--attribute-columns)",
+    labels: LANE,
+  },
   swept: {
     kind: "counter",
     name: "svc_wal_swept_segments_total",
@@ -133,6 +139,7 @@ export function countDrain(metrics: MetricHandles<typeof DRAIN_METRICS>): Requir
     failed: () => metrics.commits.add(1, { outcome: "failed" }),
     poisoned: (lane) => metrics.poisoned.add(1, labelsOf(lane)),
     discarded: (lane, segments) => metrics.discarded.add(segments, labelsOf(lane)),
+    columnsAdded: (lane, { length }) => metrics.columnsAdded.add(length, labelsOf(lane)),
     swept: (lane, segments) => metrics.swept.add(segments, labelsOf(lane)),
     reclaimed: (objects) => metrics.reclaimed.add(objects, {}),
     lag(lane, lag) {

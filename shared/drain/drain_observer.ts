@@ -37,6 +37,8 @@ export interface DrainObserver {
   claimLost?(lane: LaneId): void;
   /** Segments whose table was dropped after they were written. */
   discarded?(lane: LaneId, segments: number): void;
+  /** The lane's table got columns of these names for attributes of its rows; never none. */
+  columnsAdded?(lane: LaneId, columns: readonly string[]): void;
   failed?(lane: LaneId, error: unknown): void;
   swept?(lane: LaneId, segments: number): void;
   /** Objects of the mirror were removed that were of a machine that is gone. */
@@ -57,6 +59,7 @@ export function combineObservers(...observers: readonly DrainObserver[]): Requir
     inQuarantine: (segments) => each((observer) => observer.inQuarantine?.(segments)),
     claimLost: (lane) => each((observer) => observer.claimLost?.(lane)),
     discarded: (lane, segments) => each((observer) => observer.discarded?.(lane, segments)),
+    columnsAdded: (lane, columns) => each((observer) => observer.columnsAdded?.(lane, columns)),
     failed: (lane, error) => each((observer) => observer.failed?.(lane, error)),
     swept: (lane, segments) => each((observer) => observer.swept?.(lane, segments)),
     reclaimed: (objects) => each((observer) => observer.reclaimed?.(objects)),

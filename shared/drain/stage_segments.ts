@@ -15,12 +15,22 @@ import { ensureTable } from "../iceberg/commit_append.ts";
 import type { CommitDeps } from "../iceberg/commit_table.ts";
 import type { NewDataFile, Table } from "../iceberg/types.ts";
 import type { SegmentReader, WalReader } from "../wal/types.ts";
+import {
+  addAttributeColumns,
+  planAttributeColumns,
+  roomForAttributes,
+} from "../tables/attribute_columns.ts";
 import { DataFileWriter, type DataFileWriterDeps } from "../tables/data_file_writer.ts";
 import { type BatchFit, fitTo, schemaForNewTable } from "../tables/fit_schema.ts";
+import type { DrainObserver } from "./drain_observer.ts";
+import { sampleAttributes } from "./sample_attributes.ts";
 import { targetSchema } from "./table_target.ts";
 
 export interface StageDeps extends CommitDeps, DataFileWriterDeps {
   readonly wal: WalReader;
+  /** Columns that a table may get for attributes of its rows; default 0: it gets none. */
+  readonly attributeColumnsMax?: number;
+  readonly observer?: Pick<DrainObserver, "columnsAdded">;
 }
 
 /** Segments of one lane whose rows become rows of its table. */
@@ -94,13 +104,34 @@ async function openTarget(
   options: { readonly columns: readonly Column[]; readonly inputBytesMax?: number },
 ): Promise<{ table: Table; writer: DataFileWriter }> {
   const ident = tableOf(source.lane);
-  const table = source.mapping === undefined
+  const opened = source.mapping === undefined
     ? await ensureTable(deps, { ident, schema: schemaForNewTable(options.columns) })
     : await mappedTable(deps, source, source.mapping);
+  const table = await withAttributeColumns(deps, source, opened);
   const text = source.indexAtFlush === false
     ? undefined
     : textColumnsOf(table.schema, source.mapping);
   return { table, writer: new DataFileWriter(deps, table, { ...options, text }) };
+}
+
+/**
+ * The table with columns for the attributes that the rows mostly have. They are committed before
+ * the rows that fill them.
+ */
+async function withAttributeColumns(
+  deps: StageDeps,
+  { lane, names }: StageSource,
+  table: Table,
+): Promise<Table> {
+  const { attributeColumnsMax: columnsMax = 0 } = deps;
+  if (roomForAttributes(table.schema, columnsMax) === 0) return table;
+  const counts = await sampleAttributes(deps.wal, lane, names);
+  if (planAttributeColumns(table.schema, counts, columnsMax).length === 0) return table;
+  const made = await addAttributeColumns(deps, tableOf(lane), { counts, columnsMax });
+  if (made === undefined) return table;
+  const { added } = made;
+  if (added.length > 0) deps.observer?.columnsAdded?.(lane, added.map(({ name }) => name));
+  return made.table;
 }
 
 /** The table with a column for each field, and for whatever the segments have beside. */

@@ -7,7 +7,7 @@
 import type { CatalogReader } from "../catalog/catalog.ts";
 import { BUILT_IN_TABLES } from "../schema/built_in_tables.ts";
 import { indexSchema } from "../schema/index_schema.ts";
-import { attributeOf, ATTRIBUTES, isUnasked, readsBack, withPromoted } from "../schema/promoted.ts";
+import { ATTRIBUTES, withPromoted } from "../schema/promoted.ts";
 import type { Column, TableSchema } from "../schema/schema.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 import { widened, withSchema } from "../iceberg/add_columns.ts";
@@ -15,7 +15,7 @@ import { type CommitDeps, commitTable, readerOf } from "../iceberg/commit_table.
 import type { LoadedTable } from "../iceberg/iceberg_reader.ts";
 import { SCHEMA_VERSION, SCHEMA_VERSION_PROPERTY } from "../iceberg/new_table.ts";
 import { stageMetadata } from "../iceberg/stage_snapshot.ts";
-import { isOperatingError, OperatingError } from "../base/errors.ts";
+import { OperatingError } from "../base/errors.ts";
 
 /** What brings a table up to this program's columns. */
 export interface MigrationPlan {
@@ -74,98 +74,19 @@ export async function planMigration(
  * such table. Two that run at once both end with the same table. Errors: those of `planMigration`
  * and of a commit.
  */
-export function applyMigration(
-  deps: CommitDeps,
-  ident: TableIdent,
-  promote: readonly Column[] = [],
-): Promise<MigrationPlan | undefined> {
-  return commitMigration(deps, ident, (table) => planMigration(deps, table, promote));
-}
-
-/** Columns that nobody asked for: `unaskedColumn`. */
-export interface UnaskedPromotion {
-  /** The most wanted first. */
-  readonly wanted: readonly Column[];
-  /** The most columns of this kind that a table may have. */
-  readonly columnsMax: number;
-}
-
-/** How many columns that nobody asked for the table may have besides. Pure. */
-export function roomForUnasked({ columns }: TableSchema, columnsMax: number): number {
-  return Math.max(0, columnsMax - columns.filter(({ name }) => isUnasked(name)).length);
-}
-
-/**
- * The columns of `wanted` that the table can have besides, and needs: no promoted column serves the
- * attribute yet. Pure.
- */
-export function lackedUnasked(schema: TableSchema, wanted: readonly Column[]): Column[] {
-  const { columns, promoted = [] } = schema;
-  if (!columns.some(({ name }) => name === ATTRIBUTES)) return [];
-  const served = new Set(
-    columns.filter(({ name, type }) => promoted.includes(name) && readsBack(type))
-      .map(({ name }) => attributeOf(name)),
-  );
-  const lacked: Column[] = [];
-  for (const column of wanted) {
-    if (served.has(attributeOf(column.name))) continue;
-    if (canHave(schema, [...lacked, column])) lacked.push(column);
-  }
-  return lacked;
-}
-
-/**
- * undefined: there is nothing to do, or the table waits for `svc migrate-schema`, which is an
- * operator's step. Errors: the catalog's.
- */
-export async function planUnasked(
-  deps: { readonly catalog: Pick<CatalogReader, "indexState"> },
-  table: LoadedTable,
-  { wanted, columnsMax }: UnaskedPromotion,
-): Promise<MigrationPlan | undefined> {
-  const room = roomForUnasked(table.schema, columnsMax);
-  const columns = lackedUnasked(table.schema, wanted).slice(0, room);
-  if (columns.length === 0) return undefined;
-  const plan = await planMigration(deps, table, columns);
-  const isAll = plan.version === plan.versionBefore && plan.added.length === columns.length;
-  return isAll ? plan : undefined;
-}
-
-function canHave(schema: TableSchema, columns: readonly Column[]): boolean {
-  try {
-    withPromoted(schema, columns);
-    return true;
-  } catch (error) {
-    if (isOperatingError(error, "invalid_argument")) return false;
-    throw error;
-  }
-}
-
-/** Does what `planUnasked` says of the table as it is by then. Otherwise as `applyMigration`. */
-export function applyUnasked(
-  deps: CommitDeps,
-  ident: TableIdent,
-  promotion: UnaskedPromotion,
-): Promise<MigrationPlan | undefined> {
-  return commitMigration(deps, ident, (table) => planUnasked(deps, table, promotion));
-}
-
-/**
- * Migrates as `applyMigration` does. `planOf` is asked of the table that each attempt begins with.
- */
-async function commitMigration(
+export async function applyMigration(
   given: CommitDeps,
   ident: TableIdent,
-  planOf: (table: LoadedTable) => Promise<MigrationPlan | undefined>,
+  promote: readonly Column[] = [],
 ): Promise<MigrationPlan | undefined> {
   const deps = { ...given, reader: readerOf(given) };
   let done: MigrationPlan | undefined;
   await commitTable(deps, ident, async (table, staging) => {
     done = undefined;
     if (table === undefined) return undefined;
-    const plan = await planOf(table);
+    const plan = await planMigration(deps, table, promote);
     done = plan;
-    if (plan?.isChange !== true) return undefined;
+    if (!plan.isChange) return undefined;
     const { metadata, schema } = table;
     const nowMs = Math.max(deps.clock.nowMs(), metadata["last-updated-ms"]);
     const widenedMetadata = plan.schema === schema

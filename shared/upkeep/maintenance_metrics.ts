@@ -103,13 +103,6 @@ export const MAINTENANCE_METRICS = {
       "stands for them",
     labels: { outcome: ["made", "removed"] },
   },
-  promoted: {
-    kind: "counter",
-    name: "svc_compactor_promoted_attributes_total",
-    help: "Attributes that got a column because statements kept asking for them; only with " +
-      "--promote-hot-attributes",
-    labels: TABLE,
-  },
   failures: {
     kind: "counter",
     name: "svc_compactor_sweep_failures_total",
@@ -197,7 +190,6 @@ export function countMaintenance(
       metrics.rollups.add(made, { outcome: "made" });
       metrics.rollups.add(removed, { outcome: "removed" });
     },
-    promoted: (ident, { length }) => metrics.promoted.add(length, labelsOf(ident)),
     failed: (_, sweep) => metrics.failures.add(1, { sweep }),
     throttled: () => metrics.throttled.add(1, {}),
     looked(ident, { health, snapshots, tasks }) {

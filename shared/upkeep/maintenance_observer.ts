@@ -4,7 +4,6 @@
  */
 
 import type { TableIdent } from "../tenant/tenant.ts";
-import type { HotAttribute } from "./hot_attributes.ts";
 import type { MergeReport } from "./merge.ts";
 import type { RetentionReport } from "./retention.ts";
 import type { TableHealth } from "./table_health.ts";
@@ -35,8 +34,6 @@ export interface MaintenanceObserver {
    * Sums of the summaries of a day's files were made, and those that newer ones stand for removed.
    */
   rolledUp?(ident: TableIdent, rollups: { readonly made: number; readonly removed: number }): void;
-  /** Attributes that statements kept asking for have columns from now on; never none. */
-  promoted?(ident: TableIdent, attributes: readonly HotAttribute[]): void;
   /** A sweep of a table failed; it is tried again later and later. */
   failed?(ident: TableIdent, sweep: string, error: unknown): void;
   /** Merges wait, as rows in the WAL wait for a drain. */
@@ -60,7 +57,6 @@ export function combineMaintenance(
     retained: (ident, report) => each((observer) => observer.retained?.(ident, report)),
     mended: (ident, sidecars) => each((observer) => observer.mended?.(ident, sidecars)),
     rolledUp: (ident, rollups) => each((observer) => observer.rolledUp?.(ident, rollups)),
-    promoted: (ident, attributes) => each((observer) => observer.promoted?.(ident, attributes)),
     failed: (ident, sweep, error) => each((observer) => observer.failed?.(ident, sweep, error)),
     throttled: () => each((observer) => observer.throttled?.()),
     looked: (ident, table) => each((observer) => observer.looked?.(ident, table)),

@@ -6,7 +6,6 @@ import { applyExpire, type ExpirePolicy } from "../tables/expire.ts";
 import { type LeaseDeps, underLease } from "./held_lease.ts";
 import { MergeSweep, type MergeSweepDeps, type MergeSweepOptions } from "./merge_sweep.ts";
 import { applyOrphans, lookForOrphans } from "./orphans.ts";
-import { type PromoteOptions, PromoteSweep } from "./promote_sweep.ts";
 import { applyRetention, lookForRetention, retentionOf } from "./retention.ts";
 import { RollupSweep } from "./rollup_sweep.ts";
 import { SummarySweep } from "./summary_sweep.ts";
@@ -29,8 +28,6 @@ export interface TableSweepOptions {
   readonly summariesIntervalMs: number;
   readonly expire: ExpirePolicy;
   readonly merge?: MergeSweepOptions;
-  /** Without it nothing is promoted unasked. */
-  readonly promote?: PromoteOptions;
 }
 
 const MERGE_INTERVAL_MS = 5_000;
@@ -38,7 +35,6 @@ const MERGE_INTERVAL_MS = 5_000;
 const EXPIRE_INTERVAL_MS = 60_000;
 const RETENTION_INTERVAL_MS = 60_000;
 const ROLLUPS_INTERVAL_MS = 300_000;
-const PROMOTE_INTERVAL_MS = 3_600_000;
 const ORPHANS_INTERVAL_MS = 6 * 3_600_000;
 
 /** In the order in which they take turns: what shrinks a table comes before what merges it. */
@@ -77,17 +73,7 @@ export function tableSweeps(deps: TableSweepDeps, options: TableSweepOptions): T
       intervalMs: ROLLUPS_INTERVAL_MS,
       run: leased(deps, "rollups", (ident, signal) => rollups.run(ident, signal)),
     },
-    ...options.promote === undefined ? [] : [promoting(deps, options.promote)],
   ];
-}
-
-function promoting(deps: TableSweepDeps, options: PromoteOptions): TableSweep {
-  const promotions = new PromoteSweep(deps, options);
-  return {
-    name: "promote",
-    intervalMs: PROMOTE_INTERVAL_MS,
-    run: leased(deps, "promote", (ident, signal) => promotions.run(ident, signal)),
-  };
 }
 
 /**

@@ -1,0 +1,92 @@
+/**
+ * Which attributes rows have, and what their values are: what decides which of them become columns.
+ * For samples, not for all rows.
+ */
+
+import { textOf } from "../base/bytes.ts";
+import type { ColumnBatch } from "../columns/batch.ts";
+import { isNull } from "../columns/rows.ts";
+import { ATTRIBUTES } from "../schema/promoted.ts";
+import { MEMBER, MemberScanner } from "./member_scanner.ts";
+
+/** Rows that have an attribute, by what the column of a kind can hold of it. */
+export interface AttributeCount {
+  readonly name: string;
+  /** Strings and truth values. */
+  readonly texts: number;
+  /** Integers of 18 digits at most. */
+  readonly integers: number;
+  /** Other numbers. */
+  readonly numbers: number;
+  /** Bytes of the texts. */
+  readonly textBytes: number;
+}
+
+export interface AttributeCounts {
+  readonly rows: number;
+  readonly attributes: readonly AttributeCount[];
+}
+
+/** Names that are told apart: what generates names by the thousand does not fill the memory. */
+const NAMES_MAX = 4_096;
+const DIGITS_MAX = 18;
+
+/** Counts the attributes of `batches`. A row whose attributes are no JSON object has none. */
+export function countAttributes(batches: readonly ColumnBatch[]): AttributeCounts {
+  const names = [...namesOf(batches)];
+  const counts = names.map((name) => ({ name, texts: 0, integers: 0, numbers: 0, textBytes: 0 }));
+  const scanner = new MemberScanner(names);
+  let rows = 0;
+  for (const batch of batches) {
+    rows += batch.rows;
+    const column = attributesOf(batch);
+    if (column === undefined) continue;
+    const { kinds, starts, ends } = scanner.scan(column, batch.rows);
+    for (const [at, count] of counts.entries()) {
+      for (let row = 0; row < batch.rows; row += 1) {
+        const kind = kinds[at]?.[row];
+        if (kind === undefined || kind === MEMBER.absent || kind === MEMBER.nested) continue;
+        const byteLength = (ends[at]?.[row] ?? 0) - (starts[at]?.[row] ?? 0);
+        if (kind === MEMBER.number) count.numbers += 1;
+        else if (kind !== MEMBER.integer) {
+          count.texts += 1;
+          count.textBytes += byteLength;
+        } else if (byteLength <= DIGITS_MAX) count.integers += 1;
+      }
+    }
+  }
+  return { rows, attributes: counts };
+}
+
+function namesOf(batches: readonly ColumnBatch[]): Set<string> {
+  const names = new Set<string>();
+  for (const batch of batches) {
+    const column = attributesOf(batch);
+    for (let row = 0; column !== undefined && row < batch.rows; row += 1) {
+      if (isNull(column, row)) continue;
+      const { offsets, values } = column;
+      for (const name of namesIn(values.subarray(offsets?.[row], offsets?.[row + 1]))) {
+        if (names.size === NAMES_MAX) return names;
+        names.add(name);
+      }
+    }
+  }
+  return names;
+}
+
+function attributesOf(
+  { schema, columns }: ColumnBatch,
+): ColumnBatch["columns"][number] | undefined {
+  return columns[schema.columns.findIndex(({ name }) => name === ATTRIBUTES)];
+}
+
+function namesIn(json: Uint8Array): readonly string[] {
+  try {
+    const value: unknown = JSON.parse(textOf(json));
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? Object.keys(value)
+      : [];
+  } catch {
+    return [];
+  }
+}
