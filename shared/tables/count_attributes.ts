@@ -18,8 +18,9 @@ export interface AttributeCount {
   readonly integers: number;
   /** Other numbers. */
   readonly numbers: number;
-  /** Bytes of the texts. */
+  /** Bytes of the texts, and how many of these are distinct. */
   readonly textBytes: number;
+  readonly distinctTexts: number;
 }
 
 export interface AttributeCounts {
@@ -34,7 +35,7 @@ const DIGITS_MAX = 18;
 /** Counts the attributes of `batches`. A row whose attributes are no JSON object has none. */
 export function countAttributes(batches: readonly ColumnBatch[]): AttributeCounts {
   const names = [...namesOf(batches)];
-  const counts = names.map((name) => ({ name, texts: 0, integers: 0, numbers: 0, textBytes: 0 }));
+  const counts = names.map((name) => new Counting(name));
   const scanner = new MemberScanner(names);
   let rows = 0;
   for (const batch of batches) {
@@ -45,17 +46,36 @@ export function countAttributes(batches: readonly ColumnBatch[]): AttributeCount
     for (const [at, count] of counts.entries()) {
       for (let row = 0; row < batch.rows; row += 1) {
         const kind = kinds[at]?.[row];
-        if (kind === undefined || kind === MEMBER.absent || kind === MEMBER.nested) continue;
-        const byteLength = (ends[at]?.[row] ?? 0) - (starts[at]?.[row] ?? 0);
-        if (kind === MEMBER.number) count.numbers += 1;
-        else if (kind !== MEMBER.integer) {
-          count.texts += 1;
-          count.textBytes += byteLength;
-        } else if (byteLength <= DIGITS_MAX) count.integers += 1;
+        if (kind === undefined || kind === MEMBER.absent) continue;
+        count.add(kind, column.values.subarray(starts[at]?.[row], ends[at]?.[row]));
       }
     }
   }
   return { rows, attributes: counts };
+}
+
+class Counting implements AttributeCount {
+  texts = 0;
+  integers = 0;
+  numbers = 0;
+  textBytes = 0;
+  readonly #distinct = new Set<string>();
+
+  constructor(readonly name: string) {}
+
+  get distinctTexts(): number {
+    return this.#distinct.size;
+  }
+
+  add(kind: number, bytes: Uint8Array): void {
+    if (kind === MEMBER.number) this.numbers += 1;
+    else if (kind === MEMBER.integer && bytes.byteLength <= DIGITS_MAX) this.integers += 1;
+    else if (kind === MEMBER.text || kind === MEMBER.escaped || kind === MEMBER.bool) {
+      this.texts += 1;
+      this.textBytes += bytes.byteLength;
+      this.#distinct.add(textOf(bytes));
+    }
+  }
 }
 
 function namesOf(batches: readonly ColumnBatch[]): Set<string> {

@@ -9,10 +9,10 @@
  */
 
 import { OperatingError } from "../base/errors.ts";
-import type { ColumnBatch } from "../columns/batch.ts";
+import type { ColumnBatch, ColumnData } from "../columns/batch.ts";
 import { nullColumn } from "../columns/null_column.ts";
 import { BUILT_IN_TABLES } from "../schema/built_in_tables.ts";
-import type { Column, TableSchema } from "../schema/schema.ts";
+import type { Column, ColumnType, TableSchema } from "../schema/schema.ts";
 
 /** Turns batches of one schema into another's. */
 export type BatchFit = (batch: ColumnBatch) => ColumnBatch;
@@ -32,13 +32,20 @@ export function fitTo(table: TableSchema, columns: readonly Column[]): BatchFit 
   if (sources.length === columns.length && sources.every((source, at) => source === at)) {
     return (batch) => ({ ...batch, schema: table });
   }
-  return (batch) => ({
-    schema: table,
-    rows: batch.rows,
-    columns: table.columns.map((column, at) =>
-      batch.columns[sources[at] ?? -1] ?? nullColumn(column.type, batch.rows)
-    ),
-  });
+  const nulls = new Map<ColumnType, ColumnData>();
+  let nullRows = -1;
+  return (batch) => {
+    // Batches mostly have as many rows as the one before.
+    if (batch.rows !== nullRows) nulls.clear();
+    nullRows = batch.rows;
+    const columns = table.columns.map(({ type }, at) => {
+      const column = batch.columns[sources[at] ?? -1] ?? nulls.get(type) ??
+        nullColumn(type, batch.rows);
+      if (sources[at] === undefined) nulls.set(type, column);
+      return column;
+    });
+    return { schema: table, rows: batch.rows, columns };
+  };
 }
 
 /**

@@ -6,6 +6,7 @@
  * less than their attributes do (`CompleteColumns`).
  */
 
+import { Buffer } from "node:buffer";
 import { utf8, viewOf } from "../base/bytes.ts";
 import { unreachable } from "../base/assert.ts";
 import type { ColumnData } from "../columns/batch.ts";
@@ -31,12 +32,9 @@ export interface LiftedColumn {
 
 const QUOTE = 0x22;
 const MINUS = 0x2d;
-const PLUS = 0x2b;
 const DOT = 0x2e;
 const ZERO = 0x30;
 const NINE = 0x39;
-const LETTER_E = 0x65;
-const LOWER = 0x20;
 const INT_MAX = 2 ** 31 - 1;
 const LONG_MAX = 2n ** 63n - 1n;
 /** So many digits are a whole number that a double holds. */
@@ -46,6 +44,8 @@ const LONG_DIGITS_MAX = 19;
 const ZEROS_MAX = 3;
 const POWERS = Array.from({ length: 23 }, (_, power) => 10 ** power);
 const TWO_32 = 2 ** 32;
+/** A digit behind a larger number may make one that a double does not hold. */
+const SAFE_TENTH = Math.floor(Number.MAX_SAFE_INTEGER / 10) - 1;
 
 /** The column of `type` with these values. */
 export function memberColumn(type: PromotedType, members: Members): LiftedColumn {
@@ -233,7 +233,7 @@ function integerAt(bytes: Uint8Array, start: number, end: number): number | bigi
     value = 10 * value + byte - ZERO;
   }
   if (count <= EXACT_DIGITS) return isNegative ? -value : value;
-  const exact = BigInt(String.fromCharCode(...bytes.subarray(digits, end)));
+  const exact = BigInt(latin(bytes, digits, end));
   if (exact > LONG_MAX + (isNegative ? 1n : 0n)) return undefined;
   return isNegative ? -exact : exact;
 }
@@ -253,13 +253,12 @@ function doubleColumn({ rows, kinds, starts, ends, bytes }: Members): LiftedColu
 }
 
 /**
- * The double nearest to the JSON number. Up to 15 digits and a small power of ten are each exact as
- * doubles, so one division, which rounds right, gives it.
+ * The double nearest to the JSON number. A whole number up to 2^53 and a small power of ten are
+ * each exact as doubles, so one division, which rounds right, gives it.
  */
 function numberAt(bytes: Uint8Array, start: number, end: number): number {
   const isNegative = bytes[start] === MINUS;
   let value = 0;
-  let digits = 0;
   let decimals = 0;
   let isFraction = false;
   for (let at = isNegative ? start + 1 : start; at < end; at += 1) {
@@ -268,18 +267,19 @@ function numberAt(bytes: Uint8Array, start: number, end: number): number {
       isFraction = true;
       continue;
     }
-    if ((byte | LOWER) === LETTER_E || byte === PLUS || byte === MINUS) return slow();
+    // An exponent, or too many digits.
+    if (byte < ZERO || byte > NINE || value > SAFE_TENTH) return Number(latin(bytes, start, end));
     value = 10 * value + byte - ZERO;
-    digits += 1;
     if (isFraction) decimals += 1;
   }
-  if (digits > EXACT_DIGITS) return slow();
-  if (decimals > 0) value /= POWERS[decimals] as number;
-  return isNegative ? -value : value;
+  const power = POWERS[decimals];
+  if (power === undefined) return Number(latin(bytes, start, end));
+  return isNegative ? -value / power : value / power;
+}
 
-  function slow(): number {
-    return Number(String.fromCharCode(...bytes.subarray(start, end)));
-  }
+/** Bytes that are ASCII, as text. */
+function latin({ buffer, byteOffset }: Uint8Array, start: number, end: number): string {
+  return Buffer.from(buffer, byteOffset + start, end - start).toString("latin1");
 }
 
 function boolColumn({ rows, kinds, starts, ends, bytes }: Members): LiftedColumn {
@@ -298,5 +298,5 @@ function boolColumn({ rows, kinds, starts, ends, bytes }: Members): LiftedColumn
 
 function literalOf(bytes: Uint8Array): string {
   if (bytes[0] === QUOTE) return parsed(bytes);
-  return bytes.byteLength > 5 ? "" : String.fromCharCode(...bytes);
+  return bytes.byteLength > 5 ? "" : latin(bytes, 0, bytes.byteLength);
 }

@@ -9,6 +9,7 @@
 
 import { present } from "../../base/assert.ts";
 import { halvesOf } from "../../columns/timestamps.ts";
+import { attributeOf, isUnasked } from "../../schema/promoted.ts";
 import type { Column } from "../../schema/schema.ts";
 import type { Blob, FileRows } from "../types.ts";
 import { type GroupIds, groupIds } from "./group_ids.ts";
@@ -46,6 +47,13 @@ export const GROUP_VALUES_MAX = 4_096;
 export const SUMMARY_BYTES_MAX = 1024 * 1024;
 /** Columns that are counted by value, tags first. */
 export const COLUMNS_MAX = 24;
+/**
+ * Those of them that a table has for attributes of its rows, the oldest first: 0.04 µs a row and
+ * column.
+ */
+const UNASKED_MAX = 12;
+/** Values of a column that has one, beside NULL. */
+const SINGLE_VALUE = 2;
 /** Columns that are counted in pairs. */
 const PAIRED_MAX = 6;
 export const MEASURES_MAX = 8;
@@ -159,7 +167,7 @@ interface Counted extends GroupIds {
 /** Everything but the first blob, the most wanted first. */
 function* partsOf(file: FileRows, valuesMax: number): Generator<Blob> {
   const { schema: { columns } } = file;
-  const counted = groupColumns(file).flatMap((column): Counted[] => {
+  const counted = countedColumns(file).flatMap((column): Counted[] => {
     const ids = groupIds(column.type as GroupType, piecesOf(file, column), valuesMax);
     return ids === undefined ? [] : [{ column, ...ids }];
   });
@@ -172,11 +180,13 @@ function* partsOf(file: FileRows, valuesMax: number): Generator<Blob> {
       yield blobOf([time.id, group.column.id], minuteGroupCounts(minutes, group));
     }
   }
-  yield* measuresBlobs(file, { counted, time, minutes });
+  const used = byUse(counted);
+  const measured = { counted: used, time, minutes, measures: measuredColumns(file, counted) };
+  yield* measuresBlobs(file, measured);
   if (time !== undefined && minutes !== undefined) {
-    yield* timedMeasuresBlobs(file, { counted, time, minutes });
+    yield* timedMeasuresBlobs(file, { ...measured, time, minutes });
   }
-  const paired = counted.slice(0, PAIRED_MAX);
+  const paired = used.slice(0, PAIRED_MAX);
   for (const [at, first] of paired.entries()) {
     for (const second of paired.slice(at + 1)) {
       if (first.values.length * second.values.length > PAIR_SLOTS_MAX) continue;
@@ -185,16 +195,39 @@ function* partsOf(file: FileRows, valuesMax: number): Generator<Blob> {
   }
 }
 
-/** Tags first: they are asked most. A promoted column was promoted for being asked. */
-function groupColumns(
-  { schema: { columns, tags, promoted = [] } }: Pick<FileRows, "schema">,
-): Column[] {
-  const isTag = ({ name }: Column) => tags.includes(name) || promoted.includes(name);
+/**
+ * Tags first: they are asked most. A promoted column was promoted for being asked. Then come those
+ * that a table has for attributes of its rows.
+ */
+function groupColumns({ schema: { columns, tags, promoted = [] } }: Pick<FileRows, "schema">) {
+  const isTag = ({ name }: Column) =>
+    !isUnasked(name) && (tags.includes(name) || promoted.includes(name));
   const typed = columns.filter((column) =>
-    !isTag(column) && column.type !== "string" && column.name !== "timestamp_ns"
+    !isTag(column) && !isUnasked(column.name) && column.type !== "string" &&
+    column.name !== "timestamp_ns"
   );
-  return [...columns.filter(isTag), ...typed].filter(({ type }) => type !== "timestamptz")
-    .slice(0, COLUMNS_MAX);
+  const unasked = columns.filter(({ name }) => isUnasked(name)).slice(0, UNASKED_MAX);
+  return [...columns.filter(isTag), ...unasked, ...typed]
+    .filter(({ type }) => type !== "timestamptz").slice(0, COLUMNS_MAX);
+}
+
+/** A file whose indexes wait has no counts of attributes either: the merge makes both. */
+function countedColumns(file: FileRows): Column[] {
+  const columns = groupColumns(file);
+  return file.text === undefined ? columns.filter(({ name }) => !isUnasked(name)) : columns;
+}
+
+/**
+ * The columns in the order in which pairs and measures are made of them: attributes after others,
+ * the severity first of all, then those with fewer values; one with a single value tells nothing.
+ */
+function byUse(counted: readonly Counted[]): Counted[] {
+  const rank = ({ column: { name }, values: { length } }: Counted) => {
+    if (!isUnasked(name)) return 0;
+    if (attributeOf(name) === "severity_text") return 1;
+    return length <= SINGLE_VALUE ? Infinity : length;
+  };
+  return counted.toSorted((a, b) => Math.sign(rank(a) - rank(b)) || 0);
 }
 
 function piecesOf({ schema, batches }: FileRows, column: Column): ColumnPiece[] {
@@ -318,13 +351,13 @@ function pairCounts(first: Counted, second: Counted): CubeCounts {
 
 function* measuresBlobs(
   file: FileRows,
-  { counted, time, minutes }: {
+  { counted, time, minutes, measures }: {
     readonly counted: readonly Counted[];
     readonly time: Column | undefined;
     readonly minutes: Minutes | undefined;
+    readonly measures: readonly Column[];
   },
 ): Generator<Blob> {
-  const measures = measuredColumns(file);
   const grouped = counted.filter(({ values }) => values.length <= MEASURED_VALUES_MAX + 1)
     .slice(0, MEASURED_COLUMNS_MAX);
   const byMinute = minutes === undefined ? undefined : runOfRow(minutes, file.rows);
@@ -343,20 +376,32 @@ function* measuresBlobs(
   }
 }
 
-function measuredColumns({ schema: { columns } }: FileRows): Column[] {
-  return columns.filter(({ type }) => type !== "string" && type !== "bool").slice(0, MEASURES_MAX);
+/** An attribute of few integers is a code: its sum says nothing. */
+function measuredColumns(
+  { schema: { columns }, text }: FileRows,
+  counted: readonly Counted[],
+): Column[] {
+  const codes = new Set(
+    counted.filter(({ type, values }) => type !== "double" && values.length <= MEASURED_VALUES_MAX)
+      .map(({ column }) => column),
+  );
+  return columns.filter((column) =>
+    column.type !== "string" && column.type !== "bool" &&
+    !(isUnasked(column.name) && (codes.has(column) || text === undefined))
+  ).slice(0, MEASURES_MAX);
 }
 
 /** By minute and value. */
 function* timedMeasuresBlobs(
   file: FileRows,
-  { counted, time, minutes }: {
+  { counted, time, minutes, measures: all }: {
     readonly counted: readonly Counted[];
     readonly time: Column;
     readonly minutes: Minutes;
+    readonly measures: readonly Column[];
   },
 ): Generator<Blob> {
-  const measures = measuredColumns(file).filter(({ name, type }) =>
+  const measures = all.filter(({ name, type }) =>
     type !== "timestamptz" && name !== "timestamp_ns"
   );
   const grouped = counted.filter(({ values }) =>
