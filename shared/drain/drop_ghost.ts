@@ -23,8 +23,11 @@ export async function dropGhost(
   const ident = tableOf(lane);
   const location = await deps.catalog.metadataLocation(ident);
   if (location === undefined) return;
-  const { snapshotId } = await readerOf(deps).loadTable(ident, location);
+  const { snapshotId, metadata } = await readerOf(deps).loadTable(ident, location);
   if (snapshotId !== undefined) return;
   if (!await deps.catalog.dropTable(ident, { expected: location })) return;
-  await removeQuietly(deps.store, [keyOfMetadata(deps.store.rootUri, location)]);
+  // One more for each time that the table got columns.
+  const earlier = metadata["metadata-log"].map((entry) => entry["metadata-file"]);
+  const keys = [location, ...earlier].map((one) => keyOfMetadata(deps.store.rootUri, one));
+  await removeQuietly(deps.store, keys);
 }

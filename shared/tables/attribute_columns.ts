@@ -77,7 +77,7 @@ export function planAttributeColumns(
 
 function isWorthColumn({ name, texts, textBytes, distinctTexts }: AttributeCount): boolean {
   if (IDS.includes(name) || textBytes > TEXT_BYTES_MAX * texts) return false;
-  return textBytes < ID_BYTES_MIN * texts || distinctTexts < ID_SHARE_MIN * texts;
+  return texts === 0 || textBytes < ID_BYTES_MIN * texts || distinctTexts < ID_SHARE_MIN * texts;
 }
 
 /** Rows whose value none of the columns of these types holds, and the kind that holds them all. */

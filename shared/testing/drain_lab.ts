@@ -57,6 +57,8 @@ export class DrainLab<C extends Clock = SleeplessClock> implements AsyncDisposab
       random: this.random,
       encoder: INLINE_PARQUET_ENCODER,
       deriver: INLINE_DERIVER,
+      // So that whatever a drain survives, it survives with the commit of a schema before its own.
+      attributeColumnsMax: 2,
     };
   }
 
@@ -147,7 +149,7 @@ export function batchOf(numbers: readonly number[]) {
         sourcetype: "lab",
         index: "main",
         raw: String(number),
-        attributes: null,
+        attributes: `{"n":${number}}`,
       };
     }),
   );

@@ -1,5 +1,11 @@
 import assert from "node:assert/strict";
+import { present } from "../base/assert.ts";
 import { isOperatingError } from "../base/errors.ts";
+import { rowsOf } from "../columns/rows.ts";
+import { completeColumns } from "../iceberg/complete_columns.ts";
+import { readParquet } from "../parquet/read_parquet.ts";
+import { unaskedColumn } from "../schema/promoted.ts";
+import { addAttributeColumns } from "../tables/attribute_columns.ts";
 import { rewriteKindOf } from "../iceberg/snapshot_summary.ts";
 import { currentSnapshot } from "../iceberg/table_metadata.ts";
 import { isFullFile } from "../iceberg/locations.ts";
@@ -12,6 +18,7 @@ import type { MergeReport } from "./merge.ts";
 import { overlapDepth } from "./plan_merge.ts";
 
 const START_NS = BigInt(Date.UTC(2026, 10, 20, 6)) * 1_000_000n;
+const NONE = { texts: 0, integers: 0, numbers: 0, textBytes: 0, distinctTexts: 0 };
 const NEVER = new AbortController().signal;
 
 /** `count` rows, called from `first` on, a second apart from `startSecs` on. */
@@ -183,5 +190,35 @@ Deno.test({
     for (let at = 8; at < 16; at += 1) await lab.append(rowsFrom(at * 10, 10));
     assert.equal(await sweep.run(EVENTS, NEVER), true);
     assert.equal((await lab.files()).length, 8 + 1);
+  },
+});
+
+Deno.test({
+  name: "applyMerge fills columns of attributes for rows from before, and calls them complete",
+  async fn() {
+    await using lab = await labOf(4);
+    const number = present(unaskedColumn("n", "integer"));
+    const counts = { rows: 1, attributes: [{ ...NONE, name: "n", integers: 1 }] };
+    const made = await addAttributeColumns(lab.deps(), EVENTS, { counts, columnsMax: 1 });
+    assert.deepEqual(made?.added, [number]);
+    for (let at = 4; at < 8; at += 1) await lab.append(rowsFrom(at * 10, 10));
+    const completeIn = async () => {
+      const { schema } = present(await lab.table());
+      return (await lab.files()).map((file) => completeColumns(file, schema).size);
+    };
+    assert.deepEqual((await completeIn()).toSorted(), [0, 0, 0, 0, 1, 1, 1, 1]);
+    const plan = present(await lookForMerges(lab.deps(), EVENTS));
+    await applyMerge(lab.deps(), plan.table, present(plan.tasks[0]));
+    assert.deepEqual(await completeIn(), [1]);
+    const [file] = await lab.files();
+    assert.equal(file?.nullCounts.get(number.id), 16);
+    const values: unknown[] = [];
+    for await (const batch of readParquet(await lab.store.get(file.key), file.key)) {
+      values.push(...rowsOf(batch).map((row) => row[number.name]));
+    }
+    assert.deepEqual(
+      values,
+      rowsFrom(0, 80).map(({ number: n }) => n % 5 === 0 ? null : BigInt(n)),
+    );
   },
 });
