@@ -39,8 +39,8 @@ export function takeRows(batches: readonly ColumnBatch[], order: RowOrder): Colu
 }
 
 /**
- * The same as `takeRows`. Between two columns of many rows the other work of the process gets its
- * turn.
+ * Does what `takeRows` does. Between two columns of many rows the other work of the process gets
+ * its turn.
  */
 export async function takeRowsInTurns(
   batches: readonly ColumnBatch[],

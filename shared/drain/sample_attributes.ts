@@ -13,7 +13,7 @@ import type { LaneId } from "../tenant/tenant.ts";
 import type { WalReader } from "../wal/types.ts";
 
 const SEGMENTS_MAX = 8;
-/** Of a segment, to the end of the batch in which they are reached. */
+/** Rows of a segment, to the end of the batch in which they are reached. */
 const SEGMENT_ROWS = 512;
 
 /**

@@ -8,7 +8,7 @@
  * filled or not. A `double` is the exception (`5` would read back as `5.0`): only statements that
  * name such a column use it.
  *
- * A column that was promoted unasked (`--attribute-columns`, `shared/drain/attribute_columns.ts`)
+ * A column that was promoted unasked (`--attribute-columns`, `shared/tables/attribute_columns.ts`)
  * has a name that no statement has. A column called as its attribute would change statements that
  * work today: what `SELECT *` returns, and what an alias of that name means.
  *
@@ -76,9 +76,9 @@ export function unaskedColumn(attribute: string, kind: UnaskedKind = "text"): Co
 }
 
 /**
- * Promoted columns as bits: bit k is the k-th of `TableSchema.promoted`. Of rows, a set bit says
- * that the column holds what each row's attributes say: null only where the attribute is absent or
- * null, in a column of doubles each attribute a number.
+ * Promoted columns as bits: bit k is the k-th of `TableSchema.promoted`. A set bit says of rows
+ * that the column holds all that their attributes say. So it is null only where the attribute is
+ * absent or null. In a column of doubles each other attribute is a number.
  */
 export type CompleteColumns = bigint;
 

@@ -6,7 +6,7 @@ import type { Column, TableSchema } from "../schema/schema.ts";
 import { planAttributeColumns, roomForAttributes } from "./attribute_columns.ts";
 import type { AttributeCount } from "./count_attributes.ts";
 
-/** Of 100 rows. */
+/** Counts of 100 rows. */
 function counted(name: string, count: Partial<AttributeCount>): AttributeCount {
   const { texts = 0 } = count;
   return {

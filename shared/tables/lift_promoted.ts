@@ -31,11 +31,11 @@ export type LiftPromoted = (batch: ColumnBatch) => ColumnBatch;
 /** A promoted column of a table. */
 interface Target {
   readonly column: Column;
-  /** Among the table's columns. */
+  /** Its place among the table's columns. */
   readonly at: number;
-  /** Of the column in `CompleteColumns`. */
+  /** The column's in `CompleteColumns`. */
   readonly bit: bigint;
-  /** Of its attribute among the names that are looked for. */
+  /** Place of its attribute among the names that are looked for. */
   readonly name: number;
 }
 

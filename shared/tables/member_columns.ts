@@ -133,8 +133,8 @@ function isText(bytes: Uint8Array, { kind, start, end }: MemberPlace): boolean {
 }
 
 /**
- * Whether the text is the shortest of its double, as all who write numbers write it: at most 15
- * digits, no exponent, no zero too many, and not so small that some use an exponent.
+ * Whether the text is the shortest of its double, as all who write numbers write it. It has 15
+ * digits at most, no exponent and no zero too many, and is not so small that some use an exponent.
  */
 function isPlainDecimal(bytes: Uint8Array, start: number, end: number): boolean {
   let at = bytes[start] === MINUS ? start + 1 : start;

@@ -3,8 +3,8 @@
  * object, for all names at once.
  *
  * An object counts only where all of it is JSON as the strictest reader has it (RFC 8259, no half
- * surrogate pair). Of any other, what `attr_get` gives depends on DuckDB's reader. Of a name that
- * occurs twice the first value counts, as there.
+ * surrogate pair). What `attr_get` gives for another depends on DuckDB's reader. The first value of
+ * a name that occurs twice counts, as there.
  *
  * Objects of a batch mostly have the names of the one before, in its order. So a name is compared
  * with the bytes of the one at its place before, and looked up only where it is another.

@@ -48,8 +48,8 @@ export const SUMMARY_BYTES_MAX = 1024 * 1024;
 /** Columns that are counted by value, tags first. */
 export const COLUMNS_MAX = 24;
 /**
- * Those of them that a table has for attributes of its rows, the oldest first: 0.04 µs a row and
- * column.
+ * So many of them may be what a table has for attributes of its rows, the oldest first. Each takes
+ * 0.04 µs a row.
  */
 const UNASKED_MAX = 12;
 /** Values of a column that has one, beside NULL. */
@@ -218,8 +218,8 @@ function countedColumns(file: FileRows): Column[] {
 }
 
 /**
- * The columns in the order in which pairs and measures are made of them: attributes after others,
- * the severity first of all, then those with fewer values; one with a single value tells nothing.
+ * The columns in the order in which pairs and measures are made of them. Attributes come after
+ * others: the severity, then those with fewer values. One with a single value tells nothing.
  */
 function byUse(counted: readonly Counted[]): Counted[] {
   const rank = ({ column: { name }, values: { length } }: Counted) => {
