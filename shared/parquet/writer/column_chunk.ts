@@ -15,7 +15,7 @@ import { ENCODING, PAGE } from "./format.ts";
 import { packFirst, type Packing, packPage, waysOf } from "./packing.ts";
 import { ThriftWriter } from "./thrift_writer.ts";
 import { type ValueEncoder, valueEncoder } from "./value_encoder.ts";
-import { writeRuns } from "./runs.ts";
+import { writeRun, writeRuns } from "./runs.ts";
 
 export interface WrittenPage {
   readonly firstRow: number;
@@ -198,14 +198,17 @@ class ChunkWriter {
   /** 1 where there is a value. */
   #writeLevels(from: number, to: number, nulls: number): void {
     const page = this.#page;
-    const levels = new Uint8Array(to - from).fill(1);
-    if (nulls > 0) {
-      for (let row = from; row < to; row += 1) if (isNull(this.#data, row)) levels[row - from] = 0;
-    }
     const start = page.length;
     page.reserve(LEVELS_LENGTH_BYTES);
     page.length += LEVELS_LENGTH_BYTES;
-    writeRuns(page, levels, { from: 0, to: to - from, width: 1 });
+    if (nulls === 0) writeRun(page, { value: 1, count: to - from, width: 1 });
+    else {
+      const levels = new Uint8Array(to - from);
+      for (let row = from; row < to; row += 1) {
+        levels[row - from] = isNull(this.#data, row) ? 0 : 1;
+      }
+      writeRuns(page, levels, { from: 0, to: to - from, width: 1 });
+    }
     page.view.setUint32(start, page.length - start - LEVELS_LENGTH_BYTES, true);
   }
 

@@ -48,6 +48,8 @@ const THOROUGH_SAMPLE_BYTES = 256 * 1024;
 const PLAIN_BYTES = 512;
 /** Nor is what would keep so much of its bytes. */
 const PACKED_SHARE_MAX = 7 / 8;
+/** What the first way keeps so much of, no other keeps less than 7/8 of. */
+const HOPELESS_SHARE = 63 / 64;
 /** A first page with fewer bytes, of nulls for example, does not tell what others will be. */
 const TELLING_BYTES = 4 * 1024;
 /** Room for a compressed page, as a share of its bytes: one piece for almost every page. */
@@ -93,9 +95,15 @@ export function packFirst(
     if (bytesOf(packed.bodies) <= PACKED_SHARE_MAX * plainBytes) return packed;
   }
   if (isAll && plainBytes <= PLAIN_BYTES) return packedWith("none", pages);
-  const [best] = ways.map((packing) => packedWith(packing, pages))
-    .sort((a, b) => bytesOf(a.bodies) - bytesOf(b.bodies));
   const isTelling = isAll || plainBytes >= TELLING_BYTES;
+  const [way = "none", ...others] = ways;
+  const first = packedWith(way, pages);
+  // Places in a dictionary, for example: no other way finds anything in them either.
+  if (isTelling && bytesOf(first.bodies) > HOPELESS_SHARE * plainBytes) {
+    return packedWith("none", pages);
+  }
+  const [best] = [first, ...others.map((packing) => packedWith(packing, pages))]
+    .sort((a, b) => bytesOf(a.bodies) - bytesOf(b.bodies));
   if (best === undefined || isTelling && bytesOf(best.bodies) > PACKED_SHARE_MAX * plainBytes) {
     return packedWith("none", pages);
   }

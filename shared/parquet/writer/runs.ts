@@ -25,13 +25,25 @@ export function writeRuns(
     const start = packedFrom + Math.ceil((at - packedFrom) / GROUP) * GROUP;
     if (end - start >= GROUP) {
       writePacked(target, values, { from: packedFrom, to: start, width });
-      writeVarint(target, 2 * (end - start));
-      for (let bits = 0; bits < width; bits += 8) target.byte(value >>> bits & 0xff);
+      writeRun(target, { value, count: end - start, width });
       packedFrom = end;
     }
     at = end;
   }
   writePacked(target, values, { from: packedFrom, to, width });
+}
+
+/** `count` times the same value. */
+export function writeRun(
+  target: ByteBuilder,
+  { value, count, width }: {
+    readonly value: number;
+    readonly count: number;
+    readonly width: number;
+  },
+): void {
+  writeVarint(target, 2 * count);
+  for (let bits = 0; bits < width; bits += 8) target.byte(value >>> bits & 0xff);
 }
 
 function writePacked(
