@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { INLINE_DERIVER } from "../../derived/deriver.ts";
+import { textColumnsOf } from "../../derived/text_columns.ts";
 import { EVENTS_SCHEMA } from "../../schema/events.ts";
 import { parsePromotion, unaskedColumn, withPromoted } from "../../schema/promoted.ts";
 import type { Column } from "../../schema/schema.ts";
@@ -254,7 +255,9 @@ async function labOf(
         withPromoted(EVENTS_SCHEMA, columns).columns.slice(8),
       );
     }
-    const writer = new DataFileWriter(deps, table);
+    const writer = new DataFileWriter(deps, table, {
+      text: textColumnsOf(EVENTS_SCHEMA, undefined),
+    });
     const rows = attributes.map((text, row) => eventRow(text, at * 1_000 + row));
     await writer.add(fitTo(table.schema, EVENTS_SCHEMA.columns)(batchOfRows(EVENTS_SCHEMA, rows)));
     const change = { ident, schema: EVENTS_SCHEMA, consumed: [] };
