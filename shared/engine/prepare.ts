@@ -64,7 +64,7 @@ export async function prepareStatement(
   const bounded = await boundStatement(gated, context);
   const planned = await planStatement(bounded, context);
   using leases = planned.leases;
-  const rewritten = rewriteStatement(planned, context);
+  const rewritten = await rewriteStatement(planned, context);
   let asked = statement;
   try {
     const shortened = await shortenStatement(rewritten, context);

@@ -3,11 +3,10 @@
  * columns of the answer, or tells what is wrong with the statement.
  */
 
-import type { TimeBounds } from "../bounds/time_bounds.ts";
-import type { DescribedColumn, EngineConnection } from "../duckdb/driver.ts";
+import { type DescribedColumn, type EngineConnection, EngineFault } from "../duckdb/driver.ts";
 import type { Exchanged } from "../functions/exchange_statement.ts";
+import { columnsShape } from "../statement/columns_shape.ts";
 import type { StatementCache } from "../statement/statement_cache.ts";
-import type { TreeNode } from "../statement/syntax_tree.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import { emptyRelations } from "./statement_relations.ts";
 
@@ -28,23 +27,28 @@ export async function describeStatement(
     readonly deadline: Deadline;
   },
 ): Promise<Described> {
-  const { statement, asked, bounds, names } = exchanged;
+  const { statement, asked, bounds, names, shape } = exchanged;
   const columns = await deps.statements.columns(connection, {
     sql: asked.text,
-    shape: columnsShape(statement.document, bounds),
+    shape: shape ?? columnsShape(statement.document, bounds),
     relations: emptyRelations(names, asked.tables),
   });
+  if (exchanged.isPromoted && exchanged.path.kind === "scan") {
+    // What was rewritten must bind to the same types; else the statement is asked as it was sent.
+    const { text, tables } = exchanged;
+    const own = await deps.statements.columns(connection, {
+      sql: text,
+      shape: columnsShape(statement.document, bounds),
+      relations: emptyRelations(names, tables),
+    });
+    if (typesOf(own) !== typesOf(columns)) {
+      throw new EngineFault("statement", "columns of attributes changed the types of the answer");
+    }
+  }
   deadline.check();
   return { ...exchanged, columns };
 }
 
-/**
- * Returns all that a statement's columns can depend on, as JSON: its tree without the places in the
- * text and without the instants that bound its time.
- */
-function columnsShape(document: TreeNode, { micros }: TimeBounds): string {
-  return JSON.stringify(document, (member, value) => {
-    if (member === "query_location") return undefined;
-    return micros.get(value) === undefined ? value : null;
-  });
+function typesOf(columns: readonly DescribedColumn[]): string {
+  return columns.map(({ type }) => type.text).join();
 }

@@ -8,19 +8,17 @@
  * its own. UNION ALL BY NAME joins them: in that form DuckDB skips what is left out.
  */
 
-import { ATTRIBUTES } from "../../schema/promoted.ts";
 import type { Column, ColumnType } from "../../schema/schema.ts";
 import {
-  type AttributeText,
   columnsAtHand,
   type FilePart,
-  isFilled,
   isRead,
   type PartSource,
   type RowRange,
   type ScanPart,
   type TablePlan,
 } from "../plan/plan.ts";
+import { madeSql, servingSources, type SqlWriter } from "../plan/made_columns.ts";
 import { blocksOf, RANGES_MAX, runsOf } from "../pruning/row_blocks.ts";
 import { type BindText, NOT_AT_HAND, quoteName, quoteText } from "../duckdb/statement_text.ts";
 import { readRowsSql } from "./rows_sql.ts";
@@ -56,13 +54,14 @@ function isHeld(part: ScanPart): part is HeldPart {
  * same object, and in most plans all parts are.
  */
 function columnReader(plan: TablePlan): (part: ScanPart) => ReadColumns {
-  const sources = [...plan.texts.values()].map(({ source }) => source);
+  const sources = [...new Set(plan.made.values().flatMap(servingSources))];
   const known = new Map<string, ReadColumns>();
   const atHand = columnsAtHand(plan);
   return (part) => {
-    const isFilledIn = (source: Column) => part.origin === "file" && isFilled(part.file, source);
-    const name = sources.map(isFilledIn).join();
-    const columns = known.get(name) ?? readColumns(plan, { atHand, isFilledIn });
+    const isComplete = (source: Column) =>
+      part.origin === "file" && plan.isComplete(part.file, source);
+    const name = sources.map(isComplete).join();
+    const columns = known.get(name) ?? readColumns(plan, { atHand, isComplete });
     known.set(name, columns);
     return columns;
   };
@@ -85,19 +84,24 @@ interface ReadColumns {
  * because `*` needs all.
  */
 function readColumns(
-  { schema, texts }: TablePlan,
-  { atHand: ids, isFilledIn }: {
+  { schema, stored, made }: TablePlan,
+  { atHand: ids, isComplete }: {
     /** Field ids of the columns at hand; undefined: all columns. */
     readonly atHand: ReadonlySet<number> | undefined;
-    readonly isFilledIn: (source: Column) => boolean;
+    /** Whether a promoted column is complete in the part. */
+    readonly isComplete: (source: Column) => boolean;
   },
 ): ReadColumns {
   const isAtHand = ({ id }: Column) => ids?.has(id) ?? true;
-  const stored = schema.columns.filter(({ name }) => !texts.has(name));
   const all = schema.columns.map((column) => {
-    const text = texts.get(column.name);
-    if (text === undefined) return storedColumn(column);
-    return madeText(column, text, { stored, isFilled: isFilledIn(text.source) });
+    const own = made.get(column.name);
+    if (own === undefined) return storedColumn(column);
+    const { sql, reads } = madeSql(own, { type: column.type, isComplete, write: SQL });
+    return {
+      ...column,
+      sql: sql === quoteName(column.name) ? sql : `${sql} AS ${quoteName(column.name)}`,
+      reads: stored.columns.filter(({ name }) => reads.includes(name)),
+    };
   });
   const atHand = all.filter(({ reads }) => reads.every(isAtHand));
   const others = all.filter((one) => !atHand.includes(one)).map(({ name, type }, at) => {
@@ -111,7 +115,7 @@ function readColumns(
     list: [...atHand.map(({ sql }) => sql), ...others].join(", "),
     columns: read,
     // A schema has at least one column; it is not read when the list leaves it out.
-    schema: schemaSql(read.length > 0 ? read : stored.slice(0, 1)),
+    schema: schemaSql(read.length > 0 ? read : stored.columns.slice(0, 1)),
   };
 }
 
@@ -127,24 +131,8 @@ function storedColumn(column: Column): ListedColumn {
   return { name, type, sql: quoteName(name), reads: [column] };
 }
 
-/**
- * Makes the text of an attribute. Where each row has it in the promoted column, only that column is
- * read.
- */
-function madeText(
-  { name, type }: Column,
-  { attribute, source }: AttributeText,
-  { stored, isFilled }: { readonly stored: readonly Column[]; readonly isFilled: boolean },
-): ListedColumn {
-  const column = quoteName(source.name);
-  const text = source.type === "string" ? column : `CAST(${column} AS VARCHAR)`;
-  const made = isFilled
-    ? text
-    : `coalesce(${text}, attr_get(${quoteName(ATTRIBUTES)}, ${quoteText(attribute)}))`;
-  const attributes = isFilled ? [] : stored.filter((one) => one.name === ATTRIBUTES);
-  const sql = `${made} AS ${quoteName(name)}`;
-  return { name, type, sql, reads: [source, ...attributes] };
-}
+/** How made columns are written. */
+const SQL: SqlWriter = { name: quoteName, text: quoteText, type: (type) => SQL_TYPES[type] };
 
 function wholeFilesSql(parts: readonly ScanPart[], { list, schema }: ReadColumns): string {
   const paths = parts.map((part) => quoteText(readPath(part))).join(", ");

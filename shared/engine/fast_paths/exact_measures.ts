@@ -7,7 +7,7 @@
  * (`functions/exact_average.ts`).
  */
 
-import type { MeasuredCells } from "../../derived/summary/measured_cells.ts";
+import type { MeasuredCell, MeasuredCells } from "../../derived/summary/measured_cells.ts";
 import type { Column } from "../../schema/schema.ts";
 import { decodeSingleValue } from "../../iceberg/single_value.ts";
 import type { BoundedRows } from "./own_rows.ts";
@@ -42,15 +42,23 @@ export function inexactMeasure(measures: readonly Measured[], beside: Beside): s
 
 function inexactSum(
   { name }: Column,
-  { units, cells }: MeasuredCells,
+  { kind, units, cells }: MeasuredCells,
   { read }: Beside,
 ): string | undefined {
   if (read.length > 0) return `it adds up ${name}, of which rows must be read`;
   let absolutes = 0n;
-  for (const cell of cells.values()) absolutes += cell.absolutes;
+  for (const cell of cells.values()) {
+    // Whole numbers that are added up as doubles.
+    absolutes += kind === "integer" ? absolutesMax(cell) : cell.absolutes;
+  }
   return units === undefined || absolutes >= 2n ** 53n
     ? `the sum of ${name} depends on the order of rows`
     : undefined;
+}
+
+function absolutesMax({ values, smallest, largest }: MeasuredCell): bigint {
+  const bounds = [smallest, largest].map((bound) => absolute(BigInt(bound)));
+  return BigInt(values) * bounds.reduce((a, b) => a > b ? a : b);
 }
 
 function inexactAverage(

@@ -10,6 +10,8 @@ import type { DataFileLease } from "../files/data_files.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
 import type { TableReference } from "../gate/gate.ts";
 import { countFiles, type ScanPart, type TablePlan } from "../plan/plan.ts";
+import { storedColumnsOf } from "../plan/projection.ts";
+import type { AttributeValues } from "../plan/promoted_attributes.ts";
 import { relationSql } from "../bind/relation.ts";
 import type { BindText } from "../duckdb/statement_text.ts";
 import type { TreeNode } from "../statement/syntax_tree.ts";
@@ -72,9 +74,10 @@ export interface FastPathSource {
 /** The path that answers, or why none does. */
 export async function fastPath(
   root: TreeNode,
-  { references, tables }: {
+  { references, tables, values }: {
     readonly references: readonly TableReference[];
     readonly tables: readonly TablePlan[];
+    readonly values: AttributeValues;
   },
   { connection, micros, answers, times, isExact, planOnly, data, signal }: FastPathSource,
 ): Promise<FastPath | StepAside> {
@@ -84,7 +87,8 @@ export async function fastPath(
     return { aside: "it does not read one table once" };
   }
   if (reference.hot !== undefined) return { aside: `it calls ${reference.hot.kind}` };
-  const statement = weightedStatement(root, { table: reference.node, schema: table.schema });
+  const { schema, made } = table;
+  const statement = weightedStatement(root, { table: reference.node, schema, made, values });
   if ("aside" in statement) return statement;
   const range = exactRange(statement.bounds, { table: reference.node, micros });
   if (range === undefined) return { aside: "a bound of its time has no value" };
@@ -111,6 +115,7 @@ export async function fastPath(
     disposeOf(plan);
     return { aside: `its answer is made of ${plan.rows.weights.length} counts` };
   }
+  const own = ownColumns(statement, { table, range });
   return {
     servedBy: servedBy(statement, plan),
     reads: readsOf(plan),
@@ -126,8 +131,8 @@ export async function fastPath(
       ...new Map(plan.own.flatMap(({ parts }) => parts).map((part) => [partName(part), part]))
         .values(),
     ],
-    projected: projectedColumns(statement, { table, range }),
-    relation: (brought, bind) => relationOf(statement, plan, { brought, bind }),
+    projected: storedColumnsOf(table, own),
+    relation: (brought, bind) => relationOf(statement, plan, { brought, bind, columns: own }),
   };
 }
 
@@ -174,10 +179,16 @@ function readsOf({ rows, own, edgesCounted, filesWithout, wide }: WeightedPlan):
 function relationOf(
   statement: WeightedStatement,
   plan: WeightedPlan,
-  { brought, bind }: { readonly brought: TablePlan; readonly bind: BindText },
+  { brought, bind, columns }: {
+    readonly brought: TablePlan;
+    readonly bind: BindText;
+    /** Columns of the table's own rows. */
+    readonly columns: readonly Column[];
+  },
 ): string {
+  const table = { ...brought, schema: { ...brought.schema, columns } };
   const own = plan.own.map((own) =>
-    ownRowsSql(statement, { relation: relationSql(partsOf(brought, own)), ranges: own.ranges })
+    ownRowsSql(statement, { relation: relationSql(partsOf(table, own)), ranges: own.ranges })
   );
   const [column] = statement.columns;
   if (plan.wide === undefined || column === undefined) {
@@ -191,10 +202,8 @@ function relationOf(
 function partsOf(table: TablePlan, { parts }: OwnRows): TablePlan {
   const ranged = new Set(parts.filter(({ range }) => range !== undefined).map(partName));
   const whole = new Set(parts.filter(({ range }) => range === undefined).map(({ path }) => path));
-  const { schema, projected } = table;
   return {
     ...table,
-    schema: { ...schema, columns: projected.length > 0 ? projected : schema.columns.slice(0, 1) },
     parts: table.parts.filter((part) => whole.has(part.path) || ranged.has(partName(part))),
   };
 }
@@ -203,14 +212,21 @@ function partName({ path, range }: ScanPart): string {
   return JSON.stringify([path, range?.first, range?.end]);
 }
 
-function projectedColumns(
-  { columns, measures, minutes }: WeightedStatement,
+/** The columns that are read of the table's own rows; at least one. */
+function ownColumns(
+  { columns, measures, minutes, ownValues }: WeightedStatement,
   { table, range }: { readonly table: TablePlan; readonly range: TimeRange },
 ): readonly Column[] {
   const isBounded = range.minNs !== undefined || range.maxNs !== undefined;
-  const read = new Set([...columns, ...measures.map(({ column }) => column)].map(({ id }) => id));
-  return table.schema.columns.filter(({ id, name }) =>
-    read.has(id) || (name === "timestamp" && (minutes || isBounded)) ||
+  const read = new Set(
+    [
+      ...[...columns, ...measures.map(({ column }) => column)],
+      ...ownValues.values().map(({ column }) => column),
+    ].map(({ name }) => name),
+  );
+  const own = table.schema.columns.filter(({ name }) =>
+    read.has(name) || (name === "timestamp" && (minutes || isBounded)) ||
     (name === "timestamp_ns" && isBounded)
   );
+  return own.length > 0 ? own : table.schema.columns.slice(0, 1);
 }

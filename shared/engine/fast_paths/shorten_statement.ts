@@ -38,14 +38,14 @@ export async function shortenStatement(
     readonly deadline: Deadline;
   },
 ): Promise<Shortened> {
-  const { statement, references, tables, bounds, data, leases } = rewritten;
+  const { statement, references, tables, values, bounds, data, leases } = rewritten;
   // Summaries are of whole tables.
   const wantsRows = request.fastPaths === false ||
     tables.some(({ committed }) => committed.kind === "since");
   if (wantsRows) {
     return { ...rewritten, path: { kind: "scan", aside: "the request wants rows read" } };
   }
-  const fast = await fastPath(statement.root, { references, tables }, {
+  const fast = await fastPath(statement.root, { references, tables, values }, {
     ...{ connection, micros: bounds.micros, data },
     ...{ answers: deps.answers, times: deps.edgeTimes },
     isExact: request.isExact ?? true,

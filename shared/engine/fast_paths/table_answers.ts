@@ -82,7 +82,10 @@ export class TableAnswers {
       damaged: () => this.#damaged += 1,
       grown: () => this.#trim(),
       wide: (column, range, kind) =>
-        this.#wideColumn(JSON.stringify([uuid, column.id, range, kind]), { column, kind }),
+        this.#wideColumn(JSON.stringify([uuid, column.id, column.type, range, kind]), {
+          column,
+          kind,
+        }),
     });
     this.#tables.delete(uuid);
     this.#tables.set(uuid, table);
@@ -184,6 +187,6 @@ class KeptTable implements TableCubes {
   }
 }
 
-function idsOf(columns: readonly Column[]): number[] {
-  return columns.map(({ id }) => id);
+function idsOf(columns: readonly Column[]): string[] {
+  return columns.map(({ id, type }) => `${id} ${type}`);
 }

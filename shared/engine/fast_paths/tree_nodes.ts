@@ -1,6 +1,6 @@
 /** Pieces of a syntax tree, equal to those that DuckDB's parser makes. */
 
-import type { TreeNode } from "../statement/syntax_tree.ts";
+import type { TreeNode, TreeValue } from "../statement/syntax_tree.ts";
 
 /** A column, perhaps with its table's name before its own. */
 export function columnNode(...names: readonly string[]): TreeNode {
@@ -58,19 +58,24 @@ export function callNode(
   };
 }
 
-function castNode(child: TreeNode, type: string): TreeNode {
+export function castNode(child: TreeNode, type: string): TreeNode {
+  return typedCastNode(child, { id: type, type_info: null }, false);
+}
+
+/** A cast to a type as the parser has it; a cast that is tried gives NULL where it would fail. */
+export function typedCastNode(child: TreeNode, type: TreeValue, isTried: boolean): TreeNode {
   return {
     class: "CAST",
     type: "OPERATOR_CAST",
     alias: "",
     query_location: 0,
     child,
-    cast_type: { id: type, type_info: null },
-    try_cast: false,
+    cast_type: type,
+    try_cast: isTried,
   };
 }
 
-function coalesceNode(children: readonly TreeNode[]): TreeNode {
+export function coalesceNode(children: readonly TreeNode[]): TreeNode {
   return {
     class: "OPERATOR",
     type: "OPERATOR_COALESCE",

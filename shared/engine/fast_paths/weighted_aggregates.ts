@@ -37,6 +37,8 @@ export interface AggregateContext {
   readonly isUsed: (column: Column) => boolean;
   /** Rewrites an expression of a row for a weighted row. Throws `Aside`. */
   readonly rewrite: (node: TreeNode) => TreeNode;
+  /** Is told of arguments, which are evaluated for each row of a group. */
+  readonly direct: (node: TreeNode) => void;
 }
 
 type Filtered = Pick<TreeNode, "filter">;
@@ -84,6 +86,7 @@ export class Aggregates {
     if (argument === undefined || more.length > 0 || isAggregate(argument)) {
       throw new Aside(`it calls ${name} in a way of its own`);
     }
+    this.#context.direct(argument);
     const isDistinct = node["distinct"] === true;
     const measured = isDistinct ? undefined : this.#measured(argument);
     const call = measured === undefined ? undefined : this.#measuring(name, measured, own);
@@ -100,7 +103,6 @@ export class Aggregates {
    * The column that an aggregate's argument is, where the weighted rows can have measures of it.
    */
   #measured(argument: TreeNode): Column | undefined {
-    if (textAt(argument, "class") !== "COLUMN_REF") return undefined;
     const column = this.#context.columnOf(argument);
     if (column === undefined || column.type === "string" || column.type === "bool") {
       return undefined;

@@ -27,7 +27,7 @@ import type { EdgeTimes, FileEdge, MinuteRows } from "./edge_times.ts";
 import { inexactMeasure } from "./exact_measures.ts";
 import type { CubeSpec } from "./file_part.ts";
 import { type FileRanges, type OwnRows, OwnRowsReading, type OwnRowsSource } from "./own_rows.ts";
-import type { TableCubes } from "./table_answers.ts";
+import type { CubesOfFiles, TableCubes } from "./table_answers.ts";
 import type { WideCounts, WideKind } from "./wide_column.ts";
 import type { WeightedRows } from "./weighted_relation.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
@@ -198,11 +198,36 @@ class Planning {
     const isWide = column !== undefined && own.wideIds.has(column.id);
     const { cubes, without } = isWide
       ? { cubes: [], without: files }
-      : await own.of(files, this.#spec(this.#statement.minutes));
+      : await this.#cubesOf(files, this.#statement.minutes);
     const cells = cubes.reduce((sum, cube) => sum + cube.cells.keys.length, 0);
     const isTooMuch = column !== undefined && cells > ROWS_MAX;
     this.#readFiles(await this.#wideFiles(column, isTooMuch ? files : without));
     return isTooMuch ? [] : cubes.map(({ cells, measures }) => ({ cells, measures }));
+  }
+
+  /**
+   * Cubes of files. The summary of a file of which a column is not complete counts as NULL what the
+   * attributes have.
+   */
+  async #cubesOf(files: readonly DataFile[], minutes: boolean): Promise<CubesOfFiles> {
+    const { complete, incomplete } = this.#byCompleteness(files);
+    const { cubes, without } = await this.#source.cubes.of(complete, this.#spec(minutes));
+    return { cubes, without: [...without, ...incomplete] };
+  }
+
+  #byCompleteness(
+    files: readonly DataFile[],
+  ): { readonly complete: readonly DataFile[]; readonly incomplete: readonly DataFile[] } {
+    const { columns, measures } = this.#statement;
+    const { made, isComplete } = this.#source.table;
+    const own = [...columns, ...measures.map(({ column }) => column)]
+      .filter(({ name }) => made.has(name));
+    if (own.length === 0) return { complete: files, incomplete: [] };
+    const isUsable = (file: DataFile) => own.every((column) => isComplete(file, column));
+    return {
+      complete: files.filter(isUsable),
+      incomplete: files.filter((file) => !isUsable(file)),
+    };
   }
 
   /** The column that is counted by value, where there is nothing else to count by. */
@@ -219,7 +244,15 @@ class Planning {
     column: Column | undefined,
     files: readonly DataFile[],
   ): Promise<readonly DataFile[]> {
-    if (column === undefined || files.length === 0) return files;
+    if (column === undefined) return files;
+    const { complete, incomplete } = this.#byCompleteness(files);
+    if (complete.length === 0) return files;
+    const without = await this.#wideCounts(column, complete);
+    return [...without, ...incomplete];
+  }
+
+  /** Takes counts of `files`, each of which counts the column as it is. */
+  async #wideCounts(column: Column, files: readonly DataFile[]): Promise<readonly DataFile[]> {
     const { cubes, connection, signal, planOnly } = this.#source;
     const { isPlainTop } = this.#statement;
     const { minNs, maxNs } = this.#range;
@@ -250,7 +283,7 @@ class Planning {
     const tooMany = columns.length > 1;
     const { cubes, without } = tooMany
       ? { cubes: [], without: files }
-      : await this.#source.cubes.of(files, this.#spec(true));
+      : await this.#cubesOf(files, true);
     const isWithout = new Set(without.map(({ key }) => key));
     this.#readFiles(wanted.filter(({ key }) => isWithout.has(key)));
     const { first, end } = this.#wholeMinutes();

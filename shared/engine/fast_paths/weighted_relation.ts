@@ -13,6 +13,8 @@ export interface WeightedColumns {
   readonly minutes: boolean;
   readonly columns: readonly Column[];
   readonly measures: readonly Measure[];
+  /** What the table's own rows have in place of a column, by the column's name. */
+  readonly ownValues: ReadonlyMap<string, { readonly sql: string }>;
 }
 
 /** Weighted rows whose data is all here. */
@@ -93,21 +95,21 @@ export function ownRowsSql(
   shape: WeightedColumns,
   { relation, ranges }: { readonly relation: string; readonly ranges: readonly TimeRange[] },
 ): string {
+  const valueOf = ({ name }: Column) => shape.ownValues.get(name)?.sql ?? quoteName(name);
   const selected = [
     ...(shape.minutes ? [`date_trunc('minute', "timestamp") AS "timestamp"`] : []),
-    ...shape.columns.map(({ name }) => quoteName(name)),
+    ...shape.columns.map((column) => `${valueOf(column)} AS ${quoteName(column.name)}`),
     `1::BIGINT AS ${quoteName(WEIGHT)}`,
     ...shape.measures.flatMap(({ column, parts }) =>
       [...parts].map((part) =>
-        `${ownPart(part, column)} AS ${quoteName(measureName(part, column))}`
+        `${ownPart(part, column, valueOf(column))} AS ${quoteName(measureName(part, column))}`
       )
     ),
   ];
   return `SELECT ${selected.join(", ")} FROM (${relation})${withinSql(ranges)}`;
 }
 
-function ownPart(part: MeasurePart, column: Column): string {
-  const value = quoteName(column.name);
+function ownPart(part: MeasurePart, column: Column, value: string): string {
   if (part === "values") return `(CASE WHEN ${value} IS NULL THEN 0 ELSE 1 END)::BIGINT`;
   return `${value}::${partType(part, column)}`;
 }

@@ -15,6 +15,7 @@
  */
 
 import { present } from "../../base/assert.ts";
+import type { AttributeRest, AttributeValues } from "../plan/promoted_attributes.ts";
 import type { Column, TableSchema } from "../../schema/schema.ts";
 import {
   isNode,
@@ -42,6 +43,8 @@ export interface WeightedStatement {
   /** Conditions on the time, which weighted rows must meet; they are no longer in `root`. */
   readonly bounds: readonly TreeNode[];
   readonly measures: readonly Measure[];
+  /** Columns whose value the table's own rows have in another way; by name. */
+  readonly ownValues: ReadonlyMap<string, AttributeRest>;
   readonly root: TreeNode;
   /** Whether it has a GROUP BY, or lists values. */
   readonly groups: boolean;
@@ -54,13 +57,23 @@ export interface WeightedStatement {
   readonly isPlainTop: boolean;
 }
 
+/** The one table that a statement reads. */
+export interface WeightedTable {
+  readonly table: TreeNode;
+  readonly schema: TableSchema;
+  /** Columns of `schema` that are made of promoted ones; by name. */
+  readonly made: ReadonlyMap<string, unknown>;
+  /** Expressions that are the value of one column of `schema`. */
+  readonly values: AttributeValues;
+}
+
 /** Rewrites a statement. `root` reads the one table `table`, whose columns are `schema`'s. */
 export function weightedStatement(
   root: TreeNode,
-  { table, schema }: { readonly table: TreeNode; readonly schema: TableSchema },
+  table: WeightedTable,
 ): WeightedStatement | StepAside {
   try {
-    return new Rewriting(root, { table, schema }).statement();
+    return new Rewriting(root, table).statement();
   } catch (error) {
     if (error instanceof Aside) return { aside: error.message };
     throw error;
@@ -76,17 +89,20 @@ class Rewriting {
   readonly #tags: ReadonlySet<string>;
   readonly #aliases: ReadonlySet<string>;
   readonly #used = new Map<number, Column>();
+  readonly #values: AttributeValues;
+  /** What rows have in place of a column without a value, by the column's name. */
+  readonly #rests = new Map<string, AttributeRest>();
+  /** Expressions that are evaluated for each row of a group, whatever else holds of it. */
+  readonly #direct = new Set<TreeNode>();
   readonly #aggregates: Aggregates;
   #minutes = false;
 
-  constructor(
-    root: TreeNode,
-    { table, schema }: { readonly table: TreeNode; readonly schema: TableSchema },
-  ) {
+  constructor(root: TreeNode, { table, schema, made, values }: WeightedTable) {
     this.#root = root;
+    this.#values = values;
     this.#table = table;
     this.#columns = new Map(schema.columns.map((column) => [column.name.toLowerCase(), column]));
-    this.#tags = new Set([...schema.tags, ...schema.promoted ?? []]);
+    this.#tags = new Set([...schema.tags, ...schema.promoted ?? [], ...made.keys()]);
     this.#aliases = new Set(
       nodesAt(root, "select_list").map((item) => textAt(item, "alias").toLowerCase())
         .filter((alias) => alias !== ""),
@@ -95,6 +111,7 @@ class Rewriting {
       columnOf: (node) => this.#columnOf(node),
       isUsed: ({ id }) => this.#used.has(id),
       rewrite: (node) => this.#expression(node),
+      direct: (node) => void this.#direct.add(node),
     });
   }
 
@@ -141,6 +158,7 @@ class Rewriting {
       minutes: this.#minutes,
       bounds,
       measures: this.#aggregates.measures,
+      ownValues: this.#rests,
       root: rewritten,
       groups,
     };
@@ -183,16 +201,19 @@ class Rewriting {
     if (textAt(value, "class") === "FUNCTION" && isAggregate(value)) {
       return this.#note(value["filter"]);
     }
-    if (textAt(value, "class") === "COLUMN_REF") {
+    if (textAt(value, "class") === "COLUMN_REF" || this.#values.has(value)) {
       const column = this.#columnOf(value);
-      if (column !== undefined && column.type !== "timestamptz") this.#used.set(column.id, column);
+      if (column !== undefined && column.type !== "timestamptz") this.#add(column);
       return;
     }
     for (const member in value) this.#note(value[member]);
   }
 
   #list(node: TreeNode, member: string): TreeNode[] {
-    return nodesAt(node, member).map((item) => this.#expression(item));
+    return nodesAt(node, member).map((item) => {
+      this.#direct.add(item);
+      return this.#expression(item);
+    });
   }
 
   #modifier(modifier: TreeNode): TreeNode {
@@ -223,6 +244,7 @@ class Rewriting {
   }
 
   #expression(node: TreeNode): TreeNode {
+    if (this.#values.has(node)) return this.#value(node);
     switch (textAt(node, "class")) {
       case "CONSTANT":
         return node;
@@ -246,6 +268,17 @@ class Rewriting {
       default:
         throw new Aside(`it has an expression of kind ${textAt(node, "class")}`);
     }
+  }
+
+  /** The column that an expression is the value of. */
+  #value(node: TreeNode): TreeNode {
+    const column = present(this.#columnOf(node));
+    const rest = this.#rests.get(column.name);
+    if (rest?.fails === true && !this.#direct.has(node)) {
+      throw new Aside("a cast that may fail stands behind a condition");
+    }
+    this.#use(column);
+    return { ...columnNode(this.#own, column.name), alias: node["alias"] };
   }
 
   /** A copy of the node with the expressions below it rewritten. */
@@ -280,6 +313,14 @@ class Rewriting {
     if (column.type === "string" && !this.#tags.has(column.name)) {
       throw new Aside(`it looks at ${column.name}, which is no tag`);
     }
+    this.#add(column);
+  }
+
+  #add(column: Column): void {
+    const known = this.#used.get(column.id);
+    if (known !== undefined && known.name !== column.name) {
+      throw new Aside(`it looks at ${known.name} and, which is the same, at ${column.name}`);
+    }
     this.#used.set(column.id, column);
   }
 
@@ -288,6 +329,17 @@ class Rewriting {
    * stands.
    */
   #columnOf(node: TreeNode): Column | undefined {
+    const value = this.#values.get(node);
+    if (value !== undefined) {
+      const { column, rest } = value;
+      if (rest === undefined) return column;
+      const known = this.#rests.get(column.name);
+      if (known !== undefined && known.sql !== rest.sql) {
+        throw new Aside(`it reads ${column.name} in several ways`);
+      }
+      this.#rests.set(column.name, rest);
+      return column;
+    }
     const names = listAt(node, "column_names").map((name) => String(name).toLowerCase());
     const [first, second] = names;
     const name = names.length === 1

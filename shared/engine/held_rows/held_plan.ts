@@ -81,9 +81,8 @@ function exchangedParts(
   table: TablePlan,
   { lease, wants }: HeldSource,
 ): { readonly rest: readonly ScanPart[]; readonly held: readonly ScanPart[] } {
-  // Texts of attributes are made of columns that differ from part to part.
-  const { texts, ordered, projected: columns, parts } = table;
-  if (!ordered || texts.size > 0 || columns.length === 0) return { rest: parts, held: [] };
+  const { ordered, projected: columns, parts } = table;
+  if (!ordered || columns.length === 0) return { rest: parts, held: [] };
   const rest: ScanPart[] = [];
   const held: ScanPart[] = [];
   for (const part of parts) {

@@ -9,6 +9,7 @@ import type { Column, TableSchema } from "../../schema/schema.ts";
 import type { TableIdent } from "../../tenant/tenant.ts";
 import { ALL_TIME, type DataFile, type TimeRange } from "../../iceberg/types.ts";
 import type { DeltaFile } from "./delta_file.ts";
+import type { IsComplete, MadeColumn } from "./made_columns.ts";
 import type { Predicate } from "../pruning/predicate.ts";
 import type { ScanOrdering } from "../types.ts";
 
@@ -17,12 +18,14 @@ export interface TablePlan {
   /** The name that statements give it. */
   readonly name: string;
   readonly ident: TableIdent;
-  /** Columns that the statement can name, and those of `unasked` that it was rewritten to. */
+  /** Columns that the statement can name, and those of `made` that it was rewritten to. */
   readonly schema: TableSchema;
-  /** Promoted columns that no statement can name (`schema/promoted.ts`). */
-  readonly unasked: readonly Column[];
-  /** Columns of `schema` that no file has: texts of attributes, by their names. */
-  readonly texts: ReadonlyMap<string, AttributeText>;
+  /** Columns that data files have, also promoted ones that no statement can name. */
+  readonly stored: TableSchema;
+  /** Columns of `schema` that each part makes of an attribute as it can, by name. */
+  readonly made: ReadonlyMap<string, MadeColumn>;
+  /** Whether a promoted column says all that the attributes of a file's rows do. */
+  readonly isComplete: IsComplete;
   /** Names of the columns whose words are compared by their stems. */
   readonly stemmed: ReadonlySet<string>;
   /** Version in the catalog; undefined before the first commit, and for a call's table. */
@@ -89,15 +92,6 @@ export type CommittedRows =
 export interface Pruning extends PrunedByIndex {
   /** What is known of the rows that the statement needs; `all`: nothing. */
   readonly condition: Predicate<Column>;
-}
-
-/**
- * The text that `attr_get` gives for an attribute. A promoted column has it, or the attributes
- * where that column has no value.
- */
-export interface AttributeText {
-  readonly attribute: string;
-  readonly source: Column;
 }
 
 /** A Parquet file, or some of its rows. */
@@ -241,11 +235,6 @@ export function filePart(file: DataFile, path: string): FilePart {
   };
 }
 
-/** Whether each row of a data file has a value in the column. */
-export function isFilled({ rows, valueCounts, nullCounts }: DataFile, { id }: Column): boolean {
-  return valueCounts.get(id) === rows && nullCounts.get(id) === 0;
-}
-
 /**
  * Returns the field ids of the columns that all parts of a table hold; undefined: all columns.
  * Copies and tables in memory have those that the statement needs.
@@ -276,8 +265,9 @@ export function fileTable(
     name: "file",
     ident: { namespace: "", name: "file" },
     schema: { columns, tags: [] },
-    unasked: [],
-    texts: new Map(),
+    stored: { columns, tags: [] },
+    made: new Map(),
+    isComplete: () => false,
     stemmed: new Set(),
     version: undefined,
     order: NO_ORDER,

@@ -9,7 +9,7 @@ import { stemmedColumns } from "../../derived/text_columns.ts";
 import { BUILT_IN_TABLES } from "../../schema/built_in_tables.ts";
 import { type DocMapping, TIMESTAMP_FIELD_DEFAULT } from "../../schema/index_config.ts";
 import { indexSchema } from "../../schema/index_schema.ts";
-import { isUnasked, seenColumns } from "../../schema/promoted.ts";
+import { seenColumns } from "../../schema/promoted.ts";
 import type { TableSchema } from "../../schema/schema.ts";
 import type { LaneId, TableIdent } from "../../tenant/tenant.ts";
 import type { LoadedTable } from "../../iceberg/iceberg_reader.ts";
@@ -22,8 +22,9 @@ import type { Deadline } from "../turns/deadline.ts";
 import { orderRefusal } from "./declared_order.ts";
 import { unknownTable } from "../gate/gate.ts";
 import { PLAN_ATTEMPTS_MAX } from "../limits.ts";
+import { completeness, seenMadeColumns } from "./made_columns.ts";
 import { NO_ORDER, type TableOrder, type TablePlan, type TableVersion } from "./plan.ts";
-import { projectedColumns } from "./projection.ts";
+import { projectedOf } from "./projection.ts";
 import { readSnapshot, type SnapshotSource, type TableSnapshot } from "./snapshot.ts";
 import { pinned, type SnapshotPin } from "./snapshot_pin.ts";
 import type { DeltaLease, WalDelta } from "./wal_delta.ts";
@@ -172,8 +173,10 @@ async function planOnce(
     const plan: TablePlan = {
       name,
       ident,
-      ...seen,
-      texts: new Map(),
+      schema: seen,
+      stored,
+      made: seenMadeColumns(seen, stored),
+      isComplete: completeness(stored),
       stemmed: stemmedColumns(mapping),
       version: versionOf(snapshot.table),
       order: orderOf(snapshot.table, mapping),
@@ -184,9 +187,13 @@ async function planOnce(
       ordered: false,
       pruned: undefined,
       scans: request.scans.get(name) ?? 1,
-      projected: projectedColumns(seen.schema, request.named),
+      projected: [],
     };
-    return { plan, lease, deltaMs };
+    return {
+      plan: { ...plan, projected: projectedOf(plan, request.named) },
+      lease,
+      deltaMs,
+    };
   } catch (error) {
     lease?.[Symbol.dispose]();
     throw error;
@@ -342,10 +349,9 @@ function mappedSchema(
   return mapping === undefined ? schema : indexSchema(mapping, schema);
 }
 
-function seenOf(schema: TableSchema): Pick<TablePlan, "schema" | "unasked"> {
-  const unasked = schema.columns.filter(({ name }) => isUnasked(name));
-  if (unasked.length === 0) return { schema, unasked };
-  return { schema: { ...schema, columns: seenColumns(schema.columns) }, unasked };
+function seenOf(schema: TableSchema): TableSchema {
+  const columns = seenColumns(schema.columns);
+  return columns === schema.columns ? schema : { ...schema, columns };
 }
 
 async function unknown(

@@ -5,6 +5,7 @@
 
 import { ATTRIBUTES } from "../../schema/promoted.ts";
 import type { Column, TableSchema } from "../../schema/schema.ts";
+import { servingSources } from "./made_columns.ts";
 import type { TablePlan } from "./plan.ts";
 import { listAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 
@@ -39,17 +40,37 @@ export function namedColumns(root: TreeNode): ReadonlySet<string> | undefined {
 }
 
 /**
- * Returns the columns of a table that are named, where columns may be texts of attributes. What
- * those texts are read from counts, too.
+ * Returns the columns of a table's files that the statement can need: those that are named, and in
+ * place of columns that are made of attributes, what each file makes them of.
  */
 export function projectedOf(
-  { schema, texts }: Pick<TablePlan, "schema" | "texts">,
+  table: Pick<TablePlan, "schema" | "stored" | "made" | "files" | "delta" | "isComplete">,
   named: ReadonlySet<string> | undefined,
 ): readonly Column[] {
-  const projected = projectedColumns(schema, named);
-  const isText = projected.some(({ name }) => texts.has(name));
-  if (!isText || projected.some(({ name }) => name === ATTRIBUTES)) return projected;
-  return [...projected, ...schema.columns.filter(({ name }) => name === ATTRIBUTES)];
+  return storedColumnsOf(table, projectedColumns(table.schema, named));
+}
+
+/** Returns the columns of a table's files that `columns` are, or are made of. */
+export function storedColumnsOf(
+  { stored, made, files, delta, isComplete }: Pick<
+    TablePlan,
+    "stored" | "made" | "files" | "delta" | "isComplete"
+  >,
+  columns: readonly Column[],
+): readonly Column[] {
+  if (!columns.some(({ name }) => made.has(name))) return columns;
+  const reads = columns.flatMap(({ name }) => {
+    const own = made.get(name);
+    if (own === undefined) return [name];
+    const serving = servingSources(own);
+    const isWhole = delta.length === 0 &&
+      files.every((file) => serving.some((source) => isComplete(file, source)));
+    const sources = isWhole ? serving : own.sources;
+    const names = sources.map((source) => source.name);
+    return isWhole ? names : [...names, ATTRIBUTES];
+  });
+  const wanted = new Set(reads);
+  return stored.columns.filter(({ name }) => wanted.has(name));
 }
 
 /** Returns the tables of a statement that was changed, which may name other columns now. */

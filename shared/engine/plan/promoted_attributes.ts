@@ -1,77 +1,434 @@
 /**
- * Rewrites `attr_get(attributes, 'x')` to the promoted column of `x`, where the table has one
- * (docs/api/tables.md#promoted-columns). It does so in a WHERE, and anywhere in a statement that
- * groups. Reading a column costs less than looking through JSON.
+ * Rewrites what names an attribute (`attr_get(attributes, 'x')` and its like) to columns that are
+ * made of the promoted ones (docs/api/tables.md#promoted-columns), in any clause and below
+ * subqueries, WITHs, set operations and joins. Reading a column costs less than looking through
+ * JSON.
  *
- * The answer is the same for every row (`schema/promoted.ts`): a row whose column was never filled
- * is looked up in its attributes as before. Where all rows of a file have the value, `attributes`
- * is not read for it.
+ * The answer is the same for every row: where a file's column is not complete, the row is looked up
+ * in its attributes as before (`made_columns.ts`). What fails, fails as it did: a made column never
+ * fails, and a row without a value there comes to the call or the cast as it was asked.
  *
- * Only the statement whose FROM is the table itself is rewritten, and nothing below a subquery:
- * elsewhere the column need not be in reach. A column that statements cannot name
- * (`TablePlan.unasked`) comes into reach for this alone; a `*` leaves it out.
+ * Made columns are hidden: each `*` leaves them out. Queries through which the attributes are
+ * passed pass them, too. Where they could show all the same (`COLUMNS(…)`, a natural join, a table
+ * as a value), nothing is rewritten.
  */
 
-import { attributeOf, ATTRIBUTES, readsBack } from "../../schema/promoted.ts";
-import type { Column } from "../../schema/schema.ts";
+import { present } from "../../base/assert.ts";
+import { ATTRIBUTES } from "../../schema/promoted.ts";
+import type { Column, ColumnType } from "../../schema/schema.ts";
+import { castNode, coalesceNode, columnNode, typedCastNode } from "../fast_paths/tree_nodes.ts";
+import { quoteName, quoteText } from "../duckdb/statement_text.ts";
+import { keepNames } from "../functions/exchange_calls.ts";
 import type { TableReference } from "../gate/gate.ts";
-import { type AttributeText, isFilled, type TablePlan } from "./plan.ts";
-import { namedColumns } from "./projection.ts";
 import {
+  cloneTree,
   listAt,
   nodeAt,
   nodesAt,
   textAt,
   type TreeNode,
-  type TreeValue,
   walk,
 } from "../statement/syntax_tree.ts";
+import {
+  type AttributeTable,
+  type AttributeUse,
+  attributeUses,
+  type Passed,
+  type Reach,
+  type Star,
+} from "./attribute_scopes.ts";
+import { type MadeColumn, type MadeForm, servingSources, sourcesOf } from "./made_columns.ts";
+import type { TablePlan } from "./plan.ts";
+
+/** What became of a statement that names attributes. */
+export interface UsedPromoted {
+  /** The tables with the columns that the statement then names. */
+  readonly tables: readonly TablePlan[];
+  /** Whether the tree was changed. */
+  readonly isChanged: boolean;
+  /** Expressions over columns of numbers that were put in place of casts, as fast paths read them. */
+  readonly values: AttributeValues;
+  /** Attributes that are looked up in JSON, and why; for people. */
+  readonly left: readonly LeftAttribute[];
+}
+
+/** Expressions of the changed tree that are the value of one made column, and of rows beside it. */
+export type AttributeValues = ReadonlyMap<TreeNode, AttributeValue>;
+
+export interface AttributeValue {
+  readonly column: Column;
+  /** What the expression is for rows without a value in `column`; undefined: NULL. */
+  readonly rest: AttributeRest | undefined;
+}
+
+export interface AttributeRest {
+  /** The column that `sql` reads besides. */
+  readonly column: Column;
+  /** The whole expression. */
+  readonly sql: string;
+  /** Whether it may fail. */
+  readonly fails: boolean;
+}
+
+/** An attribute that is looked up in JSON. */
+export interface LeftAttribute {
+  readonly attribute: string;
+  readonly why: string;
+}
+
+interface PromotedOptions {
+  readonly references: readonly TableReference[];
+  readonly tables: readonly TablePlan[];
+  /** The text of a SELECT, so that columns keep the names that they had. */
+  readonly textOf: (select: TreeNode) => Promise<string>;
+}
+
+/** Changes the tree. */
+export async function usePromoted(
+  root: TreeNode,
+  { references, tables, textOf }: PromotedOptions,
+): Promise<UsedPromoted> {
+  const columns = new HiddenColumns(references, tables);
+  const { uses, unknown, stars } = attributeUses(root, columns.attributeTables());
+  const left = unknown.map((call) => ({ attribute: call.attribute, why: UNCERTAIN }));
+  const isHidable = uses.length === 0 || canHide(root);
+  const planned: {
+    readonly use: AttributeUse;
+    readonly change: () => AttributeValue | undefined;
+  }[] = [];
+  for (const use of uses) {
+    const change = isHidable ? changeOf(use, columns) : SHOWN;
+    if (typeof change === "string") left.push({ attribute: use.call.attribute, why: change });
+    else planned.push({ use, change });
+  }
+  if (planned.length === 0) return { tables, isChanged: false, values: new Map(), left };
+  const nodes = new Set(planned.map(({ use }) => use.node));
+  await keepNames(root, { textOf, wants: (item) => holds(item, nodes) });
+  const values = new Map<TreeNode, AttributeValue>();
+  for (const { use, change } of planned) {
+    const value = change();
+    if (value !== undefined) values.set(use.node, value);
+  }
+  columns.hide(stars);
+  return { tables: columns.tables(), isChanged: true, values, left };
+}
+
+const UNCERTAIN = "it is not certain whose attributes these are";
+const SHOWN = "the statement would show hidden columns";
+const NO_COLUMN = "no column holds it";
+
+function holds(item: TreeNode, nodes: ReadonlySet<TreeNode>): boolean {
+  let found = false;
+  walk(item, (node) => {
+    found ||= nodes.has(node);
+    return !found;
+  });
+  return found;
+}
+
+/** How a use is changed, or why it stays. */
+function changeOf(
+  { node, call, reach, isMatched }: AttributeUse,
+  columns: HiddenColumns,
+): (() => AttributeValue | undefined) | string {
+  const { attribute, fails } = call;
+  const isPlain = reach.kind === "table" || reach.passed.isPlain;
+  const column = (form: MadeForm) => columns.column(reach, { attribute, form });
+  if ("form" in call && !isMatched && isPlain && columns.serves(reach, attribute, call.form)) {
+    const { form } = call;
+    const isWhole = columns.isWhole(reach, attribute, form);
+    if (isWhole || !fails) {
+      return () => {
+        const number = column(form);
+        const rest = isWhole ? undefined : column(`rest of ${form}`);
+        return castNumber(node, number, rest);
+      };
+    }
+  }
+  if (!columns.serves(reach, attribute, "text")) return NO_COLUMN;
+  const isWhole = columns.isWhole(reach, attribute, "text");
+  const place = "form" in call ? call.call : node;
+  if (!fails || isWhole) {
+    return () => void become(place, { ...column("text").node, alias: place["alias"] });
+  }
+  if (!isPlain) return UNCERTAIN;
+  return () => {
+    const text = column("text");
+    const json = column("json");
+    const [, path] = nodesAt(place, "children");
+    const call = { ...place, alias: "", children: [json.node, present(path)] };
+    const value = { ...coalesceNode([text.node, call]), alias: place["alias"] };
+    become(place, value);
+    if (place !== node) return undefined;
+    const sql = `coalesce(${quoteName(text.column.name)}, json_extract_string(` +
+      `${quoteName(json.column.name)}, ${quoteText(constantText(present(path)))}))`;
+    return { column: text.column, rest: { column: json.column, sql, fails: true } };
+  };
+}
 
 /**
- * Changes the tree. Returns the tables with the columns that it then names; undefined when nothing
- * was changed.
+ * Makes a cast the value of a column of numbers, and of the text of rows without a number. A value
+ * beyond the type is cast from its text, so that the message is as it was.
  */
-export function usePromoted(
-  root: TreeNode,
-  references: readonly TableReference[],
-  tables: readonly TablePlan[],
-): readonly TablePlan[] | undefined {
-  const calls = callsOf(root, references);
-  const [reference] = references;
-  const [table] = tables;
-  if (calls.length === 0 || reference === undefined || table === undefined) return undefined;
-  const hides = canHide(root);
-  const byAttribute = columnsOf(table, hides);
-  if (byAttribute.size === 0) return undefined;
-  const used = new Map<Column, TextColumn>();
-  for (const { node, attribute } of calls) {
-    const source = byAttribute.get(attribute);
-    if (source === undefined) continue;
-    const text = used.get(source) ?? textColumn(table, { attribute, source, hides });
-    used.set(source, text);
-    become(node, textNode(node, { ...text, from: reference.node }));
+function castNumber(
+  cast: TreeNode,
+  number: NamedColumn,
+  rest: NamedColumn | undefined,
+): AttributeValue | undefined {
+  const { alias, cast_type: to } = cast;
+  const name = textAt(to as TreeNode, "id");
+  const isTried = cast["try_cast"] === true;
+  const isItself = name === "DOUBLE" || name === "BIGINT";
+  const own = (child: TreeNode, tried: boolean) => typedCastNode(child, cloneTree(to), tried);
+  const value = (child: TreeNode) =>
+    isItself ? child : coalesceNode([
+      own(child, true),
+      ...isTried ? [] : [own(castNode(cloneTree(child), "VARCHAR"), false)],
+    ]);
+  if (rest === undefined) {
+    become(cast, { ...value(number.node), alias });
+    return isItself ? { column: number.column, rest: undefined } : undefined;
   }
-  if (used.size === 0) return undefined;
-  const all = [...used.values()];
-  const added = all.map(({ column }) => column)
-    .filter((column) => !table.schema.columns.includes(column));
-  hide(root, added);
-  const texts = all.flatMap(({ column, text }) =>
-    text === undefined ? [] : [[column.name, text] as const]
-  );
-  return [{
-    ...table,
-    schema: { ...table.schema, columns: [...table.schema.columns, ...added] },
-    texts: new Map(texts),
-  }];
+  const other = own(rest.node, isTried);
+  if (!isItself) {
+    become(cast, { ...coalesceNode([value(number.node), other]), alias });
+    return undefined;
+  }
+  become(cast, { ...coalesceNode([number.node, other]), alias });
+  const sql = `coalesce(${quoteName(number.column.name)}, ` +
+    `${isTried ? "TRY_CAST" : "CAST"}(${quoteName(rest.column.name)} AS ${name}))`;
+  return { column: number.column, rest: { column: rest.column, sql, fails: !isTried } };
+}
+
+function constantText(node: TreeNode): string {
+  return textAt(nodeAt(node, "value") ?? {}, "value");
 }
 
 /**
  * Makes `node` the other one. Nothing of what it was stays: others would find the attributes in it.
  */
 function become(node: TreeNode, other: TreeNode): void {
+  const { query_location } = node;
   for (const member of Object.keys(node)) delete node[member];
-  Object.assign(node, other);
+  Object.assign(node, other, { query_location });
+}
+
+/** Whether an added column would show in nothing but a `*` that is an item of a select list. */
+function canHide(root: TreeNode): boolean {
+  const hidable = new Set<TreeNode>();
+  const names = new Set<string>();
+  const last = new Set<string>();
+  let isShown = false;
+  walk(root, (node) => {
+    for (const item of nodesAt(node, "select_list")) {
+      if (item["columns"] === false) hidable.add(item);
+    }
+    // ORDER BY ALL is a star in the tree.
+    for (const { expression } of nodesAt(node, "orders")) hidable.add(expression as TreeNode);
+    switch (textAt(node, "class")) {
+      case "STAR":
+        isShown ||= !hidable.has(node);
+        break;
+      case "POSITIONAL_REFERENCE":
+        isShown = true;
+        break;
+      case "COLUMN_REF":
+        last.add(String(listAt(node, "column_names").at(-1)).toLowerCase());
+    }
+    switch (textAt(node, "type")) {
+      case "JOIN":
+        isShown ||= textAt(node, "ref_type") === "NATURAL";
+        break;
+      case "BASE_TABLE":
+      case "SUBQUERY":
+        names.add((textAt(node, "alias") || textAt(node, "table_name")).toLowerCase());
+    }
+  });
+  // A table's own name as a column means the whole row.
+  return !isShown && ![...names].some((name) => name !== "" && last.has(name));
+}
+
+interface Wanted {
+  readonly attribute: string;
+  readonly form: MadeForm;
+}
+
+/** A made column where an expression names it. */
+interface NamedColumn {
+  readonly node: TreeNode;
+  readonly column: Column;
+}
+
+/** Made columns that are added to tables, and to the queries that pass their attributes. */
+class HiddenColumns {
+  readonly #plans = new Map<TreeNode, TablePlan>();
+  readonly #all: readonly TablePlan[];
+  readonly #added = new Map<TablePlan, Map<string, { column: Column; made: MadeColumn }>>();
+  readonly #passed = new Map<Passed, Map<string, string>>();
+  #names = 0;
+
+  constructor(references: readonly TableReference[], tables: readonly TablePlan[]) {
+    this.#all = tables;
+    for (const { node, table, hot } of references) {
+      const plan = hot === undefined ? tables.find(({ name }) => name === table) : undefined;
+      if (plan !== undefined) this.#plans.set(node, plan);
+    }
+  }
+
+  attributeTables(): AttributeTable[] {
+    return [...this.#plans].map(([node, { schema: { columns } }]) => {
+      const own = columns.filter(({ name }) => name.toLowerCase() === ATTRIBUTES);
+      const isOne = own.length === 1 && own[0]?.name === ATTRIBUTES && own[0].type === "string";
+      const attributes = isOne ? ATTRIBUTES : undefined;
+      return { node, columns: columns.map(({ name }) => name), attributes };
+    });
+  }
+
+  /** Whether some table's promoted column may give the form. */
+  serves(reach: Reach, attribute: string, form: MadeForm): boolean {
+    return this.#plansOf(reach).some((plan) =>
+      servingSources({ attribute, form, sources: sourcesOf(plan.stored, attribute) }).length > 0
+    );
+  }
+
+  /** Whether no row of the tables has to be looked up in JSON. */
+  isWhole(reach: Reach, attribute: string, form: MadeForm): boolean {
+    return this.#plansOf(reach).every(({ stored, files, delta, isComplete }) => {
+      const sources = servingSources({ attribute, form, sources: sourcesOf(stored, attribute) });
+      return delta.length === 0 &&
+        files.every((file) => sources.some((source) => isComplete(file, source)));
+    });
+  }
+
+  column(reach: Reach, wanted: Wanted): NamedColumn {
+    if (reach.kind === "table") {
+      const column = this.#columnOf(present(this.#plans.get(reach.node)), wanted);
+      return { node: columnNode(reach.qualifier, column.name), column };
+    }
+    const key = JSON.stringify([wanted.form, wanted.attribute]);
+    const known = this.#passed.get(reach.passed) ?? new Map<string, string>();
+    this.#passed.set(reach.passed, known);
+    let name = known.get(key);
+    if (name === undefined) {
+      name = `${nameOf(wanted)}#${this.#names += 1}`;
+      known.set(key, name);
+      this.#pass(reach.passed, wanted, name);
+    }
+    const column = { id: 0, name, type: typeOf(wanted.form), required: false };
+    return { node: columnNode(reach.qualifier, name), column };
+  }
+
+  /** Has each star leave out what was added below it. */
+  hide(stars: readonly Star[]): void {
+    for (const { item, tables, hidden } of stars) {
+      const names = new Set([
+        ...tables.flatMap((node) => {
+          const plan = this.#plans.get(node);
+          return plan === undefined ? [] : this.#namesOf(plan);
+        }),
+        ...hidden.flat(),
+      ]);
+      item["exclude_list"] = [...listAt(item, "exclude_list"), ...names];
+    }
+  }
+
+  tables(): readonly TablePlan[] {
+    return this.#all.map((table) => {
+      const added = [...this.#added.get(table)?.values() ?? []];
+      if (added.length === 0) return table;
+      const { schema, made } = table;
+      return {
+        ...table,
+        schema: { ...schema, columns: [...schema.columns, ...added.map(({ column }) => column)] },
+        made: new Map([...made, ...added.map(({ column, made }) => [column.name, made] as const)]),
+      };
+    });
+  }
+
+  #namesOf(plan: TablePlan): readonly string[] {
+    return [...this.#added.get(plan)?.values() ?? []].map(({ column }) => column.name);
+  }
+
+  /** Gives a query a hidden column of that name, and what it takes it from. */
+  #pass(passed: Passed, wanted: Wanted, name: string): void {
+    passed.hidden.push(name);
+    if (passed.kind === "sides") {
+      for (const side of passed.sides) this.#pass(side, wanted, name);
+      return;
+    }
+    const { node } = this.column(passed.inner, wanted);
+    const { select } = passed;
+    select["select_list"] = [...listAt(select, "select_list"), { ...node, alias: name }];
+  }
+
+  #columnOf(plan: TablePlan, wanted: Wanted): Column {
+    const added = this.#added.get(plan) ?? new Map<string, { column: Column; made: MadeColumn }>();
+    this.#added.set(plan, added);
+    const key = JSON.stringify([wanted.form, wanted.attribute]);
+    const known = added.get(key);
+    if (known !== undefined) return known.column;
+    const sources = mostCompleteFirst(plan, sourcesOf(plan.stored, wanted.attribute));
+    const made = { ...wanted, sources };
+    const [source] = servingSources(made);
+    const isValue = wanted.form === "text" || wanted.form === typeForm(wanted.form);
+    const column: Column = {
+      // Summaries know it by the column that serves it.
+      id: source !== undefined && isValue ? source.id : -(added.size + 1),
+      name: nameOf(wanted),
+      type: typeOf(wanted.form),
+      required: false,
+    };
+    added.set(key, { column, made });
+    return column;
+  }
+
+  #plansOf(reach: Reach): readonly TablePlan[] {
+    return tablesOf(reach).map((node) => present(this.#plans.get(node)));
+  }
+}
+
+function typeForm(form: MadeForm): MadeForm | undefined {
+  return form === "double" || form === "integer" ? form : undefined;
+}
+
+function tablesOf(reach: Reach): readonly TreeNode[] {
+  return reach.kind === "table" ? [reach.node] : tablesOfPassed(reach.passed);
+}
+
+function tablesOfPassed(passed: Passed): readonly TreeNode[] {
+  return passed.kind === "select"
+    ? tablesOf(passed.inner)
+    : passed.sides.flatMap((side) => tablesOfPassed(side));
+}
+
+function mostCompleteFirst(
+  { files, isComplete }: TablePlan,
+  sources: readonly Column[],
+): readonly Column[] {
+  if (sources.length < 2) return sources;
+  const complete = new Map(
+    sources.map((source) => [source, files.filter((file) => isComplete(file, source)).length]),
+  );
+  return sources.toSorted((a, b) => (complete.get(b) ?? 0) - (complete.get(a) ?? 0));
+}
+
+function nameOf({ attribute, form }: Wanted): string {
+  return `${HIDDEN_NAMES[form]}:${attribute}`;
+}
+
+/** As promoted columns are called that nobody asked for; what tables cannot have else. */
+const HIDDEN_NAMES: Readonly<Record<MadeForm, string>> = {
+  text: ATTRIBUTES,
+  json: `${ATTRIBUTES}.json`,
+  double: `${ATTRIBUTES}.number`,
+  integer: `${ATTRIBUTES}.integer`,
+  "rest of double": `${ATTRIBUTES}.text without number`,
+  "rest of integer": `${ATTRIBUTES}.text without integer`,
+  typed: `${ATTRIBUTES}.typed`,
+};
+
+function typeOf(form: MadeForm): ColumnType {
+  return form === "double" ? "double" : form === "integer" ? "long" : "string";
 }
 
 /** The attributes of a table that a statement reads where promoted columns would serve it. */
@@ -81,159 +438,18 @@ export interface AttributeReads {
   readonly attributes: ReadonlySet<string>;
 }
 
-/** Returns the attributes that a statement reads so; undefined: none. */
+/** Returns the attributes that a statement over one table reads so; undefined: none. */
 export function attributeReads(
   root: TreeNode,
   references: readonly TableReference[],
 ): AttributeReads | undefined {
-  const calls = callsOf(root, references);
   const [reference] = references;
-  if (calls.length === 0 || reference === undefined) return undefined;
-  const attributes = new Set(calls.map(({ attribute }) => attribute));
-  return { table: reference.table, attributes };
-}
-
-/** Returns the calls of a statement over one table; none for any other statement. */
-function callsOf(root: TreeNode, references: readonly TableReference[]): AttributeCall[] {
-  const [reference] = references;
-  if (reference === undefined || references.length > 1) return [];
-  const isPlain = reference.node === root["from_table"] && reference.hot === undefined &&
-    listAt(reference.node, "column_name_alias").length === 0;
-  if (!isPlain) return [];
-  const parts = isGrouped(root) ? ["where_clause", ...GROUPED_PARTS] : ["where_clause"];
-  return parts.flatMap((part) => callsIn(root[part]));
-}
-
-/**
- * Clauses in which a statement that groups may call it. All of them change together, because what
- * is selected must be what is grouped by.
- */
-const GROUPED_PARTS = ["select_list", "group_expressions", "having", "qualify", "modifiers"];
-
-/** Whether it groups, and all that it selects is called the same whatever becomes of a call. */
-function isGrouped(root: TreeNode): boolean {
-  const groups = listAt(root, "group_expressions").length > 0 ||
-    textAt(root, "aggregate_handling") === "FORCE_AGGREGATES";
-  return groups &&
-    nodesAt(root, "select_list").every((item) =>
-      textAt(item, "alias") !== "" || callsIn(item).length === 0
-    );
-}
-
-/**
- * Returns the promoted columns by the attribute that they hold. Where two hold the same attribute,
- * the one that was asked for counts.
- */
-function columnsOf(
-  { schema: { promoted = [], columns }, unasked }: TablePlan,
-  withUnasked: boolean,
-): ReadonlyMap<string, Column> {
-  const all = [...withUnasked ? unasked : [], ...columns];
-  return new Map(
-    all.filter(({ name, type }) => promoted.includes(name) && readsBack(type))
-      .map((column) => [attributeOf(column.name), column]),
-  );
-}
-
-interface AttributeCall {
-  readonly node: TreeNode;
-  readonly attribute: string;
-}
-
-/** Returns the calls below `part` of a statement, but not those of a subquery. */
-function callsIn(part: TreeValue): AttributeCall[] {
-  const calls: AttributeCall[] = [];
-  walk(part, (node) => {
-    if (textAt(node, "class") === "SUBQUERY") return false;
-    const attribute = calledFor(node);
-    if (attribute !== undefined) calls.push({ node, attribute });
-    return attribute === undefined;
-  });
-  return calls;
-}
-
-/** Returns the name in `attr_get(attributes, '<name>')`; undefined for anything else. */
-function calledFor(node: TreeNode): string | undefined {
-  if (textAt(node, "class") !== "FUNCTION") return undefined;
-  if (textAt(node, "function_name").toLowerCase() !== "attr_get") return undefined;
-  const [attributes, name, ...others] = nodesAt(node, "children");
-  if (attributes === undefined || name === undefined || others.length > 0) return undefined;
-  if (textAt(attributes, "class") !== "COLUMN_REF") return undefined;
-  const column = listAt(attributes, "column_names").at(-1);
-  if (typeof column !== "string" || column.toLowerCase() !== ATTRIBUTES) return undefined;
-  if (textAt(name, "class") !== "CONSTANT") return undefined;
-  const value = nodeAt(name, "value")?.["value"];
-  return typeof value === "string" ? value : undefined;
-}
-
-/** Whether an added column would show in nothing but a `*` that is an item of the select list. */
-function canHide(root: TreeNode): boolean {
-  const stars = new Set<unknown>(starsOf(root));
-  const others = listAt(root, "select_list").filter((item) => !stars.has(item));
-  return namedColumns({ ...root, select_list: others }) !== undefined;
-}
-
-function hide(root: TreeNode, hidden: readonly Column[]): void {
-  for (const star of starsOf(root)) {
-    star["exclude_list"] = [...listAt(star, "exclude_list"), ...hidden.map(({ name }) => name)];
+  if (reference === undefined || references.length > 1 || reference.hot !== undefined) {
+    return undefined;
   }
-}
-
-/** Returns the items `*` and `t.*`, but not `COLUMNS(…)`. */
-function starsOf(root: TreeNode): TreeNode[] {
-  return nodesAt(root, "select_list").filter((item) =>
-    textAt(item, "class") === "STAR" && item["columns"] === false
-  );
-}
-
-/** The column that a statement names for an attribute's text. */
-interface TextColumn {
-  readonly column: Column;
-  /** What the column is made of, where no file has it. */
-  readonly text?: AttributeText;
-  /** Whether the call follows the column in a `coalesce`, for rows without a value. */
-  readonly isBacked: boolean;
-}
-
-/**
- * Returns the promoted column itself where each row has it, which summaries of files may answer,
- * too. Else it returns a column that each part of a scan makes as it can: parts whose rows all have
- * it leave the attributes unread. Where that would show, the call stays.
- */
-function textColumn(
-  { files, delta }: TablePlan,
-  { attribute, source, hides }: AttributeText & { readonly hides: boolean },
-): TextColumn {
-  const isWhole = delta.length === 0 &&
-    files.every((file) => isFilled(file, source));
-  if (isWhole || !hides) return { column: source, isBacked: !isWhole };
-  const name = `text of attribute ${source.id}`;
-  const column: Column = { id: source.id, name, type: "string", required: false };
-  return { column, text: { attribute, source }, isBacked: false };
-}
-
-/** Returns `CAST(<table>.<column> AS VARCHAR)`, or `coalesce` of that and the call. */
-function textNode(
-  call: TreeNode,
-  { column, isBacked, from }: TextColumn & { readonly from: TreeNode },
-): TreeNode {
-  const place = { alias: "", query_location: call["query_location"] };
-  const { alias } = call;
-  const qualifier = textAt(from, "alias") || textAt(from, "table_name");
-  const text: TreeNode = {
-    ...place,
-    class: "CAST",
-    type: "OPERATOR_CAST",
-    child: {
-      ...place,
-      class: "COLUMN_REF",
-      type: "COLUMN_REF",
-      column_names: [qualifier, column.name],
-    },
-    cast_type: { id: "VARCHAR", type_info: null },
-    try_cast: false,
-  };
-  if (!isBacked) return { ...text, alias };
-  const children = [text, { ...call, alias: "" }];
-  return { ...place, alias, class: "OPERATOR", type: "OPERATOR_COALESCE", children };
+  const { uses } = attributeUses(root, [
+    { node: reference.node, columns: [ATTRIBUTES], attributes: ATTRIBUTES },
+  ]);
+  const attributes = new Set(uses.map(({ call }) => call.attribute));
+  return attributes.size === 0 ? undefined : { table: reference.table, attributes };
 }

@@ -4,11 +4,15 @@
  */
 
 import { applyDefaultOrder } from "../order/default_order.ts";
+import { columnsShape } from "../statement/columns_shape.ts";
+import { textAsItIs } from "../statement/parse.ts";
+import type { CachedConnection } from "../statement/statement_cache.ts";
+import { withRoot } from "../statement/syntax_tree.ts";
 import type { QueryRequest } from "../types.ts";
 import type { TablePlan } from "./plan.ts";
 import type { Planned } from "./plan_statement.ts";
 import { projectedAnew } from "./projection.ts";
-import { usePromoted } from "./promoted_attributes.ts";
+import { type AttributeValues, type LeftAttribute, usePromoted } from "./promoted_attributes.ts";
 
 /** A planned statement, changed by what its tables are. */
 export interface Rewritten extends Planned {
@@ -17,29 +21,48 @@ export interface Rewritten extends Planned {
   readonly defaultOrderApplied: boolean;
   /** Whether attributes are read from promoted columns. */
   readonly isPromoted: boolean;
+  /** What the columns of the answer depend on, of a statement that attributes were changed in. */
+  readonly shape: string | undefined;
+  /** Expressions that stand for values of promoted columns. */
+  readonly values: AttributeValues;
+  /** Attributes that are looked up in JSON, and why. */
+  readonly left: readonly LeftAttribute[];
 }
 
 /**
  * Adds the default order and uses promoted columns. It changes the tree and nothing else. An
- * EXPLAIN keeps the order that it was given.
+ * EXPLAIN keeps the order that it was given. Errors: the connection's.
  */
-export function rewriteStatement(
+export async function rewriteStatement(
   planned: Planned,
-  { request, usesPromoted }: {
+  { request, cached, usesPromoted }: {
     readonly request: QueryRequest;
+    readonly cached: CachedConnection;
     /** Whether attributes may be read from promoted columns. */
     readonly usesPromoted: boolean;
   },
-): Rewritten {
-  const { statement: { root, explain }, references, planned: before } = planned;
+): Promise<Rewritten> {
+  const { statement: { root, document, explain }, references, planned: before, bounds } = planned;
   const defaultOrderApplied = request.defaultOrder && !explain &&
     applyDefaultOrder(root, { table: tableOf(planned), rowsMax: request.rowsMax });
-  const promoted = usesPromoted ? usePromoted(root, references, before) : undefined;
-  const isPromoted = promoted !== undefined;
+  const mayChange = usesPromoted && before.some(({ stored }) => stored.promoted !== undefined);
+  const shape = mayChange ? columnsShape(document, bounds) : undefined;
+  const promoted = mayChange
+    ? await usePromoted(root, {
+      references,
+      tables: before,
+      textOf: (select) => textAsItIs(cached, withRoot(document, select)),
+    })
+    : undefined;
+  const isPromoted = promoted?.isChanged ?? false;
   const tables = defaultOrderApplied || isPromoted
-    ? projectedAnew(promoted ?? before, root)
+    ? projectedAnew(promoted?.tables ?? before, root)
     : before;
-  return { ...planned, tables, defaultOrderApplied, isPromoted };
+  const { values = new Map(), left = [] } = promoted ?? {};
+  return {
+    ...{ ...planned, tables, defaultOrderApplied, isPromoted, values, left },
+    shape: isPromoted ? shape : undefined,
+  };
 }
 
 /** Returns the stored table that is the FROM of the outermost SELECT. */

@@ -32,6 +32,7 @@ export async function selectOfFile(
   deps: SelectionDeps,
 ): Promise<FileSelection> {
   const whole = filePart(file, deps.path(file));
+  if (query.kind === "all") return { whole, parts: [whole], rowGroupsPruned: 0 };
   const rowSet = await deps.indexes.rows(file, query, { schema: plan.schema, store: deps.store });
   if (rowSet.kind === "all") return { whole, parts: [whole], rowGroupsPruned: 0 };
   if (rowSet.kind === "none") return { whole, parts: [], rowGroupsPruned: whole.rowGroups };

@@ -23,8 +23,13 @@ import {
   probedRowsOf,
   probedRowsSql,
 } from "./probed_rows.ts";
-import { type PruneDeps, prunedPlan, pruneTable, withinBounds } from "./prune_table.ts";
-import { rowQueryOf } from "./row_query_of.ts";
+import {
+  indexQueries,
+  type PruneDeps,
+  prunedPlan,
+  pruneTable,
+  withinBounds,
+} from "./prune_table.ts";
 
 /** What is to be found out of a table before its scan begins. */
 export interface NearestTrial {
@@ -76,7 +81,7 @@ async function narrowTable(table: TablePlan, trying: Trying): Promise<TablePlan>
   const { wanted, predicate, deps } = trying;
   const firstRows = deps.probedRows ?? PROBED_ROWS;
   const known = overColumns(predicate, table);
-  const files = withinBounds(table.files, known);
+  const files = withinBounds(table, known);
   const rows = files.reduce((sum, file) => sum + file.rows, 0);
   const nearest = rows < firstRows * TABLE_ROWS_FACTOR_MIN ? undefined : await nearestRows(
     table,
@@ -110,10 +115,10 @@ function selection(
   deps: PruneDeps,
 ): NearestDeps["select"] {
   const { indexes } = deps;
-  const query = rowQueryOf(overColumns(predicate, plan));
+  const queryOf = indexQueries(overColumns(predicate, plan), plan);
   return async (file) => {
-    if (indexes !== undefined && query.kind !== "all") {
-      return await selectOfFile(file, { plan, query }, { ...deps, indexes });
+    if (indexes !== undefined) {
+      return await selectOfFile(file, { plan, query: queryOf(file) }, { ...deps, indexes });
     }
     const whole = filePart(file, deps.path(file));
     return { whole, parts: [whole], rowGroupsPruned: 0 };

@@ -19,7 +19,22 @@ export type Leaf<C = string> =
   | (Omit<SubstringQuery, "column"> & { readonly column: C })
   | (Omit<AttributeQuery, "column"> & { readonly column: C })
   | PrefixLeaf<C>
+  | MemberLeaf<C>
   | CompareLeaf<C>;
+
+/**
+ * An attribute compares so with one of `values`: as the text that `attr_get` gives, or as the
+ * number that the text is cast to. Bounds of a promoted column may rule it out.
+ */
+export interface MemberLeaf<C = string> {
+  readonly kind: "member";
+  /** The column with the attributes. */
+  readonly column: C;
+  readonly name: string;
+  readonly as: "text" | "number";
+  readonly operator: CompareOperator;
+  readonly values: readonly ConstantValue[];
+}
 
 /** The column's text begins with `text`. */
 export interface PrefixLeaf<C = string> {

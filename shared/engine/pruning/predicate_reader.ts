@@ -7,6 +7,7 @@
  */
 
 import { listAt, nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
+import { attributeCall } from "../plan/attribute_calls.ts";
 import type { Constants } from "./constants.ts";
 import { likeParts } from "./like_pattern.ts";
 import {
@@ -121,10 +122,17 @@ export class PredicateReader {
   ): Predicate {
     const column = this.#column(side);
     if (column !== undefined) return { kind: "compare", column, operator, values };
-    const attribute = operator === "=" ? this.#attribute(side) : undefined;
-    const texts = values.filter((value) => typeof value === "string");
-    if (attribute === undefined || texts.length < values.length) return ALL;
-    return { kind: "attribute", ...attribute, values: texts };
+    const attribute = this.#attribute(side);
+    if (attribute !== undefined) {
+      const texts = values.filter((value) => typeof value === "string");
+      if (texts.length < values.length) return ALL;
+      return operator === "="
+        ? { kind: "attribute", ...attribute, values: texts }
+        : { kind: "member", ...attribute, as: "text", operator, values: texts };
+    }
+    const number = this.#numberOf(side);
+    if (number === undefined || !values.every(isExactNumber)) return ALL;
+    return { kind: "member", ...number, as: "number", operator, values };
   }
 
   #called(node: TreeNode, calls: Readonly<Record<string, CallReader>>): Predicate {
@@ -140,20 +148,29 @@ export class PredicateReader {
     return typeof letter === "string" ? call.read(column, text, letter) : ALL;
   }
 
-  /**
-   * `attr_get(attributes, 'name')` and `attributes ->> '$.name'`: which attribute of which column.
-   */
+  /** Which attribute of which column a call names. */
   #attribute(node: TreeNode): { readonly column: string; readonly name: string } | undefined {
-    if (textAt(node, "class") !== "FUNCTION") return undefined;
-    const nameOf = ATTRIBUTE_CALLS[textAt(node, "function_name").toLowerCase()];
-    const [subject, path, ...more] = argumentsOf(node);
-    if (nameOf === undefined || subject === undefined || path === undefined || more.length > 0) {
-      return undefined;
-    }
-    const column = this.#column(subject);
-    const text = this.#constants.value(path);
-    const name = typeof text === "string" ? nameOf(text) : undefined;
-    return column === undefined || name === undefined ? undefined : { column, name };
+    const call = attributeCall(node, (path) => {
+      const text = this.#constants.value(path);
+      return typeof text === "string" ? text : undefined;
+    });
+    const column = call === undefined ? undefined : this.#column(call.column);
+    return call === undefined || column === undefined
+      ? undefined
+      : { column, name: call.attribute };
+  }
+
+  /**
+   * Which attribute is cast to a number. A cast that could fail for a number of 64 bits is not read:
+   * a file that is left out cannot fail.
+   */
+  #numberOf(node: TreeNode): { readonly column: string; readonly name: string } | undefined {
+    if (textAt(node, "class") !== "CAST") return undefined;
+    const type = textAt(nodeAt(node, "cast_type") ?? {}, "id");
+    const isTried = node["try_cast"] === true;
+    const isRead = type === "DOUBLE" || type === "BIGINT" || (type === "INTEGER" && isTried);
+    const child = nodeAt(node, "child");
+    return isRead && child !== undefined ? this.#attribute(child) : undefined;
   }
 
   /** Lower-cased name of the target's column that `node` is, if it is one. */
@@ -222,18 +239,10 @@ const NEGATED_CALLS: Readonly<Record<string, CallReader>> = {
   not_ilike_escape: ilike({ escaped: true }),
 };
 
-/**
- * The name of a top-level attribute that the second argument tells. Undefined where it tells
- * another place.
- */
-const ATTRIBUTE_CALLS: Readonly<Record<string, (path: string) => string | undefined>> = {
-  attr_get: (name) => name,
-  "->>": nameInPath,
-  json_extract_string: nameInPath,
-};
-
-function nameInPath(path: string): string | undefined {
-  return /^(?:\$\.)?([A-Za-z_][A-Za-z0-9_]*)$/.exec(path)?.[1];
+/** Whether numbers below it are told apart as doubles, so that rounding changes no comparison. */
+function isExactNumber(value: ConstantValue): boolean {
+  return (typeof value === "number" || typeof value === "bigint") &&
+    Math.abs(Number(value)) < Number.MAX_SAFE_INTEGER;
 }
 
 const OPERATORS: Readonly<Record<string, CompareOperator>> = {

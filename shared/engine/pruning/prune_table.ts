@@ -9,6 +9,7 @@ import type { Column } from "../../schema/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import { filePart, partRows, type ScanPart, type TablePlan } from "../plan/plan.ts";
 import { untilAborted } from "../turns/until_aborted.ts";
+import { boundsPredicate, commonBoundsPredicate, indexPredicate } from "./attribute_leaves.ts";
 import { boundsOfFile, mayMeet } from "./column_bounds.ts";
 import { type FileSelection, partsMs, type SelectionDeps, selectOfFile } from "./file_selection.ts";
 import { LookupAllowance } from "./lookup_allowance.ts";
@@ -41,30 +42,54 @@ export async function pruneTable(
 ): Promise<TablePlan> {
   const known = overColumns(predicate, plan);
   if (known.kind === "all" || plan.files.length === 0) return plan;
-  const files = withinBounds(plan.files, known);
+  const files = withinBounds(plan, known);
   const { indexes } = deps;
-  const query = rowQueryOf(known);
-  const selections = indexes === undefined || query.kind === "all"
+  const queryOf = indexQueries(known, plan);
+  const selections = indexes === undefined || rowQueryOf(known).kind === "all"
     ? new Map<DataFile, FileSelection>()
-    : await untilAborted(lookUp(files, { plan, query }, { ...deps, indexes }), deps.signal);
-  return prunedPlan(plan, files, { condition: known, selections, path: deps.path });
+    : await untilAborted(lookUp(files, { plan, queryOf }, { ...deps, indexes }), deps.signal);
+  const condition = commonBoundsPredicate(known, plan);
+  return prunedPlan(plan, files, { condition, selections, path: deps.path });
 }
 
 /** The files that may hold a row that meets the predicate, by the bounds of their columns. */
 export function withinBounds(
-  files: readonly DataFile[],
+  plan: TablePlan,
   predicate: Predicate<Column>,
 ): readonly DataFile[] {
-  return files.filter((file) => mayMeet(predicate, boundsOfFile(file)));
+  return plan.files.filter((file) =>
+    mayMeet(boundsPredicate(predicate, plan, file), boundsOfFile(file))
+  );
+}
+
+/** What is asked of the indexes of each file. Files that are asked alike get the same query. */
+export function indexQueries(
+  predicate: Predicate<Column>,
+  plan: TablePlan,
+): (file: DataFile) => RowQuery {
+  const known = new Map<string, RowQuery>();
+  return (file) => {
+    const own = indexPredicate(predicate, plan, file);
+    const name = own === predicate ? "" : JSON.stringify(own, bigintsAsTexts);
+    const query = known.get(name) ?? rowQueryOf(own);
+    known.set(name, query);
+    return query;
+  };
+}
+
+function bigintsAsTexts(_member: string, value: unknown): unknown {
+  return typeof value === "bigint" ? `${value}n` : value;
 }
 
 /** Asks the newest files first, as long as it is worth it. The newest file is asked in any case. */
 async function lookUp(
   files: readonly DataFile[],
-  about: { readonly plan: TablePlan; readonly query: RowQuery },
+  { plan, queryOf }: {
+    readonly plan: TablePlan;
+    readonly queryOf: (file: DataFile) => RowQuery;
+  },
   deps: SelectionDeps & Pick<PruneDeps, "nowMs" | "signal">,
 ): Promise<ReadonlyMap<DataFile, FileSelection>> {
-  const { plan } = about;
   const wholes = files.map((file) => filePart(file, deps.path(file)));
   const allowance = new LookupAllowance(deps.nowMs, partsMs(wholes, plan));
   const selections = new Map<DataFile, FileSelection>();
@@ -73,7 +98,7 @@ async function lookUp(
     do {
       const file = left.shift();
       if (file === undefined || deps.signal.aborted) return;
-      const selection = await selectOfFile(file, about, deps);
+      const selection = await selectOfFile(file, { plan, query: queryOf(file) }, deps);
       selections.set(file, selection);
       allowance.saved(partsMs([selection.whole], plan) - partsMs(selection.parts, plan));
     } while (allowance.isLeft);

@@ -14,6 +14,7 @@ export function rowQueryOf(predicate: Predicate<Column>): RowQuery {
     case "compare":
       return equality(predicate);
     case "all":
+    case "member":
     case "starts":
       return { kind: "all" };
     default:

@@ -1,0 +1,534 @@
+/**
+ * Finds the calls of a statement that look into a stored table's `attributes`, and how each of them
+ * reaches the table. It follows the column through subqueries, WITHs, stars, aliases and set
+ * operations, from the tables up.
+ *
+ * What is not certain is no call: a name that two tables may have, an alias of that name, a source
+ * whose columns are not known.
+ */
+
+import { isAggregate } from "../fast_paths/weighted_aggregates.ts";
+import {
+  isNode,
+  listAt,
+  nodeAt,
+  nodesAt,
+  textAt,
+  type TreeNode,
+  type TreeValue,
+} from "../statement/syntax_tree.ts";
+import {
+  type AttributeCall,
+  attributeCall,
+  type AttributeCast,
+  attributeCast,
+} from "./attribute_calls.ts";
+
+/** A stored table where the statement names it. */
+export interface AttributeTable {
+  /** The `BASE_TABLE` node. */
+  readonly node: TreeNode;
+  readonly columns: readonly string[];
+  /** Lower-cased name of the column with attributes; undefined: it has none to look into. */
+  readonly attributes: string | undefined;
+}
+
+/** How an expression names a table's attributes. */
+export type Reach =
+  | { readonly kind: "table"; readonly qualifier: string; readonly node: TreeNode }
+  | { readonly kind: "query"; readonly qualifier: string; readonly passed: Passed };
+
+/** A column of a query that is a table's attributes as they are. */
+export type Passed =
+  & {
+    /** Whether rows are left as they are: nothing compares them as a whole. */
+    readonly isPlain: boolean;
+    /** Names of hidden columns that the query has been given. */
+    readonly hidden: string[];
+  }
+  & (
+    | { readonly kind: "select"; readonly select: TreeNode; readonly inner: Reach }
+    | { readonly kind: "sides"; readonly sides: readonly Passed[] }
+  );
+
+/** A `*` or `t.*` among the items of a SELECT, and what it is of. */
+export interface Star {
+  readonly item: TreeNode;
+  /** Stored tables. */
+  readonly tables: readonly TreeNode[];
+  /** Hidden columns of each query that it is of, as it will have them. */
+  readonly hidden: readonly (readonly string[])[];
+}
+
+/** A call that looks into attributes. */
+export interface AttributeUse {
+  /** The call, or the cast of one. */
+  readonly node: TreeNode;
+  readonly call: AttributeCall | AttributeCast;
+  readonly reach: Reach;
+  /** Whether another expression of its SELECT may have to be the same, as GROUP BY wants it. */
+  readonly isMatched: boolean;
+}
+
+/** What was found of a statement. */
+export interface AttributeUses {
+  readonly uses: readonly AttributeUse[];
+  /** Calls of which it is not certain that they look into a stored table's attributes. */
+  readonly unknown: readonly AttributeCall[];
+  readonly stars: readonly Star[];
+}
+
+/** Finds the calls below `root`. */
+export function attributeUses(
+  root: TreeNode,
+  tables: readonly AttributeTable[],
+): AttributeUses {
+  const resolver = new Resolver(tables);
+  resolver.query(root, { ctes: new Map(), scopes: [] });
+  return { uses: resolver.uses, unknown: resolver.unknown, stars: resolver.stars };
+}
+
+interface OutputColumn {
+  /** Lower-cased. */
+  readonly name: string;
+  readonly passed?: Passed | undefined;
+}
+
+/** What a query gives. */
+interface Output {
+  /** undefined: not all of them are known. */
+  readonly columns: readonly OutputColumn[] | undefined;
+  /** Names of hidden columns that it has been given. */
+  readonly hidden: string[];
+}
+
+const UNKNOWN: Output = { columns: undefined, hidden: [] };
+
+interface SourceColumn {
+  readonly name: string;
+  readonly reach?: Reach | undefined;
+}
+
+interface Source {
+  /** Lower-cased; columns may be qualified with it. */
+  readonly name: string;
+  readonly columns: readonly SourceColumn[] | undefined;
+  /** The stored table that it is. */
+  readonly table?: TreeNode;
+  /** Hidden columns of the query that it is. */
+  readonly hidden?: readonly string[];
+}
+
+/** What names mean in a SELECT. */
+interface Scope {
+  readonly sources: readonly Source[];
+  /** Names that may mean something else besides, in some clause: aliases, and what joins merge. */
+  readonly doubtful: ReadonlySet<string>;
+  readonly isGrouped: boolean;
+  /** Reaches of which all attributes are grouped by: calls then follow from them. */
+  readonly grouped: Reach[];
+  /** The clause that is visited. */
+  clause: string;
+  /** Whether an argument of an aggregate is visited. */
+  inAggregate: boolean;
+}
+
+interface Surroundings {
+  readonly ctes: ReadonlyMap<string, Output>;
+  /** Scopes, the innermost first. */
+  readonly scopes: readonly Scope[];
+}
+
+class Resolver {
+  readonly uses: AttributeUse[] = [];
+  readonly unknown: AttributeCall[] = [];
+  readonly stars: Star[] = [];
+  readonly #tables: ReadonlyMap<TreeNode, AttributeTable>;
+
+  constructor(tables: readonly AttributeTable[]) {
+    this.#tables = new Map(tables.map((table) => [table.node, table]));
+  }
+
+  /** Visits a query and returns its columns. */
+  query(node: TreeNode, around: Surroundings): Output {
+    const ctes = new Map(around.ctes);
+    for (const entry of nodesAt(nodeAt(node, "cte_map") ?? {}, "map")) {
+      const value = nodeAt(entry, "value") ?? {};
+      const own = this.#nested(nodeAt(value, "query"), { ...around, ctes });
+      ctes.set(lower(textAt(entry, "key")), renamed(own, listAt(value, "aliases")));
+    }
+    const inner = { ...around, ctes };
+    switch (textAt(node, "type")) {
+      case "SELECT_NODE":
+        return this.#select(node, inner);
+      case "SET_OPERATION_NODE":
+        return this.#setOperation(node, inner);
+      case "RECURSIVE_CTE_NODE":
+        ctes.set(lower(textAt(node, "cte_name")), UNKNOWN);
+        this.#nestedQueries(node, inner);
+        return UNKNOWN;
+      default:
+        this.#nestedQueries(node, inner);
+        return UNKNOWN;
+    }
+  }
+
+  #nestedQueries(node: TreeNode, around: Surroundings): void {
+    for (const side of sidesOf(node)) this.query(side, around);
+  }
+
+  #setOperation(node: TreeNode, around: Surroundings): Output {
+    const sides = sidesOf(node).map((side) => this.query(side, around));
+    this.#visit(node["modifiers"], {
+      ...around,
+      scopes: [scopeOf([{ name: "", columns: undefined }]), ...around.scopes],
+    });
+    const [first, ...others] = sides.map(({ columns }) => columns);
+    const type = textAt(node, "setop_type");
+    const isKnown = sides.every(({ columns }) => columns !== undefined);
+    if (first === undefined || !isKnown || type.endsWith("BY_NAME")) return UNKNOWN;
+    const isPlain = type === "UNION" && node["setop_all"] === true;
+    const hidden: string[] = [];
+    const columns = first.map(({ name, passed }, at): OutputColumn => {
+      const all = [passed, ...others.map((side) => side?.[at]?.passed)];
+      const every = all.filter((one) => one !== undefined);
+      if (every.length < all.length) return { name };
+      const arePlain = isPlain && every.every((one) => one.isPlain);
+      return { name, passed: { kind: "sides", sides: every, isPlain: arePlain, hidden } };
+    });
+    return { columns, hidden };
+  }
+
+  #select(node: TreeNode, around: Surroundings): Output {
+    const from = nodeAt(node, "from_table");
+    const sources = this.#sources(from, around);
+    const items = nodesAt(node, "select_list");
+    const isGrouped = listAt(node, "group_expressions").length > 0 ||
+      textAt(node, "aggregate_handling") === "FORCE_AGGREGATES";
+    const scope = scopeOf(sources, {
+      doubtful: new Set([...mergedNames(from), ...aliasesOf(items)]),
+      isGrouped,
+    });
+    const inner = { ...around, scopes: [scope, ...around.scopes] };
+    if (isGrouped) scope.grouped.push(...this.#groupedWhole(node, inner));
+    const { cte_map: _, from_table: __, ...rest } = node;
+    scope.clause = "where_clause";
+    this.#visitJoins(from, inner);
+    for (const member in rest) {
+      scope.clause = member;
+      this.#visit(rest[member], inner);
+    }
+    for (const item of items) if (isStar(item)) this.stars.push(starOf(item, sources));
+    if (!isGrouped) return this.#outputOf(node, { items, scope, around: inner });
+    return items.some(isStar) || items.some(isOpenItem)
+      ? UNKNOWN
+      : { columns: items.map(named), hidden: [] };
+  }
+
+  /** The attributes that a SELECT groups by as a whole. */
+  #groupedWhole(node: TreeNode, around: Surroundings): Reach[] {
+    const [scope] = around.scopes;
+    const items = [...nodesAt(node, "group_expressions"), ...nodesAt(node, "select_list")];
+    return items.flatMap((item) => {
+      if (isStar(item)) {
+        return scope?.sources.flatMap(({ columns = [] }) =>
+          columns.flatMap(({ reach = [] }) => reach)
+        ) ?? [];
+      }
+      return this.#reachOf(item, around.scopes)?.reach ?? [];
+    });
+  }
+
+  #outputOf(
+    select: TreeNode,
+    { items, scope, around }: {
+      readonly items: readonly TreeNode[];
+      readonly scope: Scope;
+      readonly around: Surroundings;
+    },
+  ): Output {
+    const isPlain = !nodesAt(select, "modifiers")
+      .some((modifier) => textAt(modifier, "type") === "DISTINCT_MODIFIER");
+    const hidden: string[] = [];
+    const passed = (reach: Reach | undefined): Passed | undefined =>
+      reach === undefined ? undefined : {
+        ...{ kind: "select", select, inner: reach, hidden },
+        isPlain: isPlain && (reach.kind === "table" || reach.passed.isPlain),
+      };
+    const columns: OutputColumn[] = [];
+    for (const item of items) {
+      if (isOpenItem(item)) return UNKNOWN;
+      if (!isStar(item)) {
+        const found = this.#reachOf(item, around.scopes);
+        const isOwn = found !== undefined && found.scope === scope;
+        columns.push({ ...named(item), ...(isOwn ? { passed: passed(found.reach) } : {}) });
+        continue;
+      }
+      const starred = starColumns(item, scope.sources);
+      if (starred === undefined) return UNKNOWN;
+      columns.push(...starred.map(({ name, reach }) => ({ name, passed: passed(reach) })));
+    }
+    return { columns, hidden };
+  }
+
+  /** Returns the sources that a FROM item brings. It does not look at conditions of joins. */
+  #sources(from: TreeNode | undefined, around: Surroundings): readonly Source[] {
+    if (from === undefined) return [];
+    const aliases = listAt(from, "column_name_alias");
+    switch (textAt(from, "type")) {
+      case "EMPTY":
+        return [];
+      case "BASE_TABLE": {
+        const name = textAt(from, "alias") || textAt(from, "table_name");
+        const table = this.#tables.get(from);
+        if (table !== undefined) return [tableSource(table, name, aliases)];
+        const query = around.ctes.get(lower(textAt(from, "table_name"))) ?? UNKNOWN;
+        return [querySource(query, name, aliases)];
+      }
+      case "SUBQUERY": {
+        const output = this.#nested(nodeAt(from, "subquery"), around);
+        return [querySource(output, textAt(from, "alias"), aliases)];
+      }
+      case "JOIN": {
+        const left = this.#sources(nodeAt(from, "left"), around);
+        // A lateral item sees what stands before it.
+        const scopes = [scopeOf(left), ...around.scopes];
+        return [...left, ...this.#sources(nodeAt(from, "right"), { ...around, scopes })];
+      }
+      default:
+        return [{ name: lower(textAt(from, "alias")), columns: undefined }];
+    }
+  }
+
+  /** Visits the query of a nested statement, `{ node }`, and returns its columns. */
+  #nested(statement: TreeNode | undefined, around: Surroundings): Output {
+    const node = statement === undefined ? undefined : nodeAt(statement, "node");
+    return node === undefined ? UNKNOWN : this.query(node, around);
+  }
+
+  /** Visits the expressions of a FROM item. Its subqueries were visited for their columns. */
+  #visitJoins(from: TreeValue, around: Surroundings): void {
+    if (!isNode(from)) return;
+    const { left, right, subquery: _, ...rest } = from;
+    this.#visitJoins(left, around);
+    this.#visitJoins(right, around);
+    for (const member in rest) this.#visit(rest[member], around);
+  }
+
+  #visit(value: TreeValue, around: Surroundings): void {
+    if (Array.isArray(value)) {
+      for (const item of value) this.#visit(item, around);
+    } else if (isNode(value)) {
+      this.#visitNode(value, around);
+    }
+  }
+
+  #visitNode(node: TreeNode, around: Surroundings): void {
+    const call = attributeCast(node) ?? attributeCall(node);
+    if (call !== undefined) return this.#visitCall(node, call, around);
+    switch (textAt(node, "class")) {
+      case "SUBQUERY":
+        this.#nested(nodeAt(node, "subquery"), around);
+        return this.#visit(node["child"], around);
+      case "LAMBDA":
+        return this.#visit(node["expr"], {
+          ...around,
+          scopes: [scopeOf([{ name: "", columns: undefined }]), ...around.scopes],
+        });
+    }
+    const [scope] = around.scopes;
+    const before = scope?.inAggregate ?? false;
+    if (scope !== undefined && isAggregate(node)) scope.inAggregate = true;
+    for (const member in node) this.#visit(node[member], around);
+    if (scope !== undefined) scope.inAggregate = before;
+  }
+
+  #visitCall(
+    node: TreeNode,
+    call: AttributeCall | AttributeCast,
+    { scopes }: Surroundings,
+  ): void {
+    const found = this.#reachOf(call.column, scopes);
+    if (found === undefined) {
+      this.unknown.push(call);
+      return;
+    }
+    const { reach, scope } = found;
+    const isFree = scope.clause === "where_clause" || scope.inAggregate;
+    if (!isFree && scope.grouped.some((one) => isSame(one, reach))) {
+      this.unknown.push(call);
+      return;
+    }
+    this.uses.push({ node, call, reach, isMatched: scope.isGrouped && !isFree });
+  }
+
+  /** The attributes that a `COLUMN_REF` certainly names; undefined for anything else. */
+  #reachOf(
+    node: TreeNode,
+    scopes: readonly Scope[],
+  ): { readonly reach: Reach; readonly scope: Scope } | undefined {
+    if (textAt(node, "class") !== "COLUMN_REF") return undefined;
+    const names = listAt(node, "column_names").map((name) => lower(String(name)));
+    const [first = "", second] = names;
+    if (names.length > 2) return undefined;
+    for (const scope of scopes) {
+      const found = second === undefined
+        ? unqualified(first, scope)
+        : qualified([first, second], scope);
+      if (found === "unknown") return undefined;
+      if (found !== undefined) return { reach: found, scope };
+    }
+    return undefined;
+  }
+}
+
+/** Looks a name up in one scope. Undefined: it is not there; an outer scope may have it. */
+function unqualified(name: string, { sources, doubtful }: Scope): Reach | "unknown" | undefined {
+  if (doubtful.has(name) || sources.some(({ columns }) => columns === undefined)) return "unknown";
+  const columns = sources.flatMap(({ columns = [] }) => columns.filter((one) => one.name === name));
+  const [column] = columns;
+  if (column === undefined) return undefined;
+  return columns.length > 1 ? "unknown" : column.reach ?? "unknown";
+}
+
+function qualified(
+  [table, name]: readonly [string, string],
+  { sources }: Scope,
+): Reach | "unknown" | undefined {
+  const named = sources.filter((source) => source.name === table);
+  const mayBeColumn = sources.some(({ columns }) =>
+    columns === undefined || columns.some((column) => column.name === table)
+  );
+  const [source] = named;
+  if (source === undefined) return mayBeColumn ? "unknown" : undefined;
+  if (named.length > 1 || source.columns === undefined) return "unknown";
+  // A column of that name may be a struct.
+  if (sources.some((one) => one.columns?.some((column) => column.name === table))) return "unknown";
+  const columns = source.columns.filter((column) => column.name === name);
+  const [column] = columns;
+  return columns.length === 1 ? column?.reach ?? "unknown" : "unknown";
+}
+
+function isSame(one: Reach, other: Reach): boolean {
+  if (one.kind === "table") return other.kind === "table" && one.node === other.node;
+  return other.kind === "query" && one.passed === other.passed && one.qualifier === other.qualifier;
+}
+
+function scopeOf(
+  sources: readonly Source[],
+  { doubtful = new Set<string>(), isGrouped = false }: Partial<
+    Pick<Scope, "doubtful" | "isGrouped">
+  > = {},
+): Scope {
+  return { sources, doubtful, isGrouped, grouped: [], clause: "", inAggregate: false };
+}
+
+function tableSource(
+  { columns, attributes, node }: AttributeTable,
+  qualifier: string,
+  aliases: readonly TreeValue[],
+): Source {
+  const reach: Reach = { kind: "table", qualifier, node };
+  const own = columns.map(lower).map((name, at): SourceColumn => {
+    if (at < aliases.length) return { name: lower(String(aliases[at])) };
+    return name === attributes && aliases.length === 0 ? { name, reach } : { name };
+  });
+  return { name: lower(qualifier), columns: own, table: node };
+}
+
+function querySource(
+  output: Output,
+  qualifier: string,
+  aliases: readonly TreeValue[],
+): Source {
+  return {
+    name: lower(qualifier),
+    hidden: output.hidden,
+    columns: renamed(output, aliases).columns?.map(({ name, passed }) => ({
+      name,
+      // A query without a name cannot be told from others.
+      reach: passed === undefined || qualifier === ""
+        ? undefined
+        : { kind: "query", qualifier, passed },
+    })),
+  };
+}
+
+/** Returns `columns`, of which the first have `aliases` in place of their own names. */
+function renamed({ columns, hidden }: Output, aliases: readonly TreeValue[]): Output {
+  const own = columns?.map((column, at) =>
+    at < aliases.length ? { ...column, name: lower(String(aliases[at])) } : column
+  );
+  return { columns: own, hidden };
+}
+
+function isStar(item: TreeNode): boolean {
+  return textAt(item, "class") === "STAR" && item["columns"] === false;
+}
+
+function starOf(item: TreeNode, sources: readonly Source[]): Star {
+  const relation = lower(textAt(item, "relation_name"));
+  const own = sources.filter(({ name }) => relation === "" || name === relation);
+  return {
+    item,
+    tables: own.flatMap(({ table }) => table === undefined ? [] : [table]),
+    hidden: own.flatMap(({ hidden }) => hidden === undefined ? [] : [hidden]),
+  };
+}
+
+/** The columns of `*` or `table.*`, less EXCLUDE; undefined where they are not known. */
+function starColumns(item: TreeNode, sources: readonly Source[]): SourceColumn[] | undefined {
+  const relation = lower(textAt(item, "relation_name"));
+  const changes = ["replace_list", "rename_list", "qualified_exclude_list"].some((list) =>
+    listAt(item, list).length > 0
+  );
+  const starred = sources.filter(({ name }) => relation === "" || name === relation);
+  if (changes || starred.some(({ columns }) => columns === undefined)) return undefined;
+  const excluded = new Set(listAt(item, "exclude_list").map((name) => lower(String(name))));
+  return starred.flatMap(({ columns = [] }) => columns)
+    .filter(({ name }) => !excluded.has(name));
+}
+
+/** Whether an item may have columns of any name. */
+function isOpenItem(item: TreeNode): boolean {
+  const kind = textAt(item, "class");
+  if (kind === "STAR") return !isStar(item);
+  return kind === "FUNCTION" && textAt(item, "alias") === "" &&
+    textAt(item, "function_name").toLowerCase() === "unnest";
+}
+
+function named(item: TreeNode): OutputColumn {
+  const own = textAt(item, "class") === "COLUMN_REF"
+    ? String(listAt(item, "column_names").at(-1))
+    : "";
+  return { name: lower(textAt(item, "alias") || own) };
+}
+
+/** Aliases that are not the name of the column that they stand for. */
+function aliasesOf(items: readonly TreeNode[]): string[] {
+  return items.flatMap((item) => {
+    const alias = lower(textAt(item, "alias"));
+    const isItself = textAt(item, "class") === "COLUMN_REF" &&
+      lower(String(listAt(item, "column_names").at(-1))) === alias;
+    return alias === "" || isItself ? [] : [alias];
+  });
+}
+
+/** Names of columns that joins with USING merge. */
+function mergedNames(from: TreeNode | undefined): string[] {
+  if (from === undefined || textAt(from, "type") !== "JOIN") return [];
+  return [
+    ...listAt(from, "using_columns").map((name) => lower(String(name))),
+    ...mergedNames(nodeAt(from, "left")),
+    ...mergedNames(nodeAt(from, "right")),
+  ];
+}
+
+function sidesOf(node: TreeNode): readonly TreeNode[] {
+  return [nodeAt(node, "left"), nodeAt(node, "right"), ...nodesAt(node, "children")]
+    .filter((side) => side !== undefined);
+}
+
+function lower(name: string): string {
+  return name.toLowerCase();
+}

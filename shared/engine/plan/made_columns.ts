@@ -1,0 +1,215 @@
+/**
+ * Columns that each part of a scan makes as it can, from promoted columns and from `attributes`
+ * (docs/api/tables.md#promoted-columns). Parts whose promoted column is complete leave `attributes`
+ * unread.
+ *
+ * What is made never fails: a cast that may fail stays in the statement, over the rows that come
+ * to it. So a number has two columns. One has the value where it is known as a number. The other
+ * has the text of all other rows, which the statement casts as it was asked.
+ */
+
+import { completeColumns } from "../../iceberg/complete_columns.ts";
+import type { DataFile } from "../../iceberg/types.ts";
+import { attributeOf, ATTRIBUTES, readsBack } from "../../schema/promoted.ts";
+import type { Column, ColumnType, TableSchema } from "../../schema/schema.ts";
+import type { ScanPart } from "./plan.ts";
+
+/** What is made of an attribute. */
+export type MadeForm =
+  /** What `attr_get` gives. */
+  | "text"
+  /** The attributes of rows whose text no promoted column has. */
+  | "json"
+  /** The value as a DOUBLE, or as a BIGINT, where a promoted column has it. */
+  | "double"
+  | "integer"
+  /** What `attr_get` gives of rows that the form before has no value for. */
+  | "rest of double"
+  | "rest of integer"
+  /** The value as the column's own type, NULL where it does not fit: a column that is seen. */
+  | "typed";
+
+/** A column of a table's plan that is made of an attribute. */
+export interface MadeColumn {
+  readonly attribute: string;
+  readonly form: MadeForm;
+  /** The promoted columns that hold it; the one that serves most files first. */
+  readonly sources: readonly Column[];
+}
+
+/** Whether a promoted column says all that the attributes of a file's rows do. */
+export type IsComplete = (file: DataFile, column: Column) => boolean;
+
+/** Returns what tells that of the files of a table with that schema. */
+export function completeness(schema: TableSchema): IsComplete {
+  const known = new Map<DataFile, ReadonlySet<number>>();
+  return (file, column) => {
+    if (isFilled(file, column)) return true;
+    const ids = known.get(file) ?? completeColumns(file, schema);
+    known.set(file, ids);
+    return ids.has(column.id);
+  };
+}
+
+/** Whether each row of a data file has a value in the column. */
+function isFilled({ rows, valueCounts, nullCounts }: DataFile, { id }: Column): boolean {
+  return valueCounts.get(id) === rows && nullCounts.get(id) === 0;
+}
+
+/** Returns the promoted columns that hold an attribute. */
+export function sourcesOf(
+  { columns, promoted = [] }: TableSchema,
+  attribute: string,
+): readonly Column[] {
+  return columns.filter(({ name }) => promoted.includes(name) && attributeOf(name) === attribute);
+}
+
+/** Returns the promoted columns that statements see, as they are made; by name. */
+export function seenMadeColumns(
+  seen: TableSchema,
+  stored: TableSchema,
+): ReadonlyMap<string, MadeColumn> {
+  const { promoted = [], columns } = seen;
+  const hasAttributes = columns.some(({ name, type }) => name === ATTRIBUTES && type === "string");
+  if (!hasAttributes || promoted.length === 0) return new Map();
+  return new Map(
+    columns.filter(({ name }) => promoted.includes(name)).map((column) => [
+      column.name,
+      {
+        attribute: column.name,
+        form: "typed",
+        sources: [column, ...sourcesOf(stored, column.name).filter(({ id }) => id !== column.id)],
+      },
+    ]),
+  );
+}
+
+/** Returns the sources from which a part may read the form without a look into `attributes`. */
+export function servingSources({ form, sources }: MadeColumn): readonly Column[] {
+  switch (form) {
+    case "text":
+    case "json":
+      return sources.filter(({ type }) => readsBack(type));
+    case "double":
+    case "rest of double":
+      return sources.filter(({ type }) => type === "double" || isInteger(type));
+    case "integer":
+    case "rest of integer":
+      return sources.filter(({ type }) => isInteger(type));
+    case "typed":
+      return sources.slice(0, 1);
+  }
+}
+
+function isInteger(type: ColumnType): boolean {
+  return type === "long" || type === "int";
+}
+
+/** Returns the source that is complete in a part of a scan; undefined: `attributes` are read. */
+export function completeSource(
+  made: MadeColumn,
+  part: ScanPart,
+  isComplete: IsComplete,
+): Column | undefined {
+  if (part.origin !== "file") return undefined;
+  return servingSources(made).find((source) => isComplete(part.file, source));
+}
+
+/** A made column as SQL over the columns of files, and the columns that it reads. */
+export interface MadeSql {
+  readonly sql: string;
+  /** Names of columns. */
+  readonly reads: readonly string[];
+}
+
+/** How SQL is written; `bind/` knows. */
+export interface SqlWriter {
+  readonly name: (name: string) => string;
+  readonly text: (text: string) => string;
+  readonly type: (type: ColumnType) => string;
+}
+
+/** Writes a made column for a part. */
+export function madeSql(
+  made: MadeColumn,
+  { type, isComplete, write }: {
+    /** Type of the made column. */
+    readonly type: ColumnType;
+    /** Whether a source is complete in the part. */
+    readonly isComplete: (source: Column) => boolean;
+    readonly write: SqlWriter;
+  },
+): MadeSql {
+  const own = servingSources(made);
+  const complete = own.find(isComplete);
+  const { form, attribute, sources } = made;
+  const nothing = { sql: `NULL::${write.type("string")}`, reads: [] };
+  const attributes = { sql: write.name(ATTRIBUTES), reads: [ATTRIBUTES] };
+  const textOf = (): MadeSql => madeSql({ ...made, form: "text" }, { type, isComplete, write });
+  switch (form) {
+    case "text": {
+      const call = `attr_get(${attributes.sql}, ${write.text(attribute)})`;
+      return complete === undefined
+        ? coalesced([...own.map((source) => castSql(source, "string", write)), {
+          ...attributes,
+          sql: call,
+        }])
+        : castSql(complete, "string", write);
+    }
+    case "json":
+      return complete === undefined
+        ? whenNull(own.map((source) => castSql(source, "string", write)), attributes)
+        : nothing;
+    case "double":
+    case "integer": {
+      const to = form === "double" ? "double" : "long";
+      if (complete !== undefined) return castSql(complete, to, write);
+      return own.length === 0
+        ? { sql: `NULL::${write.type(to)}`, reads: [] }
+        : coalesced(own.map((source) => castSql(source, to, write)));
+    }
+    case "rest of double":
+    case "rest of integer":
+      return complete === undefined
+        ? whenNull(own.map((source) => castSql(source, source.type, write)), textOf())
+        : nothing;
+    case "typed": {
+      const [column] = sources;
+      if (column === undefined || complete !== undefined) {
+        return castSql(column ?? { type, name: attribute }, type, write);
+      }
+      const text = textOf();
+      return coalesced([castSql(column, type, write), {
+        ...text,
+        sql: type === "string" ? text.sql : `TRY_CAST(${text.sql} AS ${write.type(type)})`,
+      }]);
+    }
+  }
+}
+
+function castSql(
+  { name, type }: Pick<Column, "name" | "type">,
+  to: ColumnType,
+  write: SqlWriter,
+): MadeSql {
+  const column = write.name(name);
+  return { sql: type === to ? column : `CAST(${column} AS ${write.type(to)})`, reads: [name] };
+}
+
+function coalesced(all: readonly MadeSql[]): MadeSql {
+  const [only] = all;
+  return only !== undefined && all.length === 1 ? only : {
+    sql: `coalesce(${all.map(({ sql }) => sql).join(", ")})`,
+    reads: all.flatMap(({ reads }) => reads),
+  };
+}
+
+/** `then` where all of `known` are NULL, else NULL. */
+function whenNull(known: readonly MadeSql[], then: MadeSql): MadeSql {
+  if (known.length === 0) return then;
+  const conditions = known.map(({ sql }) => `${sql} IS NULL`).join(" AND ");
+  return {
+    sql: `CASE WHEN ${conditions} THEN ${then.sql} END`,
+    reads: [...known, then].flatMap(({ reads }) => reads),
+  };
+}
