@@ -1,0 +1,159 @@
+/**
+ * Statements that name attributes answer alike with and without columns for attributes: rows, types,
+ * names of columns and errors. Files are from before a column, from after it, and merged; rows wait
+ * in the WAL; attributes are of changing types, and some are no JSON.
+ *
+ * `SVC_ATTRIBUTE_SEEDS=50` runs more seeds.
+ */
+
+import assert from "node:assert/strict";
+import { SeededRandom } from "../../shared/testing/seeded_random.ts";
+import type { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { messageOf } from "../../shared/base/errors.ts";
+import {
+  type Batch,
+  openAttributeLab,
+  randomAttributes,
+  randomColumns,
+  SEEN_COLUMNS,
+  SEEN_VALUES,
+} from "./attribute_lab.ts";
+import { ATTRIBUTE_NAMES, AttributeStatements } from "./attribute_statements.ts";
+
+const SEEDS = Number(Deno.env.get("SVC_ATTRIBUTE_SEEDS") ?? 3);
+const FIRST_SEED = Number(Deno.env.get("SVC_ATTRIBUTE_SEED") ?? 1);
+const STATEMENTS = 120;
+const BATCHES = 6;
+const ROWS = 40;
+
+for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
+  Deno.test({
+    name: `statements with columns of attributes answer as without, seed ${seed}`,
+    async fn() {
+      const random = new SeededRandom(seed);
+      const batches: Batch[] = Array.from(
+        { length: BATCHES },
+        (_, batch) =>
+          Array.from(
+            { length: ROWS },
+            () => randomAttributes(random, { batch, isJson: seed % 3 !== 0 }),
+          ),
+      );
+      const wal = seed % 2 === 0;
+      await using plain = await openAttributeLab({
+        ...{ batches, wal },
+        columns: new Map(),
+        mergedAfter: new Set(),
+      });
+      await using columns = await openAttributeLab({
+        ...{ batches, wal },
+        columns: randomColumns(random, ATTRIBUTE_NAMES, { batches: BATCHES, seen: [] }),
+        mergedAfter: new Set([2, 4].filter(() => random.float() < 0.7)),
+      });
+      const statements = new AttributeStatements(random);
+      const served = new Map<string, number>();
+      let failed = 0;
+      for (let left = STATEMENTS; left > 0; left -= 1) {
+        const { sql, isOrdered } = statements.next();
+        const expected = await outcomeOf(plain, sql, { isOrdered, fastPaths: false });
+        const actual = await outcomeOf(columns, sql, { isOrdered });
+        if ("error" in expected.answer) failed += 1;
+        // A row that fails may be left out, or another one be met first.
+        if (isOfRow(expected.answer) && (isOfRow(actual.answer) || "texts" in actual.answer)) {
+          continue;
+        }
+        assert.deepEqual(actual.answer, expected.answer, sql);
+        served.set(actual.served, (served.get(actual.served) ?? 0) + 1);
+      }
+      assert.ok(failed < STATEMENTS * (seed % 3 === 0 ? 0.8 : 0.4), `${failed} statements failed`);
+      assert.ok(served.size > 1, `served by ${[...served.keys()].join()}`);
+    },
+  });
+}
+
+Deno.test({
+  name: "an operator's column answers as its attribute does, by either name, whatever files hold",
+  async fn() {
+    for (const seed of [11, 12]) {
+      const random = new SeededRandom(seed);
+      const batches: Batch[] = Array.from(
+        { length: BATCHES },
+        (_, batch) =>
+          Array.from(
+            { length: ROWS },
+            () => randomAttributes(random, { batch, isJson: seed % 3 !== 0 }),
+          ),
+      );
+      const wal = seed % 2 === 0;
+      await using plain = await openAttributeLab({
+        ...{ batches, wal },
+        columns: new Map(),
+        mergedAfter: new Set(),
+      });
+      await using columns = await openAttributeLab({
+        ...{ batches, wal },
+        columns: randomColumns(random, ["status", "severity_text"], {
+          batches: BATCHES,
+          seen: SEEN_COLUMNS,
+        }),
+        mergedAfter: new Set([3]),
+      });
+      for (const shape of SEEN_STATEMENTS) {
+        const named = shape.replaceAll(/<(\w+)>/g, "$1");
+        const plainly = shape.replaceAll(
+          /<(\w+)>/g,
+          (_all, name: string) => SEEN_VALUES[name] ?? "",
+        );
+        const expected = await outcomeOf(plain, plainly, { isOrdered: false, fastPaths: false });
+        for (const sql of [named, plainly]) {
+          const actual = await outcomeOf(columns, sql, { isOrdered: false });
+          assert.deepEqual(actual.answer, expected.answer, sql);
+        }
+      }
+    }
+  },
+});
+
+const SEEN_STATEMENTS = [
+  "SELECT raw, <status> AS s, <severity_text> AS t FROM events",
+  "SELECT raw FROM events WHERE <severity_text> = 'ERROR'",
+  "SELECT raw FROM events WHERE <severity_text> IN ('ERROR', 'WARN') ORDER BY timestamp DESC LIMIT 5",
+  "SELECT raw FROM events WHERE <severity_text> LIKE 'E%' OR <status> > 300",
+  "SELECT count(*) AS n FROM events WHERE <status> = 503",
+  "SELECT count(*) AS n FROM events WHERE <status> IS NULL",
+  "SELECT <severity_text> AS s, count(*) AS n FROM events GROUP BY ALL",
+  "SELECT date_trunc('minute', timestamp) AS m, <severity_text> AS s, count(*) AS n FROM events GROUP BY ALL",
+  "SELECT host, sum(<status>) AS s, avg(<status>) AS a, min(<status>) AS b, max(<status>) AS c, count(<status>) AS n FROM events GROUP BY host",
+  "SELECT <status> AS s, count(*) AS n FROM events GROUP BY ALL ORDER BY n DESC, s LIMIT 3",
+  "WITH e AS (SELECT * FROM events) SELECT host, max(<status>) AS s FROM e GROUP BY host",
+];
+
+interface Asked {
+  readonly answer:
+    | { readonly error: string }
+    | {
+      readonly columns: readonly string[];
+      readonly types: readonly string[];
+      readonly texts: readonly string[];
+    };
+  readonly served: string;
+}
+
+/** Whether a statement failed because of the value of a row. */
+function isOfRow(answer: Asked["answer"]): boolean {
+  return "error" in answer && /^(?:Conversion|Invalid Input) Error/.test(answer.error);
+}
+
+async function outcomeOf(
+  lab: EngineLab,
+  sql: string,
+  { isOrdered, ...options }: { readonly isOrdered: boolean; readonly fastPaths?: boolean },
+): Promise<Asked> {
+  try {
+    const { columns, types, texts, stats } = await lab.query(sql, options);
+    const rows = isOrdered ? texts : texts.toSorted();
+    return { answer: { columns, types, texts: rows }, served: stats.served_by };
+  } catch (error) {
+    return { answer: { error: messageOf(error) }, served: "error" };
+  }
+}
