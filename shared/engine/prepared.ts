@@ -8,6 +8,7 @@ import type { DataFileLease } from "./files/data_files.ts";
 import type { HeldLease, HeldRows } from "./held_rows/held_rows.ts";
 import { type BandRequest, bandRequest } from "./order/ordered_bands.ts";
 import type { Plan } from "./plan/plan.ts";
+import type { LeftAttribute } from "./plan/promoted_attributes.ts";
 import type { NearestTrial } from "./pruning/narrow_nearest.ts";
 import type { Statement } from "./statement/parse.ts";
 import { readsNothing } from "./statement/reads_nothing.ts";
@@ -22,6 +23,8 @@ export interface Prepared {
   readonly names: readonly TableName[];
   readonly plan: Plan;
   readonly path: AnswerPath;
+  /** Attributes that are looked up in JSON wherever they are, and why. */
+  readonly left: readonly LeftAttribute[];
   /** Whether there is anything to measure, or to wait for. */
   readonly isMeasured: boolean;
   readonly columns: readonly DescribedColumn[];
@@ -57,7 +60,8 @@ export function preparedOf(
   described: Described,
   { held, tookMs }: { readonly held: HeldRows; readonly tookMs: number },
 ): Prepared {
-  const { statement, names, tables, path, text, columns, cost, data, deltaMs, pin } = described;
+  const { statement, names, tables, path, text, columns, cost, data, deltaMs, pin, left } =
+    described;
   const { ordering, defaultOrderApplied, wanted, trial, leases } = described;
   const { root } = statement;
   const answers: AnswerPath = path.kind === "summaries" ? path : {
@@ -67,7 +71,7 @@ export function preparedOf(
     held: leases.use(held.lease()),
   };
   return {
-    ...{ statement, text, names, plan: { tables }, path: answers, columns, cost, ordering },
+    ...{ statement, text, names, plan: { tables }, path: answers, left, columns, cost, ordering },
     isMeasured: path.kind === "scan" ? !readsNothing(root) : path.fast.parts.length > 0,
     ...{ defaultOrderApplied, pin, data, deltaMs },
     planMs: tookMs - deltaMs,

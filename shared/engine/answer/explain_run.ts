@@ -17,10 +17,14 @@ import type {
   RunProgress,
   Stats,
 } from "../types.ts";
+import { jsonReads } from "./json_reads.ts";
 import { ROW_ENDS } from "./render.ts";
 import { statsOf } from "./stats.ts";
 
-/** The physical plan as text, behind a line that says which path answers, or why none does. */
+/**
+ * The physical plan as text, behind a line that says which path answers, or why none does, and
+ * lines that say where attributes are looked up in JSON.
+ */
 export async function explainedPlan(
   prepared: Prepared,
   { connection, turn, deadline }: {
@@ -39,7 +43,7 @@ export async function explainedPlan(
     await prepared.data.name(exchanged.rest);
     const text = await connection.explain(sql);
     deadline.check();
-    return `${pathLine(prepared.path)}\n${withoutPaths(text)}`;
+    return [pathLine(prepared.path), ...jsonReads(prepared), withoutPaths(text)].join("\n");
   } catch (error) {
     throw faultError(error, { linesBefore });
   }

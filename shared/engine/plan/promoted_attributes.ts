@@ -79,6 +79,10 @@ export interface LeftAttribute {
 interface PromotedOptions {
   readonly references: readonly TableReference[];
   readonly tables: readonly TablePlan[];
+  /** Whether columns may be used. */
+  readonly isAllowed: boolean;
+  /** Is called before the tree is changed. */
+  readonly beforeChange: () => void;
   /** The text of a SELECT, so that columns keep the names that they had. */
   readonly textOf: (select: TreeNode) => Promise<string>;
 }
@@ -86,22 +90,23 @@ interface PromotedOptions {
 /** Changes the tree. */
 export async function usePromoted(
   root: TreeNode,
-  { references, tables, textOf }: PromotedOptions,
+  { references, tables, isAllowed, beforeChange, textOf }: PromotedOptions,
 ): Promise<UsedPromoted> {
   const columns = new HiddenColumns(references, tables);
   const { uses, unknown, stars } = attributeUses(root, columns.attributeTables());
   const left = unknown.map((call) => ({ attribute: call.attribute, why: UNCERTAIN }));
-  const isHidable = uses.length === 0 || canHide(root);
+  const refusal = uses.length === 0 ? undefined : refusalOf(root, isAllowed);
   const planned: {
     readonly use: AttributeUse;
     readonly change: () => AttributeValue | undefined;
   }[] = [];
   for (const use of uses) {
-    const change = isHidable ? changeOf(use, columns) : SHOWN;
+    const change = refusal ?? changeOf(use, columns);
     if (typeof change === "string") left.push({ attribute: use.call.attribute, why: change });
     else planned.push({ use, change });
   }
   if (planned.length === 0) return { tables, isChanged: false, values: new Map(), left };
+  beforeChange();
   const nodes = new Set(planned.map(({ use }) => use.node));
   await keepNames(root, { textOf, wants: (item) => holds(item, nodes) });
   const values = new Map<TreeNode, AttributeValue>();
@@ -116,6 +121,13 @@ export async function usePromoted(
 const UNCERTAIN = "it is not certain whose attributes these are";
 const SHOWN = "the statement would show hidden columns";
 const NO_COLUMN = "no column holds it";
+const UNBOUND = "DuckDB does not bind the statement with columns for attributes";
+
+/** Why a statement is left as it is. */
+function refusalOf(root: TreeNode, isAllowed: boolean): string | undefined {
+  if (!isAllowed) return UNBOUND;
+  return canHide(root) ? undefined : SHOWN;
+}
 
 function holds(item: TreeNode, nodes: ReadonlySet<TreeNode>): boolean {
   let found = false;
@@ -175,11 +187,14 @@ function castNumber(
   number: NamedColumn,
   rest: NamedColumn | undefined,
 ): AttributeValue | undefined {
-  const { alias, cast_type: to } = cast;
+  const { alias, cast_type: to, query_location } = cast;
   const name = textAt(to as TreeNode, "id");
   const isTried = cast["try_cast"] === true;
   const isItself = name === "DOUBLE" || name === "BIGINT";
-  const own = (child: TreeNode, tried: boolean) => typedCastNode(child, cloneTree(to), tried);
+  const own = (child: TreeNode, tried: boolean) => ({
+    ...typedCastNode(child, cloneTree(to), tried),
+    query_location,
+  });
   const value = (child: TreeNode) =>
     isItself ? child : coalesceNode([
       own(child, true),
@@ -429,27 +444,4 @@ const HIDDEN_NAMES: Readonly<Record<MadeForm, string>> = {
 
 function typeOf(form: MadeForm): ColumnType {
   return form === "double" ? "double" : form === "integer" ? "long" : "string";
-}
-
-/** The attributes of a table that a statement reads where promoted columns would serve it. */
-export interface AttributeReads {
-  /** Lower-cased name. */
-  readonly table: string;
-  readonly attributes: ReadonlySet<string>;
-}
-
-/** Returns the attributes that a statement over one table reads so; undefined: none. */
-export function attributeReads(
-  root: TreeNode,
-  references: readonly TableReference[],
-): AttributeReads | undefined {
-  const [reference] = references;
-  if (reference === undefined || references.length > 1 || reference.hot !== undefined) {
-    return undefined;
-  }
-  const { uses } = attributeUses(root, [
-    { node: reference.node, columns: [ATTRIBUTES], attributes: ATTRIBUTES },
-  ]);
-  const attributes = new Set(uses.map(({ call }) => call.attribute));
-  return attributes.size === 0 ? undefined : { table: reference.table, attributes };
 }

@@ -179,6 +179,108 @@ Deno.test({
   },
 });
 
+const NUMBERS = [
+  unaskedColumn("status", "integer"),
+  unaskedColumn("took", "number"),
+  unaskedColumn("user.id"),
+].flatMap((column) => column ?? []);
+
+/** Statements of which none has to look into the attributes of complete files. */
+const COLUMN_STATEMENTS: readonly string[] = [
+  "SELECT attr_get(attributes, 'user.id') AS u FROM events",
+  "SELECT attributes->>'$.\"user.id\"' AS u, raw FROM events ORDER BY json_extract_string(attributes, '/status')",
+  "SELECT attributes->>'status' AS s FROM events WHERE attributes->>'$.status' > '2'",
+  "SELECT avg(attr_get(attributes, 'took')::DOUBLE) AS a, sum(CAST(attr_get(attributes, 'status') AS INT)) AS b FROM events GROUP BY host",
+  "SELECT approx_quantile(attr_get(attributes, 'took')::DOUBLE, 0.95) AS p FROM events",
+  "SELECT raw, row_number() OVER (PARTITION BY attr_get(attributes, 'user.id')) AS r FROM events",
+  "SELECT count(*) FILTER (WHERE attr_get(attributes, 'status') = '3') AS n, CASE WHEN max(attr_get(attributes, 'user.id')) > '' THEN 1 END AS c FROM events",
+  "SELECT a.raw FROM events a JOIN events b ON attr_get(a.attributes, 'user.id') = attr_get(b.attributes, 'user.id')",
+  "WITH e AS (SELECT * FROM events WHERE raw <> ''), f AS (SELECT raw AS r, attributes AS a FROM e) SELECT attr_get(a, 'status') AS s, count(*) FROM f GROUP BY ALL",
+  "SELECT attr_get(u.attributes, 'status') AS s FROM (SELECT attributes FROM events UNION ALL SELECT attributes FROM events) u",
+  "SELECT raw FROM events o WHERE EXISTS (SELECT 1 FROM events i WHERE attr_get(i.attributes, 'status') = attr_get(o.attributes, 'status'))",
+  "SELECT raw FROM events WHERE raw IN (SELECT raw FROM events WHERE attr_get(attributes, 'status') = '3')",
+  "SELECT date_trunc('minute', timestamp) AS m, attributes->>'user.id' AS u, count(*) FROM events GROUP BY ALL",
+];
+
+Deno.test({
+  name: "attributes named in any clause, below subqueries and in joins are read from columns alone",
+  async fn() {
+    const rows = Array.from(
+      { length: 50 },
+      (_, at) => at === 7 ? "{}" : `{"status":${at % 5},"took":${at / 4},"user.id":"u${at % 3}"}`,
+    );
+    await using plain = await labOf([rows], []);
+    await using complete = await labOf([rows], [0], NUMBERS);
+    for (const sql of COLUMN_STATEMENTS) {
+      const text = await scanText(complete, sql);
+      assert.doesNotMatch(text, /json|attr_get|│ +attributes +│/i, sql);
+      const { columns, types, texts } = await complete.query(sql);
+      const expected = await plain.query(sql);
+      assert.deepEqual([columns, types], [expected.columns, expected.types]);
+      assert.deepEqual(texts.toSorted(), expected.texts.toSorted(), sql);
+    }
+  },
+});
+
+Deno.test({
+  name:
+    "a cast of an attribute that is no number fails with the message that it has without columns",
+  async fn() {
+    const rows = ['{"status":1}', '{"status":"odd"}', '{"status":3000000000}'];
+    for (const type of ["BIGINT", "INTEGER", "DOUBLE"]) {
+      const sql = `SELECT attr_get(attributes, 'status')::${type} FROM events`;
+      for (const some of [[rows[0], rows[2]], [rows[0], rows[1]]]) {
+        const batch = some.filter((text) => text !== undefined);
+        await using plain = await labOf([batch], []);
+        await using columns = await labOf([batch], [0], NUMBERS);
+        const expected = await outcomeOf(plain, sql);
+        assert.equal(await outcomeOf(columns, sql), expected, sql);
+      }
+    }
+  },
+});
+
+Deno.test({
+  name: "EXPLAIN says where attributes are looked up in JSON, and why",
+  async fn() {
+    const odd = ['{"status":1}', '{"status":{"a":1}}', "{}"];
+    await using lab = await labOf([["{}"], odd, ['{"status":1}']], [1], NUMBERS, { wal: true });
+    const explained = async (sql: string) => {
+      await using prepared = await lab.prepare(sql);
+      return await prepared.explain();
+    };
+    const read = "SELECT raw FROM events WHERE attr_get(attributes, 'status') = '1'";
+    assert.match(
+      await explained(read),
+      /events: JSON is read for attribute "status": 1 file from before its column, 1 file with values that the column cannot hold/,
+    );
+    await lab.append([{ ns: NS + 1_000_000_000n, attributes: '{"status":1}' }]);
+    assert.match(await explained(read), /cannot hold, 1 piece of the WAL/);
+    for (
+      const [sql, why] of [
+        ["SELECT attr_get(attributes, 'other') FROM events", /"other": no column holds it/],
+        [
+          "SELECT events, attr_get(attributes, 'status') FROM events",
+          /"status": the statement would/,
+        ],
+        [
+          "SELECT raw AS attributes FROM events WHERE attr_get(attributes, 'status') = '1'",
+          /"status": it is not certain/,
+        ],
+      ] as const
+    ) assert.match(await explained(sql), why, sql);
+  },
+});
+
+/** Rows as text, or the message of the error. */
+async function outcomeOf(lab: EngineLab, sql: string): Promise<string> {
+  try {
+    return (await lab.query(sql)).texts.join();
+  } catch (error) {
+    return error instanceof Error ? error.message : "";
+  }
+}
+
 async function messageOf(failing: Promise<unknown>): Promise<string> {
   try {
     await failing;

@@ -45,24 +45,17 @@ export async function rewriteStatement(
   const { statement: { root, document, explain }, references, planned: before, bounds } = planned;
   const defaultOrderApplied = request.defaultOrder && !explain &&
     applyDefaultOrder(root, { table: tableOf(planned), rowsMax: request.rowsMax });
-  const mayChange = usesPromoted && before.some(({ stored }) => stored.promoted !== undefined);
-  const shape = mayChange ? columnsShape(document, bounds) : undefined;
-  const promoted = mayChange
-    ? await usePromoted(root, {
-      references,
-      tables: before,
-      textOf: (select) => textAsItIs(cached, withRoot(document, select)),
-    })
-    : undefined;
-  const isPromoted = promoted?.isChanged ?? false;
-  const tables = defaultOrderApplied || isPromoted
-    ? projectedAnew(promoted?.tables ?? before, root)
-    : before;
-  const { values = new Map(), left = [] } = promoted ?? {};
-  return {
-    ...{ ...planned, tables, defaultOrderApplied, isPromoted, values, left },
-    shape: isPromoted ? shape : undefined,
-  };
+  let shape: string | undefined;
+  const promoted = await usePromoted(root, {
+    references,
+    tables: before,
+    isAllowed: usesPromoted,
+    textOf: (select) => textAsItIs(cached, withRoot(document, select)),
+    beforeChange: () => shape = columnsShape(document, bounds),
+  });
+  const { isChanged: isPromoted, values, left } = promoted;
+  const tables = defaultOrderApplied || isPromoted ? projectedAnew(promoted.tables, root) : before;
+  return { ...planned, tables, defaultOrderApplied, isPromoted, values, left, shape };
 }
 
 /** Returns the stored table that is the FROM of the outermost SELECT. */

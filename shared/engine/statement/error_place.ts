@@ -17,11 +17,12 @@ import { isNode, parseTree, type TreeValue } from "./syntax_tree.ts";
  * nothing where the place is not found there.
  */
 export async function inCallersText(
-  error: unknown,
+  given: unknown,
   statement: Statement,
   connection: EngineConnection,
 ): Promise<unknown> {
-  if (!(error instanceof EngineFault) || error.kind !== "statement") return error;
+  if (!(given instanceof EngineFault) || given.kind !== "statement") return given;
+  const error = withoutHidden(given);
   const quote = quoteOf(error.message);
   if (quote === undefined || statement.sql.includes(quote.text)) return error;
   try {
@@ -46,6 +47,14 @@ export async function inCallersText(
     return error; // The message as it is tells more than none.
   }
 }
+
+/** No message names a column that stands for a call of the caller's (`schema/promoted.ts`). */
+function withoutHidden(error: EngineFault): EngineFault {
+  const message = error.message.replace(HIDDEN_SOURCE, "");
+  return message === error.message ? error : new EngineFault(error.kind, message, { cause: error });
+}
+
+const HIDDEN_SOURCE = / when casting from source column attributes(?:\.[a-z ]+)?:[^\n]*/;
 
 interface Quote {
   /** The message up to the quoted line. */
