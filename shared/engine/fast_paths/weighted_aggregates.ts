@@ -133,6 +133,9 @@ export class Aggregates {
   #measure(column: Column): MutableMeasure {
     const known = this.#measures.get(column.id) ??
       { column, parts: new Set<MeasurePart>(), isAveraged: false };
+    if (known.column.name !== column.name) {
+      throw new Aside(`it measures ${known.column.name} and ${column.name}, which are the same`);
+    }
     this.#measures.set(column.id, known);
     return known;
   }

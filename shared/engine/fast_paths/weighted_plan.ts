@@ -106,6 +106,16 @@ export async function weightedPlan(
   }
 }
 
+/**
+ * Of a column with many values, all files are read when more than this part of their rows would be
+ * in any case: two sources of values are joined at twice the price.
+ */
+const READ_SHARE_MIN = 4;
+
+function rowsOf(files: readonly DataFile[]): number {
+  return files.reduce((sum, { rows }) => sum + rows, 0);
+}
+
 /** Weighted rows that are written into a statement at most. */
 export const ROWS_MAX = 50_000;
 
@@ -261,6 +271,11 @@ class Planning {
       const wide = cubes.wide(column, days.join(), kind);
       return planOnly ? wide.look(files) : wide.of(files, { connection, signal });
     };
+    // Rows of many values that are read besides are grouped at the price of a scan.
+    const look = await cubes.wide(column, days.join(), "all").look(files);
+    const isScanned = rowsOf(look.without) * READ_SHARE_MIN > rowsOf(files);
+    look[Symbol.dispose]();
+    if (isScanned && (this.#source.isExact || !isPlainTop)) return files;
     let counts = await ask("all");
     if (counts.without.length > 0 && !this.#source.isExact && isPlainTop) {
       counts[Symbol.dispose]();
