@@ -143,13 +143,13 @@ export class DeletePlanner {
 
   async #match(
     file: DataFile,
-    { columns, text }: DeleteTarget,
+    { table, columns, text }: DeleteTarget,
     signal: AbortSignal | undefined,
   ): Promise<MatchedRows | undefined> {
     if (this.#known.has(file.key)) return this.#known.get(file.key);
     await using copy = await LocalCopy.of(this.#deps, file.key);
     const matched = await this.#deps.matcher.match(
-      { path: copy.path, rows: file.rows, columns },
+      { path: copy.path, rows: file.rows, columns, promoted: table.schema.promoted },
       testOf(this.#task, text),
       signal,
     );

@@ -19,7 +19,9 @@ import {
 } from "../testing/delete_lab.ts";
 import { FaultPlan, faultsOf } from "../testing/fault_plan.ts";
 import { SeededRandom } from "../testing/seeded_random.ts";
+import { parsePromotion } from "../schema/promoted.ts";
 import { DataFileWriter } from "../tables/data_file_writer.ts";
+import { applyMigration } from "../tables/migrate.ts";
 import { sweepDeleteTasks } from "./delete_loop.ts";
 import { type DeleteTaskDeps, runDeleteTask } from "./delete_task.ts";
 import { readParquet } from "../parquet/read_parquet.ts";
@@ -70,6 +72,19 @@ Deno.test({
       const { status, rowsDeleted, attempts } = await lab.task(task);
       assert.deepEqual([status, rowsDeleted, attempts], ["done", model.length - kept.length, 1]);
     }
+  },
+});
+
+Deno.test({
+  name: "a delete task by a promoted column takes out rows of files from before the column, too",
+  async fn() {
+    await using lab = await DeleteLab.open();
+    await lab.commit(numbersFrom(0, 20));
+    await applyMigration(lab.deps, EVENTS, [parsePromotion("odd:string")]);
+    const task = await lab.submit("odd = 'yes'");
+    const outcomes = await sweepDeleteTasks(lab.deps);
+    assert.equal(outcomes.get(task.taskId), "done");
+    assert.deepEqual(await lab.numbers(), numbersFrom(0, 20).filter((n) => n % 2 === 0));
   },
 });
 

@@ -96,7 +96,7 @@ function readColumns(
   const all = schema.columns.map((column) => {
     const own = made.get(column.name);
     if (own === undefined) return storedColumn(column);
-    const { sql, reads } = madeSql(own, { type: column.type, isComplete, write: SQL });
+    const { sql, reads } = madeSql(own, { type: column.type, isComplete, write: SQL_WRITER });
     return {
       ...column,
       sql: sql === quoteName(column.name) ? sql : `${sql} AS ${quoteName(column.name)}`,
@@ -132,7 +132,11 @@ function storedColumn(column: Column): ListedColumn {
 }
 
 /** How made columns are written. */
-const SQL: SqlWriter = { name: quoteName, text: quoteText, type: (type) => SQL_TYPES[type] };
+export const SQL_WRITER: SqlWriter = {
+  name: quoteName,
+  text: quoteText,
+  type: (type) => SQL_TYPES[type],
+};
 
 function wholeFilesSql(parts: readonly ScanPart[], { list, schema }: ReadColumns): string {
   const paths = parts.map((part) => quoteText(readPath(part))).join(", ");

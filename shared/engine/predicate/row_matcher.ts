@@ -6,14 +6,16 @@
 
 import { OperatingError } from "../../base/errors.ts";
 import { textOf } from "../../base/bytes.ts";
-import type { Column } from "../../schema/schema.ts";
+import { seenColumns } from "../../schema/promoted.ts";
+import { type Column, columnOf } from "../../schema/schema.ts";
 import type { FileSystem } from "../../os/file_system.ts";
 import { Deadline } from "../turns/deadline.ts";
 import type { EngineConnection, EngineDatabase } from "../duckdb/driver.ts";
 import { faultError } from "../duckdb/fault_error.ts";
 import { DIALECT_SETUP } from "../functions/dialect.ts";
 import { soleDriver } from "../duckdb/process/sole_driver.ts";
-import { fileSql } from "../bind/relation.ts";
+import { fileSql, SQL_WRITER } from "../bind/relation.ts";
+import { madeSql, seenMadeColumns } from "../plan/made_columns.ts";
 import { parsePredicate } from "./row_predicate.ts";
 import { quoteName } from "../duckdb/statement_text.ts";
 
@@ -58,6 +60,8 @@ export interface MatchedFile {
   readonly rows: number;
   /** Columns of the table. A column that the file lacks is null in it. */
   readonly columns: readonly Column[];
+  /** Names of promoted columns. Each answers as the attribute of its name does. */
+  readonly promoted?: readonly string[] | undefined;
 }
 
 /** Rows of one file by their position. */
@@ -141,7 +145,7 @@ class NativeRowMatcher implements RowMatcher {
 /** The statement of a test. Its rows are the positions as text, a comma after each. */
 async function matchSql(
   connection: EngineConnection,
-  { path, rows, columns }: MatchedFile,
+  { path, rows, columns, promoted }: MatchedFile,
   test: RowTest,
 ): Promise<string> {
   const { stemmed } = test;
@@ -157,8 +161,19 @@ async function matchSql(
   const where = bounds.length === 0 ? "" : ` WHERE ${bounds.join(" AND ")}`;
   const source = fileSql({ path, rows }, columns, position);
   return `WITH ${quoteName(test.table)} AS NOT MATERIALIZED ` +
-    `(SELECT * FROM (${source})${where}) ` +
+    `(SELECT *${replacedSql(columns, promoted)} FROM (${source})${where}) ` +
     `SELECT row::VARCHAR || ',' FROM (${await predicate.select([position])}) AS matched(row)`;
+}
+
+/** Returns what a `*` replaces so that promoted columns are what statements read. */
+function replacedSql(columns: readonly Column[], promoted: readonly string[] | undefined): string {
+  const schema = { columns: seenColumns(columns), tags: [], promoted: promoted ?? [] };
+  const made = [...seenMadeColumns(schema, schema)].map(([name, column]) => {
+    const { type } = columnOf(schema, name);
+    const { sql } = madeSql(column, { type, isComplete: () => false, write: SQL_WRITER });
+    return `${sql} AS ${quoteName(name)}`;
+  });
+  return made.length === 0 ? "" : ` REPLACE (${made.join(", ")})`;
 }
 
 /** A name that no column has, and that no predicate was checked with. */
