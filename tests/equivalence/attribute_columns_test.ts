@@ -1,7 +1,7 @@
 /**
- * Statements that name attributes answer alike with and without columns for attributes: rows, types,
- * names of columns and errors. Files are from before a column, from after it, and merged; rows wait
- * in the WAL; attributes are of changing types, and some are no JSON.
+ * Statements that name attributes answer alike with and without columns for attributes: rows,
+ * types, names of columns and errors. Files are from before a column, from after it, and merged;
+ * rows wait in the WAL. Attributes are of changing types, and some are no JSON.
  *
  * `SVC_ATTRIBUTE_SEEDS=50` runs more seeds.
  */

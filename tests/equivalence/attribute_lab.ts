@@ -4,6 +4,7 @@
  */
 
 import { INLINE_DERIVER } from "../../shared/derived/deriver.ts";
+import { textColumnsOf } from "../../shared/derived/text_columns.ts";
 import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
 import type { Column } from "../../shared/schema/schema.ts";
 import { parsePromotion, unaskedColumn } from "../../shared/schema/promoted.ts";
@@ -119,7 +120,9 @@ export async function openAttributeLab(options: AttributeLabOptions): Promise<En
       continue;
     }
     const table = await ensureTable(deps, { ident: IDENT, schema: EVENTS_SCHEMA });
-    const writer = new DataFileWriter(deps, table);
+    const writer = new DataFileWriter(deps, table, {
+      text: textColumnsOf(EVENTS_SCHEMA, undefined),
+    });
     await writer.add(fitTo(table.schema, EVENTS_SCHEMA.columns)(batchOfRows(EVENTS_SCHEMA, rows)));
     const change = { ident: IDENT, schema: EVENTS_SCHEMA, consumed: [] };
     await commitAppend(deps, { ...change, files: await writer.finish() });

@@ -125,7 +125,9 @@ const TIMES = [
   "strftime(timestamp, '%H:%M')",
 ];
 
-/** `<text e>` is an attribute of `e`; `<same>` and `<again>` are one expression, the latter last. */
+/**
+ * `<text e>` is an attribute of `e`. `<same>` and `<again>` are one expression, the latter last.
+ */
 const SHAPES: readonly string[] = [
   "SELECT <text>, <text> FROM events",
   "SELECT <text> AS a, <number> AS b, raw FROM events WHERE <where>",

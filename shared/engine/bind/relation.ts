@@ -115,7 +115,7 @@ function readColumns(
     list: [...atHand.map(({ sql }) => sql), ...others].join(", "),
     columns: read,
     // A schema has at least one column; it is not read when the list leaves it out.
-    schema: schemaSql(read.length > 0 ? read : stored.columns.slice(0, 1)),
+    schema: schemaSql(read.length > 0 ? read : schema.columns.slice(0, 1)),
   };
 }
 

@@ -107,8 +107,8 @@ export async function weightedPlan(
 }
 
 /**
- * Of a column with many values, all files are read when more than this part of their rows would be
- * in any case: two sources of values are joined at twice the price.
+ * Counts of a column with many values are left alone when more than a fourth of the rows are read
+ * in any case. Joining both sources costs twice a scan.
  */
 const READ_SHARE_MIN = 4;
 

@@ -12,7 +12,6 @@ import { completeColumns } from "../../iceberg/complete_columns.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import { attributeOf, ATTRIBUTES, readsBack } from "../../schema/promoted.ts";
 import type { Column, ColumnType, TableSchema } from "../../schema/schema.ts";
-import type { ScanPart } from "./plan.ts";
 
 /** What is made of an attribute. */
 export type MadeForm =
@@ -103,16 +102,6 @@ export function servingSources({ form, sources }: MadeColumn): readonly Column[]
 
 function isInteger(type: ColumnType): boolean {
   return type === "long" || type === "int";
-}
-
-/** Returns the source that is complete in a part of a scan; undefined: `attributes` are read. */
-export function completeSource(
-  made: MadeColumn,
-  part: ScanPart,
-  isComplete: IsComplete,
-): Column | undefined {
-  if (part.origin !== "file") return undefined;
-  return servingSources(made).find((source) => isComplete(part.file, source));
 }
 
 /** A made column as SQL over the columns of files, and the columns that it reads. */

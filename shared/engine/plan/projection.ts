@@ -40,8 +40,8 @@ export function namedColumns(root: TreeNode): ReadonlySet<string> | undefined {
 }
 
 /**
- * Returns the columns of a table's files that the statement can need: those that are named, and in
- * place of columns that are made of attributes, what each file makes them of.
+ * Returns the columns of a table's files that the statement can need. Where it names a column that
+ * is made of attributes, these are what files make it of.
  */
 export function projectedOf(
   table: Pick<TablePlan, "schema" | "stored" | "made" | "files" | "delta" | "isComplete">,

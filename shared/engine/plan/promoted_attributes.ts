@@ -1,8 +1,8 @@
 /**
  * Rewrites what names an attribute (`attr_get(attributes, 'x')` and its like) to columns that are
- * made of the promoted ones (docs/api/tables.md#promoted-columns), in any clause and below
- * subqueries, WITHs, set operations and joins. Reading a column costs less than looking through
- * JSON.
+ * made of the promoted ones (docs/api/tables.md#promoted-columns). It does so in any clause, and
+ * below subqueries, WITHs, set operations and joins. Reading a column costs less than looking
+ * through JSON.
  *
  * The answer is the same for every row: where a file's column is not complete, the row is looked up
  * in its attributes as before (`made_columns.ts`). What fails, fails as it did: a made column never
@@ -46,7 +46,7 @@ export interface UsedPromoted {
   readonly tables: readonly TablePlan[];
   /** Whether the tree was changed. */
   readonly isChanged: boolean;
-  /** Expressions over columns of numbers that were put in place of casts, as fast paths read them. */
+  /** Expressions that were put in place of calls and casts, as fast paths read them. */
   readonly values: AttributeValues;
   /** Attributes that are looked up in JSON, and why; for people. */
   readonly left: readonly LeftAttribute[];
@@ -431,7 +431,7 @@ function nameOf({ attribute, form }: Wanted): string {
   return `${HIDDEN_NAMES[form]}:${attribute}`;
 }
 
-/** As promoted columns are called that nobody asked for; what tables cannot have else. */
+/** Names before the colon, which no other columns have (`isUnasked`). */
 const HIDDEN_NAMES: Readonly<Record<MadeForm, string>> = {
   text: ATTRIBUTES,
   json: `${ATTRIBUTES}.json`,

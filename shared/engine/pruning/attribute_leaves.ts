@@ -69,7 +69,8 @@ function boundsOver(
   if (table.stored.promoted === undefined) return predicate;
   return mapped(predicate, (leaf) => {
     if (leaf.kind === "attribute") {
-      return memberBounds({ ...leaf, as: "text", operator: "=" }, table, isComplete);
+      const own = memberBounds({ ...leaf, as: "text", operator: "=" }, table, isComplete);
+      return allOf([leaf, own]);
     }
     if (leaf.kind === "member") return memberBounds(leaf, table, isComplete);
     return isSure(leaf.column, table, isComplete) ? leaf : ALL;
@@ -115,7 +116,10 @@ function memberBounds(
   const column = complete.find(({ type }) =>
     as === "text" ? type === "string" : type === "long" || type === "int" || type === "double"
   );
-  return column === undefined ? ALL : { kind: "compare", column, operator, values };
+  if (column === undefined) return ALL;
+  const isWhole = column.type === "long" || column.type === "int";
+  const fits = !isWhole || values.every((value) => typeof value === "bigint");
+  return fits ? { kind: "compare", column, operator, values } : ALL;
 }
 
 function mapped(

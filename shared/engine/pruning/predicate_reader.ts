@@ -161,8 +161,8 @@ export class PredicateReader {
   }
 
   /**
-   * Which attribute is cast to a number. A cast that could fail for a number of 64 bits is not read:
-   * a file that is left out cannot fail.
+   * Which attribute is cast to a number. A cast that could fail for a number of 64 bits is not
+   * read, because a file that is left out cannot fail.
    */
   #numberOf(node: TreeNode): { readonly column: string; readonly name: string } | undefined {
     if (textAt(node, "class") !== "CAST") return undefined;

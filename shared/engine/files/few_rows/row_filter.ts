@@ -72,6 +72,8 @@ function leafFilter(leaf: Leaf<Column>): ValueFilter {
     }
     case "attribute":
       return attributeFilter(leaf.values);
+    case "member":
+      return () => true;
   }
 }
 
