@@ -145,8 +145,7 @@ export async function startQuery(
     rowsCeiling: settings.maxRows,
     page: settings.noUi ? undefined : await readPageFiles(files, PAGE_FOLDER),
     stallMsMax: 1000 * settings.streamStallSecs,
-    answers,
-    traceNames,
+    ...{ answers, traceNames },
   });
   const { server, metricsServer } = startListeners(settings, {
     ...{ starting, bind, metricsBind, bounds, tls, metrics },
