@@ -4,7 +4,6 @@
  */
 
 import { join } from "node:path";
-import { isOperatingError } from "../../shared/base/errors.ts";
 import type { ReadableFiles } from "../../shared/os/file_system.ts";
 
 /** A file as it is sent. */
@@ -25,13 +24,18 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   css: "text/css; charset=utf-8",
 };
 
-/** Reads the page; a file of another kind is left out. Errors: the file system's. */
+/**
+ * Reads the page; a file of another kind is left out. A folder that is not there, or that the
+ * permissions of the process leave out, has no files: the API needs no page. Errors: the file
+ * system's.
+ */
 export async function readPageFiles(
   files: Pick<ReadableFiles, "readDir" | "readFile">,
   folder: string,
 ): Promise<PageFiles> {
+  const { NotFound, NotCapable } = Deno.errors;
   const entries = await files.readDir(folder).catch((error) => {
-    if (isOperatingError(error, "not_found")) return [];
+    if (error instanceof NotFound || error instanceof NotCapable) return [];
     throw error;
   });
   const found = new Map<string, PageFile>();
