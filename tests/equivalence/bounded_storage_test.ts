@@ -49,7 +49,7 @@ const RATE_OF_FULL_FILES = 1_000;
 /** In a short run snapshots and files must go sooner to show that they do. */
 const SHARE_OF_RUN = Math.min(1, HOURS / 72);
 const RETAIN_LAST = Math.min(EXPIRE_POLICY_DEFAULT.retainLast, Math.ceil(20 * HOURS));
-/** Those younger than the policy's age, and what merges and the time between two sweeps add. */
+/** Snapshots younger than the policy's age, and what merges and the sweep's interval add. */
 const SNAPSHOTS_MAX = RETAIN_LAST + EXPIRE_POLICY_DEFAULT.ageMsMin / (1_000 * COMMIT_SECS) + 20;
 const GRACE_MS = Math.max(30_000, REMOVAL_GRACE_MS * SHARE_OF_RUN);
 const LANE = { tenant: DEFAULT_TENANT, index: EVENTS_TABLE };
