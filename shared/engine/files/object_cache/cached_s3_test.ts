@@ -64,12 +64,14 @@ Deno.test({
     }
     ok(asked > 12, `${asked} requests`);
 
-    const before = s3.requests.length;
+    // A sidecar whose request met a fault is looked for again.
+    const dataRequests = () => s3.requests.filter(({ path }) => !path.includes("/derived/")).length;
+    const before = dataRequests();
     for (const sql of STATEMENTS) {
       const { scan } = (await remote.query(sql)).stats;
       deepStrictEqual([scan?.object_store_reads, scan?.fetched_bytes], [0, 0], sql);
     }
-    strictEqual(s3.requests.length, before);
+    strictEqual(dataRequests(), before);
 
     s3.faultOf = () => ({ status: 500, code: "InternalError" });
     const [known = ""] = STATEMENTS;
