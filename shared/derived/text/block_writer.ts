@@ -22,7 +22,8 @@ export interface Block {
 
 /** A block is closed when its texts or its lists have so many bytes. */
 const BLOCK_BYTES = 4 * 1024;
-const COMPRESSION = { level: 6 } as const;
+/** Blocks are of some kilobytes: a larger window would only take longer to set up. */
+const COMPRESSION = { level: 6, windowBits: 13, memLevel: 6 } as const;
 
 export class BlockWriter {
   readonly blocks: Block[] = [];
