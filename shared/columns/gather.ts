@@ -5,7 +5,6 @@
 
 import { assert, present } from "../base/assert.ts";
 import { viewOf } from "../base/bytes.ts";
-import { othersTurn } from "../base/others_turn.ts";
 import { dayOfNs, NS_PER_US } from "../base/time.ts";
 import type { ColumnType } from "../schema/schema.ts";
 import { type ColumnBatch, type ColumnData, completeOf } from "./batch.ts";
@@ -13,11 +12,6 @@ import type { RowOrder } from "./sort_order.ts";
 import { columnData } from "./timestamps.ts";
 
 export { type RowOrder, sortOrder } from "./sort_order.ts";
-
-/**
- * From this many rows on, requests of a server in the same process get a turn between two columns.
- */
-const ROWS_WITHOUT_PAUSE_MAX = 10_000;
 
 /** Neighbouring rows of one batch that stay neighbours. */
 interface Run {
@@ -35,26 +29,6 @@ export function takeRows(batches: readonly ColumnBatch[], order: RowOrder): Colu
     const parts = batches.map((batch) => present(batch.columns[i]));
     return takeColumn(column.type, parts, { runs, rows });
   });
-  return { schema, rows, columns, ...completeOf(batches) };
-}
-
-/**
- * Does what `takeRows` does. Between two columns of many rows the other work of the process gets
- * its turn.
- */
-export async function takeRowsInTurns(
-  batches: readonly ColumnBatch[],
-  order: RowOrder,
-): Promise<ColumnBatch> {
-  const { schema } = present(batches[0], "a batch to take rows from");
-  const runs = runsOf(order);
-  const rows = order.row.length;
-  const columns: ColumnData[] = [];
-  for (const [i, { type }] of schema.columns.entries()) {
-    if (rows >= ROWS_WITHOUT_PAUSE_MAX) await othersTurn();
-    const parts = batches.map((batch) => present(batch.columns[i]));
-    columns.push(takeColumn(type, parts, { runs, rows }));
-  }
   return { schema, rows, columns, ...completeOf(batches) };
 }
 

@@ -114,7 +114,8 @@ export async function applyDrain(
   if (plan.mark.length > 0) await deps.admin.markCommitted(lane, plan.mark);
   if (plan.commit.length === 0) return "idle";
   const { claiming } = deps;
-  const batch = { lane, names: plan.commit, isBehind: plan.isBehind };
+  const { commit: names, commitBytes: bytes, isBehind } = plan;
+  const batch = { lane, names, bytes, isBehind };
   return claiming === undefined
     ? await drainSegments(deps, batch, options)
     : await drainClaimed({ ...deps, claiming }, batch, options);
@@ -122,6 +123,7 @@ export async function applyDrain(
 
 /** Segments of one commit, and the claim under which they are worked on, if any. */
 interface Batch extends StageSource {
+  readonly bytes: number;
   readonly isBehind: boolean;
   readonly claim?: HeldClaim;
 }
@@ -129,7 +131,7 @@ interface Batch extends StageSource {
 /** Drains those of `batch` that this drain can claim. */
 async function drainClaimed(
   deps: DrainDeps & { readonly claiming: ClaimPolicy },
-  { lane, names, isBehind }: Batch,
+  { lane, names, bytes, isBehind }: Batch,
   options: StageOptions,
 ): Promise<DrainOutcome> {
   const { claim, quarantined } = await claimSegments(
@@ -147,7 +149,7 @@ async function drainClaimed(
   try {
     const outcome = await drainSegments(
       deps,
-      { lane, names: claim.names, isBehind, claim },
+      { lane, names: claim.names, bytes, isBehind, claim },
       { ...options, signal },
     );
     if (outcome === "committed") await claim.end();

@@ -3,6 +3,10 @@ import { present } from "../base/assert.ts";
 import { isOperatingError, OperatingError } from "../base/errors.ts";
 import type { Catalog, TableCommit } from "../catalog/catalog.ts";
 import { encodeBatch } from "../columns/ipc.ts";
+import { batchOfRows, rowsOf } from "../columns/rows.ts";
+import { isFullFile } from "../iceberg/locations.ts";
+import { parseFooter } from "../parquet/footer.ts";
+import { EVENTS_SCHEMA } from "../schema/events.ts";
 import { readSidecar } from "../derived/sidecar.ts";
 import { tableOf } from "../tenant/tenant.ts";
 import { batchOf, DrainLab, EVENTS_LANE, numberedGroups } from "../testing/drain_lab.ts";
@@ -12,6 +16,20 @@ import { drainAll } from "./drain_all.ts";
 import { DRAIN_GATE_OPEN } from "./plan_drain.ts";
 
 const RETENTION_MS = 61_000;
+
+/** Seals `rows` rows of one day, each with a text of `rowBytes`. */
+async function sealLarge(lab: DrainLab, rows: number, rowBytes: number): Promise<void> {
+  const wal = await lab.openWal();
+  const [row] = rowsOf(batchOf([0]));
+  const perRequest = 20;
+  for (let first = 0; first < rows; first += perRequest) {
+    const texts = Array.from({ length: perRequest }, (_, at) => `${first + at}`);
+    const batch = texts.map((text) => ({ ...row, raw: text.padEnd(rowBytes, "x") }));
+    await wal.append(EVENTS_LANE, encodeBatch(batchOfRows(EVENTS_SCHEMA, batch)), "wait_for");
+  }
+  await wal.seal(EVENTS_LANE);
+  await wal.close();
+}
 
 Deno.test({
   name: "drainAll puts every sealed row into the table, and moves the segments",
@@ -99,6 +117,31 @@ Deno.test({
       const isThere = (type: RegExp) => sidecar.blobs.some((blob) => type.test(blob.type));
       assert.ok(types.every(isThere), JSON.stringify(sidecar.blobs));
       assert.equal(isThere(/^svc-(words|values)-/), behindBytes > 1);
+    }
+  },
+});
+
+Deno.test({
+  name: "applyDrain divides a large commit into even full files, which no merge takes up",
+  async fn() {
+    const rowBytes = 64 * 1024;
+    const table: [what: string, rows: number, behindBytes: number, full: boolean[]][] = [
+      ["three times the least of a full file", 1_400, Infinity, [true, true, true]],
+      ["less than a full file", 200, Infinity, [false]],
+      ["without indexes", 1_400, 1, [false, false, false]],
+    ];
+    for (const [what, rows, behindBytes, full] of table) {
+      await using lab = await DrainLab.open();
+      await sealLarge(lab, rows, rowBytes);
+      const gate = { ...DRAIN_GATE_OPEN, behindBytes };
+      const plan = await lookAtLane(lab.deps, EVENTS_LANE, { gate, requested: true });
+      assert.equal(await applyDrain(lab.deps, EVENTS_LANE, plan), "committed", what);
+      const keys = await lab.tableFiles(tableOf(EVENTS_LANE));
+      assert.deepEqual(keys.map(isFullFile), full, what);
+      const footers = keys.map(async (key) => parseFooter(await lab.deps.store.get(key), key));
+      const counts = (await Promise.all(footers)).map((footer) => footer.rows);
+      assert.equal(counts.reduce((sum, count) => sum + count, 0), rows, what);
+      assert.ok(Math.max(...counts) - Math.min(...counts) <= 40, `${what}: ${counts}`);
     }
   },
 });

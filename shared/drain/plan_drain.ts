@@ -21,7 +21,7 @@ export interface DrainGate {
    * Bytes of rows that one commit takes at most (always one segment); the rest waits for the next.
    */
   readonly commitBytesMax: number;
-  /** From so many waiting bytes on rows come faster than they are committed. */
+  /** From so many waiting bytes on files get no indexes, which merges make later. */
   readonly behindBytes: number;
 }
 
@@ -30,8 +30,9 @@ export const DRAIN_GATE_DEFAULT: DrainGate = {
   targetBytes: 32 * MIB,
   ageMsMax: 10_000,
   commitBytesMax: 256 * MIB,
-  // A lane that is kept up with has one target at work and one waiting.
-  behindBytes: 96 * MIB,
+  // Four of the largest commits. A file without indexes is written again, so who is behind for a
+  // moment only gets further behind by it.
+  behindBytes: 1024 * MIB,
 };
 
 /** Commits whatever there is. */
@@ -62,6 +63,8 @@ export interface DrainPlan {
   readonly mark: readonly string[];
   /** Segments to write into the table in one commit, oldest first; empty: nothing to do yet. */
   readonly commit: readonly string[];
+  /** Bytes of rows of `commit`, at most. */
+  readonly commitBytes: number;
   /** Whether further segments wait that pass the gate. */
   readonly more: boolean;
   /** Rows come faster than they are committed: what can be done later is left to maintenance. */
@@ -74,7 +77,7 @@ export function planDrain(state: LaneState, gate: DrainGate): DrainPlan {
   const mark = names.filter((name) => state.consumed.has(name));
   const waiting = state.sealed.filter((segment) => !state.consumed.has(segment.name));
   if (!state.requested && !passes(gate, waiting, state.nowMs)) {
-    return { mark, commit: [], more: false, isBehind: false };
+    return { mark, commit: [], commitBytes: 0, more: false, isBehind: false };
   }
   let bytes = 0;
   let taken = 0;
@@ -87,6 +90,7 @@ export function planDrain(state: LaneState, gate: DrainGate): DrainPlan {
   return {
     mark,
     commit: waiting.slice(0, taken).map((segment) => segment.name),
+    commitBytes: bytes,
     more: rest.length > 0 && (state.requested || passes(gate, rest, state.nowMs)),
     isBehind: bytesOf(waiting) >= gate.behindBytes,
   };

@@ -71,7 +71,10 @@ Deno.test({
     ];
     for (const { what, sealed, consumed = [], requested = false, plan } of table) {
       const state = { sealed, consumed: new Set(consumed), nowMs: NOW_MS, requested };
-      const expected = { mark: [], commit: [], more: false, isBehind: false, ...plan };
+      const commitBytes = sealed.filter(({ name }) => plan.commit?.includes(name) === true)
+        .reduce((sum, { messageBytes }) => sum + messageBytes, 0);
+      const nothing = { mark: [], commit: [], more: false, isBehind: false };
+      const expected = { ...nothing, commitBytes, ...plan };
       assert.deepEqual(planDrain(state, GATE), expected, what);
     }
   },

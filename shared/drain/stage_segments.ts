@@ -33,11 +33,23 @@ export interface StageDeps extends CommitDeps, DataFileWriterDeps {
   readonly observer?: Pick<DrainObserver, "columnsAdded">;
 }
 
+/** Bytes of messages that become one file, at most: about what a merge makes. */
+const SHARE_BYTES_MAX = 40 * 1024 * 1024;
+/** Bytes of rows of a file, which are more than its messages where the table has more columns. */
+const FILE_BYTES_MAX = 56 * 1024 * 1024;
+/**
+ * From so many bytes of rows on a file is as large as files get, and no merge writes it again. Two
+ * thirds of the least bytes that make a commit before its time, since a commit is divided evenly.
+ */
+const FULL_BYTES = 20 * 1024 * 1024;
+
 /** Segments of one lane whose rows become rows of its table. */
 export interface StageSource {
   readonly lane: LaneId;
   /** Oldest first. */
   readonly names: readonly string[];
+  /** Bytes of their messages, at most; not known: 0, and files are cut by the writer alone. */
+  readonly bytes?: number;
   /**
    * The mapping of a table that somebody configured: it has the fields' columns, and those that the
    * segments bring.
@@ -78,6 +90,8 @@ export async function stageSegments(
   options: StageOptions = {},
 ): Promise<StagedFiles> {
   let target: { readonly table: Table; readonly writer: DataFileWriter } | undefined;
+  const share = shareOf(source.bytes ?? 0);
+  let taken = 0;
   try {
     for (const name of source.names) {
       await using segment = await openSegment(deps, source.lane, name);
@@ -85,9 +99,16 @@ export async function stageSegments(
       target ??= await openTarget(deps, source, { columns, ...options });
       const { table, writer } = target;
       const fit = readOrBlame(name, () => fitTo(table.schema, columns));
-      for await (const batch of batchesOf(segment, columns, fit)) {
+      for await (const { batch, messageBytes } of batchesOf(segment, columns, fit)) {
         options.signal?.throwIfAborted();
+        // The last share ends with the rows.
+        if (share.files > 1 && taken >= share.bytes) {
+          share.files -= 1;
+          taken = 0;
+          await writer.cut();
+        }
         await writer.add(batch);
+        taken += messageBytes;
       }
     }
     const schema = target?.table.schema ?? schemaForNewTable([]);
@@ -96,6 +117,15 @@ export async function stageSegments(
     await target?.writer.discard();
     throw error;
   }
+}
+
+/**
+ * Divides `bytes` of rows into files of about the same size. So a large commit leaves no small file
+ * over that a merge would have to take up.
+ */
+function shareOf(bytes: number): { files: number; readonly bytes: number } {
+  const files = Math.max(1, Math.ceil(bytes / SHARE_BYTES_MAX));
+  return { files, bytes: bytes / files };
 }
 
 async function openTarget(
@@ -111,7 +141,14 @@ async function openTarget(
   const text = source.indexAtFlush === false
     ? undefined
     : textColumnsOf(table.schema, source.mapping);
-  return { table, writer: new DataFileWriter(deps, table, { ...options, text }) };
+  const writer = new DataFileWriter(deps, table, {
+    inputBytesMax: FILE_BYTES_MAX,
+    // A merge takes up what has no indexes.
+    ...(text === undefined ? {} : { fullBytes: FULL_BYTES }),
+    ...options,
+    text,
+  });
+  return { table, writer };
 }
 
 /**
@@ -165,10 +202,12 @@ async function* batchesOf(
   segment: SegmentReader,
   columns: readonly Column[],
   fit: BatchFit,
-): AsyncGenerator<ColumnBatch> {
+): AsyncGenerator<{ readonly batch: ColumnBatch; readonly messageBytes: number }> {
   const schema: TableSchema = { columns, tags: [] };
   try {
-    for await (const frame of segment.frames()) yield fit(decodeBatch(frame.message, schema));
+    for await (const { message } of segment.frames()) {
+      yield { batch: fit(decodeBatch(message, schema)), messageBytes: message.byteLength };
+    }
   } catch (error) {
     throw blamed(segment.name, error);
   }

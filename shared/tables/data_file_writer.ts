@@ -9,6 +9,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../base/errors.ts";
+import { othersTurn } from "../base/others_turn.ts";
 import { type ColumnBatch, columnBytes } from "../columns/batch.ts";
 import { sliceRows } from "../columns/gather.ts";
 import type { Deriver } from "../derived/deriver.ts";
@@ -25,7 +26,7 @@ import type { OpenInput, ParquetInput } from "../parquet/parquet_input.ts";
 import { nextWholeRows, ROW_GROUP_ROWS } from "../parquet/row_groups.ts";
 import type { ObjectStore } from "../storage/object_store.ts";
 import { type LiftPromoted, liftPromoted } from "./lift_promoted.ts";
-import { inTimeOrder } from "./time_order.ts";
+import { type DayRows, inTimeOrder } from "./time_order.ts";
 
 /**
  * Bytes of rows that make a file of about an eighth of that. They set the memory of a drain. A
@@ -39,6 +40,8 @@ export const INPUT_BYTES = 32 * 1024 * 1024;
  */
 const OVER = 1.25;
 const ROOM = 1.5;
+/** What copies of rows take in batches of some thousand, as a share of their bytes, at most. */
+const COPIED_ROOM = 1.05;
 
 export interface DataFileWriterDeps {
   readonly store: ObjectStore;
@@ -62,6 +65,10 @@ export interface DataFileWriterOptions {
   readonly text?: readonly TextColumn[] | undefined;
   /** Whether a file that was cut at `inputBytesMax` is as large as files get: default false. */
   readonly marksFull?: boolean;
+  /**
+   * Bytes of rows from which on a file is as large as files get, wherever it was cut: default none.
+   */
+  readonly fullBytes?: number;
   /** Whether files are packed as small as pays, being kept long: default false. */
   readonly isThorough?: boolean;
   /**
@@ -78,6 +85,7 @@ export class DataFileWriter {
   readonly #text: readonly TextColumn[] | undefined;
   readonly #lift: LiftPromoted;
   readonly #marksFull: boolean;
+  readonly #fullBytes: number;
   readonly #isThorough: boolean;
   readonly #isPipelined: boolean;
   readonly #files: NewDataFile[] = [];
@@ -102,6 +110,7 @@ export class DataFileWriter {
     this.#text = options.text;
     this.#lift = liftPromoted(table.schema);
     this.#marksFull = options.marksFull ?? false;
+    this.#fullBytes = options.fullBytes ?? Infinity;
     this.#isThorough = options.isThorough ?? false;
     this.#isPipelined = options.isPipelined ?? true;
   }
@@ -116,6 +125,11 @@ export class DataFileWriter {
       row = end;
     }
     given.release?.();
+  }
+
+  /** Ends the file whose rows were added last. */
+  async cut(): Promise<void> {
+    await this.#write(false);
   }
 
   /**
@@ -166,25 +180,34 @@ export class DataFileWriter {
    */
   async #write(isFull: boolean): Promise<void> {
     using waiting = this.#waiting;
-    const traits = { isFull, complete: this.#complete };
+    const complete = this.#complete;
+    const rowBytes = this.#waitingBytes / (waiting?.rows ?? 1);
     this.#waiting = undefined;
     this.#waitingBytes = 0;
-    const batches = waiting?.batches() ?? [];
-    for (const rows of await inTimeOrder(batches)) {
-      // Rows that came in order are in their place, others are copied while the file before is
-      // made.
-      const input = waiting !== undefined && rows.batches.every((batch, at) =>
-          batch === batches[at]
-        )
-        ? waiting.finish()
-        : this.#deps.encoder.input(rows.batches, this.#table.schema);
+    for (const rows of inTimeOrder(waiting?.batches() ?? [])) {
       const stored = this.#storing;
+      // Copied after it, rows take no third file's memory.
       await this.#making;
-      this.#start(rows.day, input, traits);
+      // Rows that came in order are in their place.
+      const input = waiting !== undefined && rows.isAsGiven
+        ? waiting.finish()
+        : await this.#copied(rows, rowBytes);
+      const isLarge = rowBytes * input.rows >= this.#fullBytes;
+      this.#start(rows.day, input, { isFull: isFull || isLarge, complete });
       this.#deps.collect?.();
       await stored;
       if (!this.#isPipelined) await this.#making;
     }
+  }
+
+  async #copied(day: DayRows, rowBytes: number): Promise<ParquetInput> {
+    const { encoder } = this.#deps;
+    using input = encoder.open(this.#table.schema, Math.ceil(COPIED_ROOM * rowBytes * day.rows));
+    for (const batch of day.batches()) {
+      if (input.rows > 0) await othersTurn();
+      input.add(batch);
+    }
+    return input.finish();
   }
 
   #start(day: number, input: ParquetInput, traits: DataFileTraits): void {

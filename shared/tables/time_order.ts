@@ -7,37 +7,54 @@
 
 import { present } from "../base/assert.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
-import { type RowOrder, sortOrder, takeRowsInTurns } from "../columns/gather.ts";
+import { type RowOrder, sortOrder, takeRows } from "../columns/gather.ts";
 import { columnData, halvesOf, type Int64Halves } from "../columns/timestamps.ts";
 
 const MICROS_PER_DAY = 86_400_000_000;
+/** Rows that are copied at once: other work of the process gets its turn in between. */
+const ROWS_AT_ONCE = 8_192;
 
 /** Rows of one day, in order. */
 export interface DayRows {
   /** Days since 1970-01-01, UTC. */
   readonly day: number;
-  /**
-   * One after the other they are ordered; several when the rows came in order and were not copied.
-   */
-  readonly batches: readonly ColumnBatch[];
+  readonly rows: number;
+  /** All rows that were given came in this order: `batches` has them as they are. */
+  readonly isAsGiven: boolean;
+  /** One after the other they are ordered; copies of some thousand rows, made as they are taken. */
+  batches(): Iterable<ColumnBatch>;
 }
 
 /** All rows of `batches`, which share one schema, by day and in order. */
-export async function inTimeOrder(batches: readonly ColumnBatch[]): Promise<DayRows[]> {
+export function inTimeOrder(batches: readonly ColumnBatch[]): DayRows[] {
   const filled = batches.filter((batch) => batch.rows > 0);
   if (filled.length === 0) return [];
   const times = filled.map(timesOf);
   if (isOrdered(times)) {
     const day = dayOf(microsAt(present(times[0]), 0));
     const last = present(times.at(-1));
-    if (dayOf(microsAt(last, last.rows - 1)) === day) return [{ day, batches: filled }];
+    if (dayOf(microsAt(last, last.rows - 1)) === day) {
+      const rows = times.reduce((sum, one) => sum + one.rows, 0);
+      return [{ day, rows, isAsGiven: true, batches: () => filled }];
+    }
   }
-  const days: DayRows[] = [];
-  for (const { day, order } of splitByDay(times, sortOrder(filled))) {
-    // They mostly came in order but for a few late ones, so they move by runs of neighbours.
-    days.push({ day, batches: [await takeRowsInTurns(filled, order)] });
+  return splitByDay(times, sortOrder(filled)).map(({ day, order }) => ({
+    day,
+    rows: order.row.length,
+    isAsGiven: false,
+    batches: () => copies(filled, order),
+  }));
+}
+
+/** The rows that `order` names. They mostly came in order, so they move by runs of neighbours. */
+function* copies(
+  batches: readonly ColumnBatch[],
+  { batch, row }: RowOrder,
+): Generator<ColumnBatch> {
+  for (let from = 0; from < row.length; from += ROWS_AT_ONCE) {
+    const to = from + ROWS_AT_ONCE;
+    yield takeRows(batches, { batch: batch.subarray(from, to), row: row.subarray(from, to) });
   }
-  return days;
 }
 
 /** The two time columns of a batch. */

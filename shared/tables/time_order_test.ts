@@ -39,11 +39,11 @@ const anyRow = fc.record({
 
 Deno.test({
   name: "inTimeOrder gives every row once, by day, in order of both times, ties as they came",
-  async fn() {
-    await fc.assert(
-      fc.asyncProperty(
+  fn() {
+    fc.assert(
+      fc.property(
         fc.array(fc.array(anyRow, { maxLength: 40 }), { maxLength: 8 }),
-        async (parts) => {
+        (parts) => {
           let number = 0;
           const rows = parts.map((part) =>
             part.map(({ ns, ...rest }): RowObject => ({
@@ -54,10 +54,10 @@ Deno.test({
             }))
           );
           const expected = Map.groupBy(rows.flat().toSorted(byTimes), dayOf);
-          const days = await inTimeOrder(rows.map((part) => batchOfRows(SCHEMA, part)));
+          const days = inTimeOrder(rows.map((part) => batchOfRows(SCHEMA, part)));
           assert.deepEqual(days.map(({ day }) => day), [...expected.keys()]);
           for (const { day, batches } of days) {
-            assert.deepEqual(batches.flatMap(rowsOf), expected.get(day));
+            assert.deepEqual([...batches()].flatMap(rowsOf), expected.get(day));
           }
         },
       ),
@@ -67,33 +67,42 @@ Deno.test({
 
 Deno.test({
   name: "inTimeOrder does not copy rows of one day that came in order",
-  async fn() {
+  fn() {
     const parts = [0n, 1n, 2n].map((part) =>
       batchOfRows(SCHEMA, [0n, 500n].map((ns) => rowAt(START_NS + part * 1_000n + ns)))
     );
-    const [only, ...others] = await inTimeOrder(parts);
+    const [only, ...others] = inTimeOrder(parts);
     assert.equal(others.length, 0);
-    assert.deepEqual(only?.batches, parts);
-    assert.ok(only?.batches.every((batch, at) => batch === parts[at]));
+    assert.ok(only?.isAsGiven);
+    assert.ok([...only.batches()].every((batch, at) => batch === parts[at]));
   },
 });
 
 Deno.test({
-  name: "inTimeOrder gives other work of the process a turn while it orders many rows",
-  async fn() {
-    const rows = Array.from(
-      { length: 12_000 },
-      (_, at) => rowAt(START_NS + BigInt((at * 7) % 12_000)),
-    );
-    let turns = 0;
-    const timer = setInterval(() => turns += 1, 0);
-    const [only] = await inTimeOrder([batchOfRows(SCHEMA, rows)]);
-    clearInterval(timer);
-    assert.ok(turns > 0, "nothing else ran");
-    const ns = only?.batches.flatMap(rowsOf).map((row) =>
-      Number(BigInt(row.timestamp_ns ?? 0) - START_NS)
-    );
-    assert.deepEqual(ns, Array.from({ length: 12_000 }, (_, at) => at));
+  name: "inTimeOrder copies many rows a part at a time, whether senders take turns or overlap",
+  fn() {
+    const requests = Array.from({ length: 40 }, (_, at) => at);
+    const startsOf: Record<string, (request: number) => number> = {
+      "one after another, two at a time": (request) => (request ^ 1) * 500,
+      "at the same time": (request) => (request >> 2) * 2_000 + (request & 3),
+    };
+    for (const [what, startOf] of Object.entries(startsOf)) {
+      const step = what.startsWith("one") ? 1 : 4;
+      const batches = requests.map((request) =>
+        batchOfRows(
+          SCHEMA,
+          Array.from({ length: 500 }, (_, at) =>
+            rowAt(START_NS + BigInt(startOf(request) + step * at))),
+        )
+      );
+      const [only] = inTimeOrder(batches);
+      const taken = [...only?.batches() ?? []];
+      assert.deepEqual(taken.map(({ rows }) => rows), [8_192, 8_192, 3_616], what);
+      const ns = taken.flatMap(rowsOf).map((row) =>
+        Number(BigInt(row.timestamp_ns ?? 0) - START_NS)
+      );
+      assert.deepEqual(ns, Array.from({ length: 20_000 }, (_, at) => at), what);
+    }
   },
 });
 

@@ -3,8 +3,8 @@
  *
  * Within a day, files are in tiers by their rows: tier t has 8^t up to 8^(t+1) - 1. Eight files of
  * a tier become one of the next, so a row is written again once for each tier at most, however the
- * rows come. A file that was cut because it had reached the largest size is full, and done with.
- * Three things make a task, most urgent first:
+ * rows come. A file that was cut because it had reached the largest size, or that a
+ * drain made about as large, is full, and done with. Three things make a task, most urgent first:
  *
  * - `overlap`: more than `depthMax` files cover one instant, so that a query for it would read all
  *   of them. The smaller ones are merged. Late rows end up in order by this.

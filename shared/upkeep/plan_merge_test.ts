@@ -200,6 +200,15 @@ Deno.test({
     ][] = [
       ["a trickle in order", 3, (at) => ({ rows: 10, from: at * 100, to: at * 100 + 99 })],
       ["large files in order", 1.5, (at) => ({ rows: 90_000, from: at * 100, to: at * 100 + 99 })],
+      ["full files of a drain", 0, (at) => ({
+        ...{ rows: 90_000, isFull: true },
+        // What senders are apart from each other.
+        ...{ from: at * 100 - 30, to: at * 100 + 130 },
+      })],
+      ["full files over the whole day", 18, () => ({
+        ...{ rows: 90_000, isFull: true },
+        ...{ from: 0, to: 1_000_000 },
+      })],
       ["every file over the whole day", 4, () => ({ rows: 500, from: 0, to: 1_000_000 })],
       ["rows that are late by chance", 6, (at, random) => {
         const late = random.float() < 0.2 ? Math.floor(random.float() * at * 100) : 0;
