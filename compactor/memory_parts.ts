@@ -20,11 +20,12 @@ export const MEMORY_BYTES_DEFAULT = 572 * MIB;
 export const MEMORY_BYTES_MIN = 256 * MIB;
 
 /**
- * What is held for each byte of rows that make a file. A drain has rows that wait, the same in
- * order, a copy for the threads, and that of the file before. A merge makes one file after the
- * other. The threads work on one file, the largest of which is a merge's.
+ * What is held for each byte of rows that make a file. A drain has rows that wait, and
+ * those that the threads work on: the file before, or a copy in order. What one of them took is
+ * kept for the next. A merge makes one file after the other. The threads work on one file, the
+ * largest of which is a merge's.
  */
-const DRAIN_TIMES = 4;
+const DRAIN_TIMES = 3;
 const MERGE_TIMES = 3;
 const THREADS_TIMES = 3;
 const ROWS_BYTES_MAX = DRAIN_TIMES * INPUT_BYTES + MERGE_TIMES * MERGED_INPUT_BYTES;
@@ -49,8 +50,11 @@ export const MEMORY_PARTS = {
 
 export type CompactorPart = keyof typeof MEMORY_PARTS;
 
-/** Past this share of the limit garbage is collected behind each file. */
-const COLLECT_SHARE = 0.5;
+/**
+ * Past this share of the limit garbage is collected behind each file. That throws compiled code
+ * away: from half of the limit on it doubled the processor time of a compactor.
+ */
+const COLLECT_SHARE = 0.85;
 
 export type CompactorMemoryPlan = MemoryPlan<CompactorPart> & {
   /** Bytes of rows of one file that a drain makes, and of one that a merge makes. */

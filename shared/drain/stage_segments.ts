@@ -20,7 +20,11 @@ import {
   planAttributeColumns,
   roomForAttributes,
 } from "../tables/attribute_columns.ts";
-import { DataFileWriter, type DataFileWriterDeps } from "../tables/data_file_writer.ts";
+import {
+  DataFileWriter,
+  type DataFileWriterDeps,
+  INPUT_BYTES,
+} from "../tables/data_file_writer.ts";
 import { type BatchFit, fitTo, schemaForNewTable } from "../tables/fit_schema.ts";
 import type { DrainObserver } from "./drain_observer.ts";
 import { sampleAttributes } from "./sample_attributes.ts";
@@ -33,15 +37,13 @@ export interface StageDeps extends CommitDeps, DataFileWriterDeps {
   readonly observer?: Pick<DrainObserver, "columnsAdded">;
 }
 
-/** Bytes of messages that become one file, at most: about what a merge makes. */
-const SHARE_BYTES_MAX = 40 * 1024 * 1024;
-/** Bytes of rows of a file, which are more than its messages where the table has more columns. */
-const FILE_BYTES_MAX = 56 * 1024 * 1024;
 /**
- * From so many bytes of rows on a file is as large as files get, and no merge writes it again. Two
- * thirds of the least bytes that make a commit before its time, since a commit is divided evenly.
+ * From such a share of a file's bytes on it is as large as files get, and no merge writes it again.
+ * Rows that are divided evenly make files of more than half, less what a request is over.
  */
-const FULL_BYTES = 20 * 1024 * 1024;
+const FULL_SHARE = 0.45;
+/** What a file may have over, where its last rows are larger than those before. */
+const OVER = 1.25;
 
 /** Segments of one lane whose rows become rows of its table. */
 export interface StageSource {
@@ -90,20 +92,22 @@ export async function stageSegments(
   options: StageOptions = {},
 ): Promise<StagedFiles> {
   let target: { readonly table: Table; readonly writer: DataFileWriter } | undefined;
-  const share = shareOf(source.bytes ?? 0);
+  const fileBytes = options.inputBytesMax ?? deps.inputBytesMax ?? INPUT_BYTES;
+  let left = source.bytes ?? 0;
   let taken = 0;
   try {
     for (const name of source.names) {
       await using segment = await openSegment(deps, source.lane, name);
       const columns = readOrBlame(name, () => decodeSchemaMessage(segment.schemaMessage));
-      target ??= await openTarget(deps, source, { columns, ...options });
+      target ??= await openTarget(deps, source, { columns, fileBytes });
       const { table, writer } = target;
       const fit = readOrBlame(name, () => fitTo(table.schema, columns));
       for await (const { batch, messageBytes } of batchesOf(segment, columns, fit)) {
         options.signal?.throwIfAborted();
-        // The last share ends with the rows.
-        if (share.files > 1 && taken >= share.bytes) {
-          share.files -= 1;
+        // Rows have more bytes than their messages where the table has more columns.
+        const growth = taken === 0 ? 0 : writer.waitingBytes / taken;
+        if (writer.waitingBytes >= evenShare(growth * left, fileBytes)) {
+          left -= taken;
           taken = 0;
           await writer.cut();
         }
@@ -120,32 +124,31 @@ export async function stageSegments(
 }
 
 /**
- * Divides `bytes` of rows into files of about the same size. So a large commit leaves no small file
- * over that a merge would have to take up.
+ * The bytes of one file where `bytes` of rows become several of about the same size. So a large
+ * commit leaves no small file over that a merge would have to take up. Infinity: one takes all.
  */
-function shareOf(bytes: number): { files: number; readonly bytes: number } {
-  const files = Math.max(1, Math.ceil(bytes / SHARE_BYTES_MAX));
-  return { files, bytes: bytes / files };
+function evenShare(bytes: number, fileBytes: number): number {
+  const files = Math.ceil(bytes / fileBytes);
+  return files > 1 ? bytes / files : Infinity;
 }
 
 async function openTarget(
   deps: StageDeps,
   source: StageSource,
-  options: { readonly columns: readonly Column[]; readonly inputBytesMax?: number },
+  { columns, fileBytes }: { readonly columns: readonly Column[]; readonly fileBytes: number },
 ): Promise<{ table: Table; writer: DataFileWriter }> {
   const ident = tableOf(source.lane);
   const opened = source.mapping === undefined
-    ? await ensureTable(deps, { ident, schema: schemaForNewTable(options.columns) })
+    ? await ensureTable(deps, { ident, schema: schemaForNewTable(columns) })
     : await mappedTable(deps, source, source.mapping);
   const table = await withAttributeColumns(deps, source, opened);
   const text = source.indexAtFlush === false
     ? undefined
     : textColumnsOf(table.schema, source.mapping);
   const writer = new DataFileWriter(deps, table, {
-    inputBytesMax: FILE_BYTES_MAX,
+    inputBytesMax: OVER * fileBytes,
     // A merge takes up what has no indexes.
-    ...(text === undefined ? {} : { fullBytes: FULL_BYTES }),
-    ...options,
+    ...(text === undefined ? {} : { fullBytes: FULL_SHARE * fileBytes }),
     text,
   });
   return { table, writer };

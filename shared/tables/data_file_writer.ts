@@ -29,11 +29,10 @@ import { type LiftPromoted, liftPromoted } from "./lift_promoted.ts";
 import { type DayRows, inTimeOrder } from "./time_order.ts";
 
 /**
- * Bytes of rows that make a file of about an eighth of that. They set the memory of a drain. A
- * compactor that drained backlogs of 160 and of 640 MB peaked at 376 and 441 MiB. With files twice
- * as large it was 545 and 659 MiB, and not faster.
+ * Bytes of rows that make a file of about an eighth of that. They set the memory of a drain. It is
+ * about what a merge makes, as files of it are not merged.
  */
-export const INPUT_BYTES = 32 * 1024 * 1024;
+export const INPUT_BYTES = 40 * 1024 * 1024;
 /**
  * So much more a file has at most for the sake of whole row groups, and so much room is made for
  * its rows.
@@ -125,6 +124,11 @@ export class DataFileWriter {
       row = end;
     }
     given.release?.();
+  }
+
+  /** Bytes of the rows that were added since a file was cut last. */
+  get waitingBytes(): number {
+    return this.#waitingBytes;
   }
 
   /** Ends the file whose rows were added last. */
