@@ -13,7 +13,10 @@ import type { LaneId } from "../tenant/tenant.ts";
 import type { WalReader } from "../wal/types.ts";
 
 const SEGMENTS_MAX = 8;
-/** Rows of a segment, to the end of the batch in which they are reached. */
+/**
+ * Rows of a segment. A batch may have hundreds of thousands, and counting takes nine bytes for each
+ * row and name.
+ */
 const SEGMENT_ROWS = 512;
 
 /**
@@ -44,9 +47,10 @@ async function firstRows(wal: WalReader, lane: LaneId, name: string): Promise<Co
   let rows = 0;
   for await (const { message } of segment.frames()) {
     const batch = narrowed(decodeBatch(message, schema), [ATTRIBUTES]);
-    batches.push(batch);
-    rows += batch.rows;
-    if (rows >= SEGMENT_ROWS) break;
+    const taken = Math.min(batch.rows, SEGMENT_ROWS - rows);
+    batches.push({ ...batch, rows: taken });
+    rows += taken;
+    if (rows === SEGMENT_ROWS) break;
   }
   return batches;
 }

@@ -29,7 +29,7 @@ export interface AttributeCounts {
 }
 
 /** Names that are told apart: what generates names by the thousand does not fill the memory. */
-const NAMES_MAX = 4_096;
+const NAMES_MAX = 1_024;
 const DIGITS_MAX = 18;
 
 /** Counts the attributes of `batches`. A row whose attributes are no JSON object has none. */

@@ -120,14 +120,19 @@ export async function usePromoted(
 
 const UNCERTAIN = "it is not certain whose attributes these are";
 const SHOWN = "the statement would show hidden columns";
+const NAMED = "a name in the statement is like one of hidden columns";
 const NO_COLUMN = "no column holds it";
 const UNBOUND = "DuckDB does not bind the statement with columns for attributes";
 
 /** Why a statement is left as it is. */
 function refusalOf(root: TreeNode, isAllowed: boolean): string | undefined {
   if (!isAllowed) return UNBOUND;
+  if (LIKE_HIDDEN.test(JSON.stringify(root))) return NAMED;
   return canHide(root) ? undefined : SHOWN;
 }
+
+/** A text in a statement's tree that begins as names of hidden columns do. */
+const LIKE_HIDDEN = /"attributes(?:\.[a-z ]+)?:/i;
 
 function holds(item: TreeNode, nodes: ReadonlySet<TreeNode>): boolean {
   let found = false;
@@ -389,7 +394,7 @@ class HiddenColumns {
     const column: Column = {
       // Summaries know it by the column that serves it.
       id: source !== undefined && isValue ? source.id : -(added.size + 1),
-      name: nameOf(wanted),
+      name: freeName(nameOf(wanted), [...added.values()].map(({ column }) => column.name)),
       type: typeOf(wanted.form),
       required: false,
     };
@@ -425,6 +430,14 @@ function mostCompleteFirst(
     sources.map((source) => [source, files.filter((file) => isComplete(file, source)).length]),
   );
   return sources.toSorted((a, b) => (complete.get(b) ?? 0) - (complete.get(a) ?? 0));
+}
+
+/** `name`, or with a number where another column has it: DuckDB tells names apart without case. */
+function freeName(name: string, others: readonly string[]): string {
+  const taken = new Set(others.map((other) => other.toLowerCase()));
+  let free = name;
+  for (let at = 2; taken.has(free.toLowerCase()); at += 1) free = `${name}#${at}`;
+  return free;
 }
 
 function nameOf({ attribute, form }: Wanted): string {

@@ -393,3 +393,36 @@ function eventRow(attributes: string | null, number: number): RowObject {
     attributes,
   };
 }
+
+const CASES = Array.from(
+  { length: 400 },
+  (_, at) => `{"User":"x${at % 3}","user":${at % 5},"took":${5.4 + at / 1_000}}`,
+);
+const CASE_COLUMNS = [
+  unaskedColumn("User"),
+  unaskedColumn("user", "integer"),
+  unaskedColumn("took", "number"),
+].filter((column) => column !== undefined);
+const CASE_STATEMENTS = [
+  "SELECT attr_get(attributes, 'User') a, attr_get(attributes, 'user') b FROM events ORDER BY raw",
+  "SELECT raw FROM events WHERE attr_get(attributes, 'User') = 'x1' " +
+  "AND attr_get(attributes, 'user') = '1' ORDER BY raw",
+  "SELECT count(*) FROM events WHERE CAST(attr_get(attributes, 'took') AS BIGINT) = 5",
+  "SELECT count(*) FROM events WHERE TRY_CAST(attr_get(attributes, 'took') AS INTEGER) < 6",
+  `SELECT 'q' AS "attributes:User", count(*) FROM events ` +
+  `WHERE attr_get(attributes, 'User') LIKE 'x%' GROUP BY "attributes:User"`,
+];
+
+Deno.test({
+  name:
+    "promoted columns tell attributes apart by case, round as casts do, and take no alias's place",
+  fn: async () => {
+    await using plain = await labOf([CASES, CASES], []);
+    for (const promotedBefore of [[0], [1]]) {
+      await using lab = await labOf([CASES, CASES], promotedBefore, CASE_COLUMNS);
+      for (const sql of CASE_STATEMENTS) {
+        assert.deepEqual((await lab.query(sql)).texts, (await plain.query(sql)).texts, sql);
+      }
+    }
+  },
+});

@@ -8,7 +8,7 @@
  */
 
 import { ATTRIBUTES } from "../../schema/promoted.ts";
-import type { Column } from "../../schema/schema.ts";
+import type { Column, ColumnType } from "../../schema/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import { sourcesOf } from "../plan/made_columns.ts";
 import type { TablePlan } from "../plan/plan.ts";
@@ -105,7 +105,7 @@ function isSure(
 function memberBounds(
   { name, as, operator, values }: {
     readonly name: string;
-    readonly as: "text" | "number";
+    readonly as: "text" | "double" | "integer";
     readonly operator: CompareLeaf["operator"];
     readonly values: readonly ConstantValue[];
   },
@@ -113,13 +113,25 @@ function memberBounds(
   isComplete: (column: Column) => boolean,
 ): Predicate<Column> {
   const complete = sourcesOf(stored, name).filter(isComplete);
-  const column = complete.find(({ type }) =>
-    as === "text" ? type === "string" : type === "long" || type === "int" || type === "double"
-  );
+  const column = complete.find(({ type }) => COMPARABLE[as].includes(type));
   if (column === undefined) return ALL;
   const isWhole = column.type === "long" || column.type === "int";
-  const fits = !isWhole || values.every((value) => typeof value === "bigint");
+  const fits = !isWhole || values.every((value) => typeof value === "bigint" && isKept(value, as));
   return fits ? { kind: "compare", column, operator, values } : ALL;
+}
+
+/** Columns whose values compare as the attribute does: a cast to an integer rounds a double. */
+const COMPARABLE: Readonly<Record<"text" | "double" | "integer", readonly ColumnType[]>> = {
+  text: ["string"],
+  double: ["long", "int", "double"],
+  integer: ["long", "int"],
+};
+
+/** As doubles, integers from there on are equal to others. */
+const DOUBLE_INTEGERS_MAX = 2n ** 53n;
+
+function isKept(value: bigint, as: "text" | "double" | "integer"): boolean {
+  return as !== "double" || (value > -DOUBLE_INTEGERS_MAX && value < DOUBLE_INTEGERS_MAX);
 }
 
 function mapped(

@@ -31,7 +31,7 @@ export interface MemberLeaf<C = string> {
   /** The column with the attributes. */
   readonly column: C;
   readonly name: string;
-  readonly as: "text" | "number";
+  readonly as: "text" | "double" | "integer";
   readonly operator: CompareOperator;
   readonly values: readonly ConstantValue[];
 }

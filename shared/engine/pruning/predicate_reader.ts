@@ -132,7 +132,7 @@ export class PredicateReader {
     }
     const number = this.#numberOf(side);
     if (number === undefined || !values.every(isExactNumber)) return ALL;
-    return { kind: "member", ...number, as: "number", operator, values };
+    return { kind: "member", ...number, operator, values };
   }
 
   #called(node: TreeNode, calls: Readonly<Record<string, CallReader>>): Predicate {
@@ -161,16 +161,19 @@ export class PredicateReader {
   }
 
   /**
-   * Which attribute is cast to a number. A cast that could fail for a number of 64 bits is not
-   * read, because a file that is left out cannot fail.
+   * Which attribute is cast to a number, and to which kind: a cast to an integer rounds. A cast
+   * that could fail for a number of 64 bits is not read, because a file that is left out cannot
+   * fail.
    */
-  #numberOf(node: TreeNode): { readonly column: string; readonly name: string } | undefined {
+  #numberOf(node: TreeNode): MemberNumber | undefined {
     if (textAt(node, "class") !== "CAST") return undefined;
     const type = textAt(nodeAt(node, "cast_type") ?? {}, "id");
     const isTried = node["try_cast"] === true;
     const isRead = type === "DOUBLE" || type === "BIGINT" || (type === "INTEGER" && isTried);
     const child = nodeAt(node, "child");
-    return isRead && child !== undefined ? this.#attribute(child) : undefined;
+    const attribute = isRead && child !== undefined ? this.#attribute(child) : undefined;
+    const as = type === "DOUBLE" ? "double" : "integer";
+    return attribute === undefined ? undefined : { ...attribute, as };
   }
 
   /** Lower-cased name of the target's column that `node` is, if it is one. */
@@ -182,6 +185,13 @@ export class PredicateReader {
     if (second === undefined) return this.#target.alone ? first : undefined;
     return more.length === 0 && first === nameOf(this.#target.reference) ? second : undefined;
   }
+}
+
+/** An attribute of a column as a number. */
+interface MemberNumber {
+  readonly column: string;
+  readonly name: string;
+  readonly as: "double" | "integer";
 }
 
 /** A call over a column and a constant text. */
