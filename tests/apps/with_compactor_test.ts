@@ -204,6 +204,7 @@ class Server implements AsyncDisposable {
     ], {
       SVC_COMMIT_MAX_AGE_SECS: String(COMMIT_AGE_SECS),
       SVC_SNAPSHOT_RETAIN_LAST: "1",
+      SVC_SNAPSHOT_RETAIN_SECS: "60",
     }).spawn();
     const server = new Server(url, process, new Response(process.stderr).text());
     await process.stdout.cancel();
