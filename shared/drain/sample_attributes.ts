@@ -5,6 +5,7 @@
 
 import type { ColumnBatch } from "../columns/batch.ts";
 import { decodeBatch, decodeSchemaMessage } from "../columns/ipc.ts";
+import { sliceRows } from "../columns/gather.ts";
 import { narrowed } from "../columns/rows.ts";
 import { ATTRIBUTES } from "../schema/promoted.ts";
 import { isOperatingError } from "../base/errors.ts";
@@ -48,7 +49,8 @@ async function firstRows(wal: WalReader, lane: LaneId, name: string): Promise<Co
   for await (const { message } of segment.frames()) {
     const batch = narrowed(decodeBatch(message, schema), [ATTRIBUTES]);
     const taken = Math.min(batch.rows, SEGMENT_ROWS - rows);
-    batches.push({ ...batch, rows: taken });
+    // A copy, so that the message may go.
+    batches.push(sliceRows(batch, 0, taken));
     rows += taken;
     if (rows === SEGMENT_ROWS) break;
   }

@@ -7,6 +7,7 @@
  */
 
 import { type CompleteColumns, promotedPlaces } from "../schema/promoted.ts";
+import { fieldIdOf } from "../schema/index_schema.ts";
 import type { TableSchema } from "../schema/schema.ts";
 import { completeColumnsOf } from "./locations.ts";
 import type { DataFile } from "./types.ts";
@@ -24,7 +25,9 @@ export function completeColumns(
   const ids = new Set<number>();
   if (complete === 0n) return ids;
   for (const { column, place } of promotedPlaces(schema)) {
-    if ((complete >> BigInt(place) & 1n) === 1n) ids.add(column.id);
+    // Another program may have dropped the column and made one of its name.
+    const isOwn = column.id === fieldIdOf(column.name);
+    if (isOwn && (complete >> BigInt(place) & 1n) === 1n) ids.add(column.id);
   }
   return ids;
 }

@@ -10,7 +10,7 @@
 
 import { completeColumns } from "../../iceberg/complete_columns.ts";
 import type { DataFile } from "../../iceberg/types.ts";
-import { attributeOf, ATTRIBUTES, readsBack } from "../../schema/promoted.ts";
+import { attributeOf, ATTRIBUTES, isUnasked, readsBack } from "../../schema/promoted.ts";
 import type { Column, ColumnType, TableSchema } from "../../schema/schema.ts";
 
 /** What is made of an attribute. */
@@ -43,7 +43,7 @@ export type IsComplete = (file: DataFile, column: Column) => boolean;
 export function completeness(schema: TableSchema): IsComplete {
   const known = new Map<DataFile, ReadonlySet<number>>();
   return (file, column) => {
-    if (isFilled(file, column)) return true;
+    if (!isUnasked(column.name) && isFilled(file, column)) return true;
     const ids = known.get(file) ?? completeColumns(file, schema);
     known.set(file, ids);
     return ids.has(column.id);
@@ -129,7 +129,10 @@ export function madeSql(
     readonly write: SqlWriter;
   },
 ): MadeSql {
-  const own = servingSources(made);
+  // A program that rewrites `attributes` leaves hidden columns as they were, and names its files by
+  // other names: nothing in such a file is complete.
+  const own = servingSources(made)
+    .filter((source) => !isUnasked(source.name) || isComplete(source));
   const complete = own.find(isComplete);
   const { form, attribute, sources } = made;
   const nothing = { sql: `NULL::${write.type("string")}`, reads: [] };

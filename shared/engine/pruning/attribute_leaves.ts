@@ -127,7 +127,7 @@ const COMPARABLE: Readonly<Record<"text" | "double" | "integer", readonly Column
   integer: ["long", "int"],
 };
 
-/** As doubles, integers from there on are equal to others. */
+/** Integers from there on equal others once they are doubles. */
 const DOUBLE_INTEGERS_MAX = 2n ** 53n;
 
 function isKept(value: bigint, as: "text" | "double" | "integer"): boolean {
