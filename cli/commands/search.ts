@@ -7,8 +7,9 @@ import { counted } from "../../shared/base/counted.ts";
 import { UsageError } from "../../shared/base/errors.ts";
 import { formatMicros, NS_PER_MS, NS_PER_US } from "../../shared/base/time.ts";
 import type { OptionTable, Settings } from "../../shared/config/options.ts";
-import { quoteName, quoteText } from "../../shared/engine/duckdb/statement_text.ts";
+import { quoteName } from "../../shared/engine/duckdb/statement_text.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
+import { instantSql } from "../../shared/search/instant_sql.ts";
 import { parseSearch } from "../../shared/search/parse_search.ts";
 import { searchCondition } from "../../shared/search/search_condition.ts";
 import { SearchError } from "../../shared/search/search_error.ts";
@@ -106,7 +107,7 @@ function timesOf({ since, until }: Settings<typeof OPTIONS>): string {
       `Cannot look until ${until}: that is not after --since ${since}; give a later --until`,
     );
   }
-  const instant = (ns: bigint) => `CAST(${quoteText(formatMicros(ns / NS_PER_US))} AS TIMESTAMPTZ)`;
+  const instant = (ns: bigint) => instantSql(formatMicros(ns / NS_PER_US));
   const end = to === undefined ? "" : ` AND timestamp < ${instant(to)}`;
   return `timestamp >= ${instant(from)}${end}`;
 }

@@ -4,6 +4,7 @@
  */
 
 import { isJsonObject } from "../../shared/document/json_object.ts";
+import { LEVEL_ATTRIBUTES, LEVEL_NUMBER } from "../../shared/search/search_fields.ts";
 import { type Severity, severityOf } from "../../shared/search/severities.ts";
 import type { JsonValue } from "../sql/exact_json.ts";
 import { displayWidth, printable } from "../sql/display_width.ts";
@@ -30,7 +31,6 @@ const PLACED = new Set([
   ...["timestamp", "timestamp_ns", "source", "service", "host", "sourcetype", "index"],
   "attributes",
 ]);
-const LEVEL_NAMES = ["severity_text", "level"];
 const LEVEL_WIDTH = 5;
 
 /** Returns the line of a row; `row` is by the names of its columns. */
@@ -66,14 +66,14 @@ function others(
 }
 
 function isLevel(name: string): boolean {
-  return LEVEL_NAMES.includes(name) || name === "severity_number";
+  return LEVEL_ATTRIBUTES.includes(name) || name === LEVEL_NUMBER;
 }
 
 function levelOf(
   row: Readonly<Record<string, JsonValue>>,
   attributes: Readonly<Record<string, JsonValue>>,
 ): string {
-  const names = LEVEL_NAMES.map((name) => row[name] ?? attributes[name]);
+  const names = LEVEL_ATTRIBUTES.map((name) => row[name] ?? attributes[name]);
   return textOf(names.find((name) => name !== undefined && name !== null));
 }
 

@@ -8,6 +8,7 @@
 
 import { formatMicros, NS_PER_US, parseOptionalTimeNs } from "../base/time.ts";
 import { quoteName, quoteText } from "../engine/duckdb/statement_text.ts";
+import { instantSql } from "./instant_sql.ts";
 import { SearchError } from "./search_error.ts";
 import {
   ATTRIBUTES_NAME,
@@ -181,7 +182,7 @@ const LITERALS = {
   timestamptz: (text: string) => {
     const ns = parseOptionalTimeNs(text);
     if (ns === undefined) return undefined;
-    return `CAST(${quoteText(formatMicros(ns / NS_PER_US))} AS TIMESTAMPTZ)`;
+    return instantSql(formatMicros(ns / NS_PER_US));
   },
 } as const;
 

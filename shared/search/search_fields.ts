@@ -20,7 +20,7 @@ export type SearchTarget =
 /** The column that has a row's attributes; a page in a browser need not load more to know it. */
 export const ATTRIBUTES_NAME = "attributes";
 /** The attributes that tell a level, in the order in which they are asked. */
-const LEVEL_ATTRIBUTES = ["severity_text", "level"];
+export const LEVEL_ATTRIBUTES = ["severity_text", "level"];
 const LEVEL_NAMES = new Set(["level", "severity", "severity_text"]);
 /** OpenTelemetry's number of a level, asked where a row has no name for it. */
 export const LEVEL_NUMBER = "severity_number";

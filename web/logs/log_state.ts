@@ -8,6 +8,7 @@ import type { SearchSpan } from "../../shared/search/search_error.ts";
 import { SearchError } from "../../shared/search/search_error.ts";
 import { parseSearch } from "../../shared/search/parse_search.ts";
 import { levelValue, searchCondition } from "../../shared/search/search_condition.ts";
+import type { SearchNode } from "../../shared/search/search_syntax.ts";
 import type { SearchTable } from "../../shared/search/search_fields.ts";
 import { describedColumns, describingSql } from "../../shared/search/described_table.ts";
 import { isTokenWanted } from "../api/token.ts";
@@ -158,12 +159,7 @@ async function run(): Promise<void> {
   try {
     const search = parseSearch(text);
     const known = await tableCalled(table.value, signal);
-    const condition = searchCondition(search, known);
-    const query: LogQuery = {
-      table: table.value,
-      condition,
-      instants: instantsOf(range.value, Date.now()),
-    };
+    const query = queryOf(search, known);
     texts.value = known.texts;
     // What is ready first is shown first.
     await Promise.all([
@@ -175,6 +171,14 @@ async function run(): Promise<void> {
   } finally {
     if (running.signal === signal) isRunning.value = false;
   }
+}
+
+function queryOf(search: SearchNode, known: SearchTable): LogQuery {
+  return {
+    table: table.value,
+    condition: searchCondition(search, known),
+    instants: instantsOf(range.value, Date.now()),
+  };
 }
 
 /** The columns of a table stay while the page is open. */
@@ -206,11 +210,7 @@ export async function loadOlder(): Promise<void> {
   const { signal } = running;
   isRunning.value = true;
   try {
-    const query: LogQuery = {
-      table: table.value,
-      condition: searchCondition(parseSearch(searched.value), known),
-      instants: instantsOf(range.value, Date.now()),
-    };
+    const query = queryOf(parseSearch(searched.value), known);
     const sql = rowsSql(query, { before, rowsMax: ROWS_MAX });
     const answer = await askSql(sql, { signal, rowsMax: ROWS_MAX });
     batch(() => {

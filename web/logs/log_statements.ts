@@ -1,6 +1,7 @@
 /** The statements of the page Logs. Whatever was typed comes in through `searchCondition` alone. */
 
-import { quoteName, quoteText } from "../../shared/engine/duckdb/statement_text.ts";
+import { quoteName } from "../../shared/engine/duckdb/statement_text.ts";
+import { instantSql } from "../../shared/search/instant_sql.ts";
 import { type Instants } from "./time_range.ts";
 
 /** A search in SQL. */
@@ -26,7 +27,7 @@ export function rowsSql(
 ): string {
   const older = before === undefined
     ? ""
-    : ` AND timestamp <= ${instantText(before.timestamp)} AND timestamp_ns < ${before.timestampNs}`;
+    : ` AND timestamp <= ${instantSql(before.timestamp)} AND timestamp_ns < ${before.timestampNs}`;
   return `SELECT CAST(timestamp_ns AS VARCHAR) AS "timestamp_ns text", * FROM ${
     quoteName(table)
   } ` +
@@ -59,10 +60,6 @@ export function patternsSql(
 }
 
 function within({ from, to }: Instants): string {
-  const iso = (ms: number) => instantText(new Date(ms).toISOString());
+  const iso = (ms: number) => instantSql(new Date(ms).toISOString());
   return `timestamp >= ${iso(from)} AND timestamp < ${iso(to)}`;
-}
-
-function instantText(text: string): string {
-  return `CAST(${quoteText(text)} AS TIMESTAMPTZ)`;
 }

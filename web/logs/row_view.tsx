@@ -1,12 +1,12 @@
 /** One row: a line, and all of its fields once it is opened. Values are text, whatever they hold. */
 
 import type { JSX } from "preact";
+import { LEVEL_ATTRIBUTES } from "../../shared/search/search_fields.ts";
 import type { Value } from "../api/sql_client.ts";
 import { type LogRow, openRow, texts, toggleTerm } from "./log_state.ts";
 import { severityClass } from "./severity_view.ts";
 import { fieldTerm } from "./field_term.ts";
 
-const LEVEL_NAMES = ["severity_text", "level"];
 /** Columns that the line shows, or that only say again what another says. */
 const HIDDEN = new Set(["timestamp_ns", "attributes"]);
 
@@ -14,7 +14,7 @@ export function RowView({ row }: { readonly row: LogRow }): JSX.Element {
   const id = row.place.timestampNs;
   const fields = fieldsOf(row);
   const level = textOf(
-    LEVEL_NAMES.map((name) => fields.get(name)).find((value) => value !== undefined),
+    LEVEL_ATTRIBUTES.map((name) => fields.get(name)).find((value) => value !== undefined),
   );
   const isOpen = openRow.value === id;
   const line = texts.value.map((name) => textOf(row.values[name])).join(" ");

@@ -9,11 +9,9 @@
  */
 
 import { present } from "../../../base/assert.ts";
-import type { DataFile } from "../../../iceberg/types.ts";
-import type { ReadableStore } from "../../../storage/object_store.ts";
-import type { ParquetFooter } from "../../../parquet/footer.ts";
 import { ROW_GROUP_ROWS } from "../../../parquet/row_groups.ts";
-import type { DataFileLease, DataFiles, OpenDataFile, StoreReadsReport } from "../data_files.ts";
+import type { DataFileLease, DataFiles } from "../data_files.ts";
+import { LeaseOver } from "../lease_over.ts";
 import {
   filePart,
   fileTable,
@@ -86,9 +84,8 @@ interface Exchanged {
   readonly missed: readonly WantedColumns[];
 }
 
-class DecodedLease implements DataFileLease {
+class DecodedLease extends LeaseOver {
   readonly decoded = { hits: 0, misses: 0 };
-  readonly #inner: DataFileLease;
   readonly #cache: DecodedCache;
   readonly #decoder: Decoder;
   readonly #statement: number;
@@ -96,43 +93,15 @@ class DecodedLease implements DataFileLease {
   readonly #missed: WantedColumns[] = [];
 
   constructor(inner: DataFileLease, cache: DecodedCache, decoder: Decoder) {
-    this.#inner = inner;
+    super(inner);
     this.#cache = cache;
     this.#decoder = decoder;
     this.#statement = cache.nextStatement();
   }
 
-  get store(): ReadableStore {
-    return this.#inner.store;
-  }
-
-  get indexStore(): ReadableStore {
-    return this.#inner.indexStore;
-  }
-
-  get reads(): StoreReadsReport | undefined {
-    return this.#inner.reads;
-  }
-
-  path(file: DataFile): string {
-    return this.#inner.path(file);
-  }
-
-  footer(file: DataFile): Promise<ParquetFooter> {
-    return this.#inner.footer(file);
-  }
-
-  open(file: DataFile): Promise<OpenDataFile> {
-    return this.#inner.open(file);
-  }
-
-  name(plan: Plan): Promise<void> {
-    return this.#inner.name(plan);
-  }
-
   async bring(plan: Plan): Promise<Plan> {
     const exchanged = plan.tables.map((table) => this.#exchanged(table));
-    const brought = await this.#inner.bring({ ...plan, tables: exchanged.map(({ rest }) => rest) });
+    const brought = await this.inner.bring({ ...plan, tables: exchanged.map(({ rest }) => rest) });
     // What cannot be brought cannot be copied.
     this.#missed.push(...exchanged.flatMap(({ missed }) => missed));
     return {
@@ -145,11 +114,11 @@ class DecodedLease implements DataFileLease {
     };
   }
 
-  [Symbol.dispose](): void {
+  override [Symbol.dispose](): void {
     this.#cache.giveBack(this.#taken);
     const [statement, decoder] = [this.#statement, this.#decoder];
     for (const wanted of this.#missed) this.#cache.want(wanted, { statement, decoder });
-    this.#inner[Symbol.dispose]();
+    super[Symbol.dispose]();
   }
 
   #exchanged(table: TablePlan): Exchanged {

@@ -7,9 +7,6 @@
  * with its file.
  */
 
-import type { DataFile } from "../../../iceberg/types.ts";
-import type { ParquetFooter } from "../../../parquet/footer.ts";
-import type { ReadableStore } from "../../../storage/object_store.ts";
 import { FEW_ROWS_MAX, FEW_ROWS_READS_MAX } from "../../limits.ts";
 import {
   type FilePart,
@@ -20,13 +17,8 @@ import {
   type TablePlan,
 } from "../../plan/plan.ts";
 import { ALL } from "../../pruning/predicate.ts";
-import type {
-  DataFileLease,
-  DataFiles,
-  FileCacheCounts,
-  OpenDataFile,
-  StoreReadsReport,
-} from "../data_files.ts";
+import type { DataFileLease, DataFiles, FileCacheCounts } from "../data_files.ts";
+import { LeaseOver } from "../lease_over.ts";
 import { pay, type PaysPages } from "./page_price.ts";
 import { readPartRows } from "./read_part_rows.ts";
 
@@ -39,9 +31,8 @@ export class FewRowsDataFiles implements DataFiles {
   }
 }
 
-class FewRowsLease implements DataFileLease {
+class FewRowsLease extends LeaseOver {
   readonly decoded?: FileCacheCounts;
-  readonly #inner: DataFileLease;
   readonly #signal: AbortSignal;
   readonly #pays: PaysPages;
 
@@ -49,48 +40,20 @@ class FewRowsLease implements DataFileLease {
     inner: DataFileLease,
     { signal, pays }: { readonly signal: AbortSignal; readonly pays: PaysPages },
   ) {
-    this.#inner = inner;
+    super(inner);
     this.#signal = signal;
     this.#pays = pays;
     if (inner.decoded !== undefined) this.decoded = inner.decoded;
   }
 
-  get store(): ReadableStore {
-    return this.#inner.store;
-  }
-
-  get indexStore(): ReadableStore {
-    return this.#inner.indexStore;
-  }
-
-  get reads(): StoreReadsReport | undefined {
-    return this.#inner.reads;
-  }
-
-  path(file: DataFile): string {
-    return this.#inner.path(file);
-  }
-
-  footer(file: DataFile): Promise<ParquetFooter> {
-    return this.#inner.footer(file);
-  }
-
-  open(file: DataFile): Promise<OpenDataFile> {
-    return this.#inner.open(file);
-  }
-
-  name(plan: Plan): Promise<void> {
-    return this.#inner.name(plan);
-  }
-
   async bring(plan: Plan): Promise<Plan> {
     const read = await Promise.all(plan.tables.map((table) => this.#readOf(table)));
-    if (read.every((parts) => parts.size === 0)) return await this.#inner.bring(plan);
+    if (read.every((parts) => parts.size === 0)) return await this.inner.bring(plan);
     const rest = plan.tables.map((table, at) => ({
       ...table,
       parts: table.parts.filter((part) => read[at]?.has(part) !== true),
     }));
-    const brought = await this.#inner.bring({ ...plan, tables: rest });
+    const brought = await this.inner.bring({ ...plan, tables: rest });
     return {
       ...brought,
       tables: brought.tables.map((table, at) => ({
@@ -98,10 +61,6 @@ class FewRowsLease implements DataFileLease {
         parts: [...table.parts, ...read[at]?.values() ?? []],
       })),
     };
-  }
-
-  [Symbol.dispose](): void {
-    this.#inner[Symbol.dispose]();
   }
 
   /** Parts of a table whose rows were read, each with what became of it. */
@@ -122,7 +81,7 @@ class FewRowsLease implements DataFileLease {
   async #rowsOf(part: FilePart, { projected, pruned }: TablePlan): Promise<ReadRows | undefined> {
     const wanted = { part, columns: projected, condition: pruned?.condition ?? ALL };
     try {
-      return await readPartRows(wanted, { lease: this.#inner, pays: this.#pays });
+      return await readPartRows(wanted, { lease: this.inner, pays: this.#pays });
     } catch {
       // The scan tells what is wrong.
       this.#signal.throwIfAborted();
