@@ -17,7 +17,7 @@ const { metafile } = await build({
   format: "esm",
   splitting: true,
   minify: true,
-  target: ["chrome120", "firefox121", "safari17"],
+  target: ["chrome123", "firefox121", "safari17.5"],
   jsx: "automatic",
   jsxImportSource: "preact",
   entryNames: "[name]-[hash]",

@@ -42,7 +42,11 @@ export function addPage<Bindings extends object>(
   // Relative, so that a proxy may put a path before it.
   app.get("/ui", () => redirect("ui/"));
   app.get("/ui/", () => fileResponse(files, INDEX));
-  app.get("/ui/:name", (context) => fileResponse(files, context.req.param("name")));
+  // A name without an ending is one of the document's own pages, such as /ui/sql.
+  app.get("/ui/:name", (context) => {
+    const name = context.req.param("name");
+    return fileResponse(files, name.includes(".") ? name : INDEX);
+  });
   app.get("/", (context) => {
     const isBrowser = context.req.header("accept")?.includes("text/html") ?? false;
     return isBrowser ? redirect("ui/") : context.notFound();

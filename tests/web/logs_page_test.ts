@@ -4,17 +4,14 @@
  */
 
 import { deepStrictEqual, match, ok, strictEqual } from "node:assert/strict";
-import type { Browser, Page } from "playwright-core";
-import { OPTIONS, startQuery } from "../../query/mod.ts";
-import { parseOptions } from "../../shared/config/parse_options.ts";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
-import { HAS_CHROMIUM, launchChromium } from "../clients/chromium.ts";
+import type { Page } from "playwright-core";
+import { HAS_CHROMIUM } from "../clients/chromium.ts";
+import { openPageLab, type PageLab, withPage } from "./page_lab.ts";
 
 const NAME = "the page Logs in Chromium";
 const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
 const RANGE = "1795132800000..1795140000000";
 const OLDER_ROWS = 250;
-const WAIT_MS_MAX = 30_000;
 
 const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
 const ROWS = [
@@ -24,69 +21,20 @@ const ROWS = [
   ["GET /cart 200 in 32 ms", undefined],
 ] as const;
 
-interface Lab extends AsyncDisposable {
-  readonly url: string;
-  readonly browser: Browser;
-}
-
-async function openLab(): Promise<Lab> {
-  await build();
-  await using held = new AsyncDisposableStack();
-  const lab = held.use(await EngineLab.open());
-  await lab.commit([
-    ...Array.from({ length: OLDER_ROWS }, (_, at) => ({
-      ns: START_NS + BigInt(at) * 1_000_000n,
-      raw: `older ${at}`,
-    })),
-    ...ROWS.map(([raw, attributes], at) => ({
-      ns: START_NS + BigInt(3_600 + at) * 1_000_000_000n,
-      raw,
-      attributes: attributes === undefined ? null : JSON.stringify(attributes),
-    })),
-  ]);
-  const server = held.use(
-    await startQuery(parseOptions(OPTIONS, [
-      ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
-      ...["--data-dir", lab.dir, "--threads", "2"],
-    ])),
+function openLab(): Promise<PageLab> {
+  return openPageLab((lab) =>
+    lab.commit([
+      ...Array.from({ length: OLDER_ROWS }, (_, at) => ({
+        ns: START_NS + BigInt(at) * 1_000_000n,
+        raw: `older ${at}`,
+      })),
+      ...ROWS.map(([raw, attributes], at) => ({
+        ns: START_NS + BigInt(3_600 + at) * 1_000_000_000n,
+        raw,
+        attributes: attributes === undefined ? null : JSON.stringify(attributes),
+      })),
+    ])
   );
-  const browser = await launchChromium();
-  held.defer(() => browser.close());
-  const all = held.move();
-  return {
-    url: `http://127.0.0.1:${server.address.port}`,
-    browser,
-    [Symbol.asyncDispose]: () => all.disposeAsync(),
-  };
-}
-
-/** Builds the page by its task. */
-async function build(): Promise<void> {
-  const root = new URL("../..", import.meta.url);
-  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["task", "--quiet", "web"],
-    cwd: root,
-  }).output();
-  ok(success, new TextDecoder().decode(stderr));
-}
-
-/** A page of its own; `test` may cause no error in it and no request to elsewhere. */
-async function withPage(lab: Lab, query: string, test: (page: Page) => Promise<void>) {
-  const context = await lab.browser.newContext({ timezoneId: "UTC", locale: "en-US" });
-  context.setDefaultTimeout(WAIT_MS_MAX);
-  const page = await context.newPage();
-  const faults: string[] = [];
-  page.on("console", (message) => {
-    if (message.type() === "error") faults.push(message.text());
-  });
-  page.on("pageerror", (error) => faults.push(error.message));
-  page.on("request", (request) => {
-    if (!request.url().startsWith(lab.url)) faults.push(request.url());
-  });
-  await page.goto(`${lab.url}/ui/${query}`);
-  await test(page);
-  deepStrictEqual(faults, []);
-  await context.close();
 }
 
 const texts = (page: Page) => page.locator(".row .text").allTextContents();
@@ -175,7 +123,7 @@ Deno.test({
         withPage(lab, `?range=${RANGE}&q=onerror`, async (page) => {
           await page.waitForSelector(".row");
           deepStrictEqual(await texts(page), [ROWS[2][0]]);
-          strictEqual(await page.title(), "svc");
+          strictEqual(await page.title(), "Logs · svc");
           strictEqual(await page.locator(".row img, .row script").count(), 0);
         }),
     );

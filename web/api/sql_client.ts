@@ -1,6 +1,6 @@
-/** Asks the query server that served this page. */
+/** Statements, and their answers. */
 
-import { tokenHeader } from "./token.ts";
+import { refusal, request } from "./request.ts";
 
 /** A value of an answer: docs/api/query.md#records-answer. */
 export type Value = string | number | boolean | null | readonly Value[] | {
@@ -21,33 +21,16 @@ export interface Answer {
   readonly serverMs: number | undefined;
 }
 
-/** Why a statement has no answer; `message` is for people. */
-export class RequestError extends Error {
-  override readonly name = "RequestError";
-
-  constructor(message: string, readonly status: number, options: { cause?: unknown } = {}) {
-    super(message, options);
-  }
-}
-
-/** The page lies beside the API, whatever path prefix a proxy puts before both. */
-const API = new URL("../api/v1/", location.href);
-
 /** Runs a statement. Errors: `RequestError`; the signal's reason. */
 export async function askSql(
   query: string,
   { signal, rowsMax }: { readonly signal: AbortSignal; readonly rowsMax: number },
 ): Promise<Answer> {
-  const response = await fetch(new URL("sql", API), {
+  const response = await request("sql", {
     method: "POST",
-    headers: { "content-type": "application/json", ...tokenHeader() },
+    headers: { "content-type": "application/json" },
     body: JSON.stringify({ query, limits: { max_rows_returned: rowsMax } }),
     signal,
-  }).catch((cause) => {
-    if (signal.aborted) throw signal.reason;
-    throw new RequestError("The server cannot be reached. It is asked again by Enter.", 0, {
-      cause,
-    });
   });
   const text = await response.text();
   const micros = Number(response.headers.get("x-svc-server-micros") ?? NaN);
@@ -57,11 +40,7 @@ export async function askSql(
     const body = parsed(text);
     if (Array.isArray(body?.["rows"])) return { ...body as unknown as Answer, serverMs };
   }
-  const told = parsed(text)?.["error"];
-  throw new RequestError(
-    typeof told === "string" ? told : `HTTP ${response.status}`,
-    response.status,
-  );
+  throw refusal(text, response.status);
 }
 
 function parsed(text: string): { readonly [name: string]: Value } | undefined {

@@ -11,8 +11,9 @@ import { levelValue, searchCondition } from "../../shared/search/search_conditio
 import type { SearchNode } from "../../shared/search/search_syntax.ts";
 import type { SearchTable } from "../../shared/search/search_fields.ts";
 import { describedColumns, describingSql } from "../../shared/search/described_table.ts";
-import { isTokenWanted } from "../api/token.ts";
-import { type Answer, askSql, RequestError, type Value } from "../api/sql_client.ts";
+import { RequestError } from "../api/request.ts";
+import { type Answer, askSql, type Value } from "../api/sql_client.ts";
+import { noteQuery } from "../frame/router.ts";
 import {
   histogramSql,
   type LogQuery,
@@ -125,15 +126,15 @@ export function stop(): void {
   running.abort();
 }
 
-/** Reads the address, when the page opens and when the user goes back. */
-export function readAddress(): void {
-  const asked = new URLSearchParams(location.search);
+/** Shows what the address asks, when the page opens and when the user goes back. */
+export function readAddress(asked: URLSearchParams): void {
   batch(() => {
     typed.value = asked.get("q") ?? "";
     table.value = asked.get("table") ?? "events";
     range.value = parseRange(asked.get("range") ?? "") ?? RANGE_DEFAULT;
     view.value = asked.get("view") === "patterns" ? "patterns" : "rows";
   });
+  search({ isNew: false });
 }
 
 function writeAddress(): void {
@@ -142,8 +143,7 @@ function writeAddress(): void {
   if (table.value !== "events") asked.set("table", table.value);
   asked.set("range", rangeText(range.value));
   if (view.value !== "rows") asked.set("view", view.value);
-  const address = `?${asked}`;
-  if (address !== location.search) history.pushState(null, "", address);
+  noteQuery(asked);
 }
 
 async function run(): Promise<void> {
@@ -278,9 +278,6 @@ async function runPatterns(query: LogQuery, signal: AbortSignal): Promise<void> 
 
 function failureOf(error: unknown): Failure {
   if (error instanceof SearchError) return { message: error.message, span: error.span };
-  if (error instanceof RequestError) {
-    if (error.status === 401) isTokenWanted.value = true;
-    return { message: error.message };
-  }
+  if (error instanceof RequestError) return { message: error.message };
   throw error;
 }

@@ -2,6 +2,8 @@
 
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { useKeys } from "../frame/keys.tsx";
+import { usePlace } from "../frame/router.ts";
 import { HistogramView } from "./histogram_view.tsx";
 import {
   cost,
@@ -10,6 +12,7 @@ import {
   loadOlder,
   patterns,
   range,
+  readAddress,
   rows,
   searched,
   searchRange,
@@ -21,10 +24,15 @@ import {
 import { PATTERN_ROWS } from "./log_statements.ts";
 import { patternTerm } from "./pattern_term.ts";
 import { RowView } from "./row_view.tsx";
-import { TokenDialog } from "./token_dialog.tsx";
 import { SearchBar } from "./search_bar.tsx";
 
 export function LogsPage(): JSX.Element {
+  usePlace("", readAddress);
+  useKeys([
+    { key: "/", does: "goes to the search", run: () => document.getElementById("search")?.focus() },
+    { key: "j", does: "goes to the next row", run: () => focusLine(1) },
+    { key: "k", does: "goes to the row before", run: () => focusLine(-1) },
+  ]);
   return (
     <>
       <SearchBar />
@@ -35,9 +43,13 @@ export function LogsPage(): JSX.Element {
       </nav>
       <main aria-busy={isRunning.value}>{view.value === "rows" ? <Rows /> : <Patterns />}</main>
       <CostLine />
-      <TokenDialog />
     </>
   );
+}
+
+function focusLine(by: 1 | -1): void {
+  const lines = [...document.querySelectorAll<HTMLElement>(".row > .line")];
+  lines[lines.findIndex((line) => line === document.activeElement) + by]?.focus();
 }
 
 function ViewButton({ name, label }: {

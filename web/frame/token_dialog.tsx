@@ -1,9 +1,8 @@
 /** Asks for a token when the server wants one. What was typed elsewhere stays. */
 
-import { useEffect, useRef } from "preact/hooks";
 import type { JSX } from "preact";
-import { search } from "./log_state.ts";
-import { isTokenWanted, keepToken } from "../api/token.ts";
+import { useEffect, useRef } from "preact/hooks";
+import { isTokenWanted, keepToken, refuseToken } from "../api/token.ts";
 
 export function TokenDialog(): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -16,13 +15,12 @@ export function TokenDialog(): JSX.Element {
     <dialog
       ref={dialog}
       aria-labelledby="token-title"
-      onClose={() => isTokenWanted.value = false}
+      onClose={() => isTokenWanted.value && refuseToken()}
     >
       <form
         onSubmit={(event) => {
           event.preventDefault();
           keepToken(input.current?.value ?? "");
-          search({ isNew: false });
         }}
       >
         <strong id="token-title">This server wants a token</strong>

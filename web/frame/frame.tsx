@@ -1,0 +1,64 @@
+/** The frame around each page: the bar, the dialogs that any page may open, and the page. */
+
+import { signal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
+import { KeyHelp, openHelp, useKeys } from "./keys.tsx";
+import { type PageEntry, PAGES } from "./pages.ts";
+import { addressOf, goTo, place } from "./router.ts";
+import { nextTheme, theme } from "./theme.ts";
+import { TokenDialog } from "./token_dialog.tsx";
+
+const shown = signal<{ readonly entry: PageEntry; readonly Page: () => JSX.Element } | undefined>(
+  undefined,
+);
+
+export function Frame(): JSX.Element {
+  const { path } = place.value;
+  const entry = PAGES.find((page) => page.path === path) ?? PAGES[0];
+  useEffect(() => {
+    if (entry === undefined) return;
+    document.title = `${entry.title} · svc`;
+    entry.load().then((Page) => {
+      if (place.peek().path === path) shown.value = { entry, Page };
+    });
+  }, [entry]);
+  useKeys([{ key: "?", does: "shows the keys", run: openHelp }]);
+  const page = shown.value;
+  return (
+    <>
+      <header class="frame">
+        <a class="name" href="./">svc</a>
+        <nav aria-label="Pages">
+          {PAGES.map((one) => <PageLink key={one.path} page={one} isShown={one === entry} />)}
+        </nav>
+        <span class="side">
+          <button type="button" title="Theme" onClick={nextTheme}>◐ {theme.value}</button>
+          <button type="button" title="Keys" onClick={openHelp}>? keys</button>
+        </span>
+      </header>
+      {page !== undefined && <page.Page key={page.entry.path} />}
+      <KeyHelp />
+      <TokenDialog />
+    </>
+  );
+}
+
+function PageLink({ page: { path, title }, isShown }: {
+  readonly page: PageEntry;
+  readonly isShown: boolean;
+}): JSX.Element {
+  return (
+    <a
+      href={addressOf({ path, query: "" })}
+      aria-current={isShown ? "page" : undefined}
+      onClick={(event) => {
+        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+        event.preventDefault();
+        goTo(path);
+      }}
+    >
+      {title}
+    </a>
+  );
+}

@@ -1,0 +1,18 @@
+/** The pages, in the order of the bar. A page's code is loaded when it is first shown. */
+
+import type { JSX } from "preact";
+
+export interface PageEntry {
+  /** One segment below `/ui/`; query/ui/page_routes.ts serves the document there. */
+  readonly path: string;
+  readonly title: string;
+  readonly load: () => Promise<() => JSX.Element>;
+}
+
+export const PAGES: readonly PageEntry[] = [
+  {
+    path: "",
+    title: "Logs",
+    load: async () => (await import("../logs/logs_page.tsx")).LogsPage,
+  },
+];
