@@ -46,6 +46,6 @@ async function libraryFolders(packages: string): Promise<string[]> {
   const files = new DenoFileSystem();
   const installed = `${packages}/.deno`;
   const entries = await files.exists(installed) ? await files.readDir(installed) : [];
-  const names = entries.map(({ name }) => name).filter((name) => name.startsWith("@duckdb+"));
+  const names = entries.map(({ name }) => name).filter((name) => name.startsWith("@duckdb+node-"));
   return [`${packages}/@duckdb`, ...names.toSorted().map((name) => `${installed}/${name}`)];
 }
