@@ -33,10 +33,24 @@ import type { SqlService } from "./sql/sql_service.ts";
 import type { Readiness } from "./readiness.ts";
 import type { PageFiles } from "./ui/page_files.ts";
 import { addPage } from "./ui/page_routes.ts";
+import {
+  refuseRest,
+  REST_PREFIX,
+  REST_ROUTES,
+  type RestCatalogService,
+  restError,
+  type RestRoute,
+} from "./iceberg_rest/rest_routes.ts";
 import { TRACE_ROUTES, type TraceRoute, type TraceService } from "./tracing/trace_routes.ts";
 
 export interface QueryService
-  extends SqlService, IndexService, JobService, DeleteTaskService, TraceService {
+  extends
+    SqlService,
+    IndexService,
+    JobService,
+    DeleteTaskService,
+    TraceService,
+    RestCatalogService {
   readonly readiness: Pick<Readiness, "problem">;
   readonly callers: CallerGate;
   readonly jobs: JobDesk;
@@ -134,6 +148,10 @@ export function queryApp(service: QueryService): App {
   for (const route of TRACE_ROUTES) {
     app.get(route.path, (context) => answerTraces(context, service, route));
   }
+  for (const route of REST_ROUTES) {
+    app.on(route.method, route.path, (context) => answerRest(context, service, route));
+  }
+  app.all(`${REST_PREFIX}/*`, (context) => refuseRest(context.req.raw));
   addPage(app, service.page);
   for (const path of new Set(ROUTES.map((route) => route.path))) {
     const methods = ROUTES.filter((route) => route.path === path).map((route) => route.method);
@@ -169,6 +187,20 @@ async function answerTraces(
     return await route.answer(request, service, { caller, names: context.req.param() });
   } catch (error) {
     return route.failed(error);
+  }
+}
+
+async function answerRest(
+  context: Context<{ Bindings: Connection }>,
+  service: QueryService,
+  route: RestRoute,
+): Promise<Response> {
+  const request = context.req.raw;
+  try {
+    const caller = await admit(request, service.callers, () => context.env.remoteAddr.hostname);
+    return await route.answer(request, service, { caller, names: context.req.param() });
+  } catch (error) {
+    return restError(error);
   }
 }
 

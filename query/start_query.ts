@@ -33,7 +33,7 @@ import { containerLimitBytes } from "../shared/os/memory_limit.ts";
 import { NearFileSystem } from "../shared/os/near_file_system.ts";
 import { SystemRandom } from "../shared/os/random.ts";
 import { openStoreReader } from "../shared/storage/open_store.ts";
-import { isS3Url } from "../shared/storage/s3_settings.ts";
+import { isS3Url, type S3Access, s3AccessOf } from "../shared/storage/s3_settings.ts";
 import { tellStore } from "../shared/storage/tell_store.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
 import { openAccess } from "./access_gate.ts";
@@ -41,6 +41,7 @@ import { openAudit } from "./audit/open_audit.ts";
 import { Admission } from "./admission/admission.ts";
 import { DeleteTasks } from "./delete_tasks/delete_tasks.ts";
 import type { QuerySettings } from "./flags.ts";
+import { RestCatalog } from "./iceberg_rest/rest_catalog.ts";
 import { LongStatements } from "./sql/long_reads.ts";
 import { openJobs } from "./jobs/open_jobs.ts";
 import { ManagedIndexes } from "./indexes/managed_indexes.ts";
@@ -218,6 +219,34 @@ function managedParts(
   return {
     indexes: new ManagedIndexes({ catalog, writer: () => writer.get(), clock, random }),
     deleteTasks: new DeleteTasks({ engine, catalog, ledger: () => ledger.get(), random }),
+    icebergCatalog: openRestCatalog(settings, { files, catalog, clock }),
+  };
+}
+
+function openRestCatalog(
+  settings: QuerySettings,
+  { files, catalog, clock }: {
+    readonly files: FileSystem;
+    readonly catalog: CatalogReader;
+    readonly clock: Clock;
+  },
+): RestCatalog {
+  const { warehouse } = queryPaths(settings);
+  const random = new SystemRandom();
+  return new RestCatalog({
+    catalog,
+    store: openStoreReader(warehouse, { files, clock, random, env: environment }),
+    properties: isS3Url(warehouse) ? s3Properties(s3AccessOf(environment)) : {},
+  });
+}
+
+/** Where the bucket is, as Iceberg's clients are told; credentials are their own. */
+function s3Properties({ endpoint, region, pathStyle }: S3Access): Record<string, string> {
+  return {
+    "s3.endpoint": endpoint,
+    "s3.region": region,
+    "client.region": region,
+    "s3.path-style-access": String(pathStyle),
   };
 }
 

@@ -10,6 +10,7 @@ import { SystemRandom } from "../../shared/os/random.ts";
 import { Admission } from "../../query/admission/admission.ts";
 import { DeleteTasks } from "../../query/delete_tasks/delete_tasks.ts";
 import { FakeEngine, type FakeEngineOptions } from "./fake_engine.ts";
+import { RestCatalog } from "../../query/iceberg_rest/rest_catalog.ts";
 import { ManagedIndexes } from "../../query/indexes/managed_indexes.ts";
 import type { JobDesk } from "../../query/jobs/batch_jobs.ts";
 import { createQueryMetrics } from "../../query/metrics/metrics.ts";
@@ -103,6 +104,11 @@ export function testService(engine: Engine, fields: Partial<QueryService> = {}):
       catalog: { indexState: noCatalog },
       ledger: noCatalog,
       random: new SystemRandom(),
+    }),
+    icebergCatalog: new RestCatalog({
+      catalog: { tables: noCatalog, metadataLocation: noCatalog },
+      store: { rootUri: "file:///nowhere", get: noCatalog },
+      properties: {},
     }),
     ...fields,
   };

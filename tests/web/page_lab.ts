@@ -17,7 +17,9 @@ export interface PageLab extends AsyncDisposable {
   readonly browser: Browser;
 }
 
-/** Builds the page and starts a server over the rows that `fill` commits; `args` are its options. */
+/**
+ * Builds the page and starts a server over the rows that `fill` commits; `args` are its options.
+ */
 export async function openPageLab(
   fill: (lab: EngineLab) => Promise<unknown>,
   args: readonly string[] = [],
@@ -52,7 +54,10 @@ export async function buildPage(): Promise<void> {
   ok(success, new TextDecoder().decode(stderr));
 }
 
-/** A page of its own at `/ui/` and `query`; `test` may cause no error in it and no request to elsewhere. */
+/**
+ * A page of its own at `/ui/` and `query`; `test` may cause no error in it and no request to
+ * elsewhere.
+ */
 export async function withPage(
   lab: Pick<PageLab, "url" | "browser">,
   query: string,

@@ -55,7 +55,8 @@ Deno.test({
     const told = (heading: string) =>
       rowsOf(section(text, heading)).slice(2).flatMap(([cell = ""]) => routesOf(cell))
         // Their paths are matched by patterns; their READMEs have them.
-        .filter((route) => !/_compat|\/tracing\/|^GET \/$|\/_|Export/.test(route)).sort();
+        .filter((route) => !/_compat|\/tracing\/|\/iceberg\/|^GET \/$|\/_|Export/.test(route))
+        .sort();
     assert.deepEqual(
       told("Routes of the ingest server"),
       ingest.map(({ method, path }) => `${method} ${path}`).sort(),

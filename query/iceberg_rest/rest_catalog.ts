@@ -1,0 +1,94 @@
+/**
+ * What the REST catalog tells of one caller's tables: names from the catalog, metadata files from
+ * the warehouse, both as they are.
+ */
+
+import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
+import type { CatalogReader } from "../../shared/catalog/catalog.ts";
+import { keyOfMetadata } from "../../shared/iceberg/locations.ts";
+import type { ReadableStore } from "../../shared/storage/object_store.ts";
+import type { TableIdent } from "../../shared/tenant/tenant.ts";
+
+/** A table's current metadata file. */
+export interface StoredMetadata {
+  readonly location: string;
+  /** JSON in UTF-8. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** Part of a list of names. */
+export interface NamePage {
+  readonly names: readonly string[];
+  /** Where the next page begins; undefined: this is the last. */
+  readonly next: string | undefined;
+}
+
+export interface RestCatalogParts {
+  readonly catalog: Pick<CatalogReader, "tables" | "metadataLocation">;
+  readonly store: Pick<ReadableStore, "get" | "rootUri">;
+  /** What engines are told of the warehouse's place, by the names of Iceberg's properties. */
+  readonly properties: Readonly<Record<string, string>>;
+}
+
+export class RestCatalog {
+  readonly #parts: RestCatalogParts;
+
+  constructor(parts: RestCatalogParts) {
+    this.#parts = parts;
+  }
+
+  /** Properties of Iceberg's clients that lead to the files; no secrets. */
+  get properties(): Readonly<Record<string, string>> {
+    return this.#parts.properties;
+  }
+
+  /** At most `namesMax` names of tables, in order, from `after` on. */
+  async names(
+    namespace: string,
+    { after, namesMax }: { readonly after: string; readonly namesMax: number },
+  ): Promise<NamePage> {
+    const all = (await this.#parts.catalog.tables(namespace)).toSorted();
+    const rest = all.filter((name) => name > after);
+    const names = rest.slice(0, namesMax);
+    return { names, next: names.length < rest.length ? names.at(-1) : undefined };
+  }
+
+  /** Whether there is such a table. */
+  async has(ident: TableIdent): Promise<boolean> {
+    return await this.#parts.catalog.metadataLocation(ident) !== undefined;
+  }
+
+  /** Errors: `not_found` when there is no such table. */
+  async metadata(ident: TableIdent): Promise<StoredMetadata> {
+    const location = await this.#location(ident);
+    try {
+      return await this.#read(location);
+    } catch (error) {
+      if (!isOperatingError(error, "not_found")) throw error;
+      // A commit may have replaced and removed it in between; a file that is gone stays an error.
+      const newer = await this.#location(ident);
+      if (newer === location) throw error;
+      return await this.#read(newer);
+    }
+  }
+
+  async #read(location: string): Promise<StoredMetadata> {
+    const { store } = this.#parts;
+    return { location, bytes: await store.get(keyOfMetadata(store.rootUri, location)) };
+  }
+
+  async #location(ident: TableIdent): Promise<string> {
+    const location = await this.#parts.catalog.metadataLocation(ident);
+    if (location === undefined) throw noSuchTable(ident);
+    return location;
+  }
+}
+
+/** What a client is told of a table that is not there, or is not its caller's. */
+export function noSuchTable({ namespace, name }: TableIdent): OperatingError {
+  return new OperatingError(
+    "not_found",
+    `Cannot load table ${JSON.stringify(`${namespace}.${name}`)}: there is no such table`,
+    { reason: "no_such_table" },
+  );
+}

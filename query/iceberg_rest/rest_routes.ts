@@ -1,0 +1,226 @@
+/**
+ * `/iceberg/v1/…`: Iceberg's REST catalog for other engines, read-only (README.md). Source: the
+ * OpenAPI document of the Iceberg project.
+ */
+
+import { utf8 } from "../../shared/base/bytes.ts";
+import type { ByteBudget } from "../../shared/base/byte_budget.ts";
+import { type ErrorCode, OperatingError } from "../../shared/base/errors.ts";
+import { drainBody } from "../../shared/http/body.ts";
+import { asOperatingError, errorHeaders, jsonResponse } from "../../shared/http/error_response.ts";
+import type { QueryCaller } from "../query_caller.ts";
+import { growAnswer, sendHeld } from "../sql/held_answer.ts";
+import { noSuchTable, type RestCatalog } from "./rest_catalog.ts";
+
+export interface RestCatalogService {
+  readonly icebergCatalog: RestCatalog;
+  /** Room of answers that are held until they are sent. */
+  readonly answers: ByteBudget;
+}
+
+/** Who asks, and the names in the path: `namespace` and `table`, where it has them. */
+export interface RestAddress {
+  readonly caller: QueryCaller;
+  readonly names: Readonly<Record<string, string>>;
+}
+
+export interface RestRoute {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  /** Never rejects: an error is an answer in the protocol's form. GET answers HEAD, too. */
+  answer(request: Request, service: RestCatalogService, address: RestAddress): Promise<Response>;
+}
+
+/** Below it every request is answered in the protocol's form. */
+export const REST_PREFIX = "/iceberg";
+
+const NAMESPACES = "/v1/namespaces";
+const NAMESPACE = `${NAMESPACES}/:namespace`;
+const TABLES = `${NAMESPACE}/tables`;
+const TABLE = `${TABLES}/:table`;
+/** Names of a page at most, also where none is asked for. */
+const NAMES_MAX = 10_000;
+
+type Answer = RestRoute["answer"];
+
+const ANSWERS: readonly (readonly [method: RestRoute["method"], path: string, answer: Answer])[] = [
+  ["GET", "/v1/config", config],
+  ["GET", NAMESPACES, listNamespaces],
+  ["GET", NAMESPACE, loadNamespace],
+  ["GET", TABLES, listTables],
+  ["GET", TABLE, loadTable],
+  ["POST", `${TABLE}/metrics`, takeReport],
+];
+
+export const REST_ROUTES: readonly RestRoute[] = ANSWERS.map(([method, path, answer]) => ({
+  method,
+  path: REST_PREFIX + path,
+  answer: async (request, service, address) => {
+    try {
+      return await answer(request, service, address);
+    } catch (error) {
+      return restError(error);
+    }
+  },
+}));
+
+/** The routes as the protocol writes them, so that clients do not try others. */
+const ENDPOINTS: readonly string[] = ANSWERS.flatMap(([method, path]) => {
+  if (path === "/v1/config") return [];
+  const written = path.replace("/v1/", "/v1/{prefix}/").replaceAll(/:(\w+)/g, "{$1}");
+  const isOne = method === "GET" && written.endsWith("}");
+  return [`${method} ${written}`, ...isOne ? [`HEAD ${written}`] : []];
+});
+
+/** Answers what no route has: every write, views, and mistakes in an address. */
+export async function refuseRest(request: Request): Promise<Response> {
+  await drainBody(request);
+  const { method, url } = request;
+  const { pathname } = new URL(url);
+  if (method === "GET" || method === "HEAD") {
+    return restError(
+      new OperatingError(
+        "not_found",
+        `Cannot ${method} ${pathname}: this catalog has namespaces and tables, no views and no functions`,
+        { reason: "unknown_route" },
+      ),
+    );
+  }
+  return restError(
+    new OperatingError(
+      "permission_denied",
+      `Cannot ${method} ${pathname}: this catalog is read-only; send rows to the ingest server, ` +
+        "and delete with POST /api/v1/delete-tasks",
+      { reason: "read_only_catalog" },
+    ),
+  );
+}
+
+/** An error in the protocol's form, with the headers that errors of all routes have. */
+export function restError(thrown: unknown): Response {
+  const error = asOperatingError(thrown);
+  const { httpStatus: code, message, reason } = error;
+  const type = TYPES_OF_REASONS[reason ?? ""] ?? TYPES[error.code] ?? "ServerErrorException";
+  return jsonResponse({ error: { message, type, code } }, {
+    status: code,
+    headers: errorHeaders(error),
+  });
+}
+
+/** The classes that Iceberg's clients throw, by our codes. */
+const TYPES: Partial<Record<ErrorCode, string>> = {
+  invalid_argument: "BadRequestException",
+  unauthenticated: "NotAuthorizedException",
+  permission_denied: "ForbiddenException",
+  not_found: "NotFoundException",
+  method_not_allowed: "UnsupportedOperationException",
+  rate_limited: "SlowDownException",
+  unavailable: "ServiceUnavailableException",
+};
+
+const TYPES_OF_REASONS: Readonly<Record<string, string>> = {
+  no_such_namespace: "NoSuchNamespaceException",
+  no_such_table: "NoSuchTableException",
+};
+
+function config(): Promise<Response> {
+  return Promise.resolve(jsonResponse({ defaults: {}, overrides: {}, endpoints: ENDPOINTS }));
+}
+
+function listNamespaces(
+  request: Request,
+  _: RestCatalogService,
+  { caller }: RestAddress,
+): Promise<Response> {
+  const parent = new URL(request.url).searchParams.get("parent");
+  if (parent !== null && parent !== "") {
+    requireNamespace(parent, caller);
+    // Namespaces have no others in them.
+    return Promise.resolve(jsonResponse({ namespaces: [] }));
+  }
+  return Promise.resolve(jsonResponse({ namespaces: [[caller.namespace]] }));
+}
+
+function loadNamespace(
+  _request: Request,
+  _: RestCatalogService,
+  { caller, names }: RestAddress,
+): Promise<Response> {
+  const namespace = requireNamespace(names["namespace"], caller);
+  return Promise.resolve(jsonResponse({ namespace: [namespace], properties: {} }));
+}
+
+async function listTables(
+  request: Request,
+  { icebergCatalog }: RestCatalogService,
+  { caller, names }: RestAddress,
+): Promise<Response> {
+  const namespace = requireNamespace(names["namespace"], caller);
+  const { searchParams } = new URL(request.url);
+  const page = await icebergCatalog.names(namespace, {
+    after: searchParams.get("pageToken") ?? "",
+    namesMax: pageSize(searchParams.get("pageSize")),
+  });
+  return jsonResponse({
+    identifiers: page.names.map((name) => ({ namespace: [namespace], name })),
+    "next-page-token": page.next ?? null,
+  });
+}
+
+/** The stored file goes out as it is: ids of snapshots have more digits than a number keeps. */
+async function loadTable(
+  { method }: Request,
+  { icebergCatalog, answers }: RestCatalogService,
+  { caller, names }: RestAddress,
+): Promise<Response> {
+  const ident = { namespace: names["namespace"] ?? "", name: names["table"] ?? "" };
+  // Clients ask for `events.snapshots` as a table of a namespace `svc.events`, and make it of
+  // `svc.events` only where the table is what is missing.
+  if (ident.namespace !== caller.namespace) throw noSuchTable(ident);
+  if (method === "HEAD") {
+    if (!await icebergCatalog.has(ident)) await icebergCatalog.metadata(ident);
+    return new Response(null, { status: 204 });
+  }
+  const { location, bytes } = await icebergCatalog.metadata(ident);
+  const parts = [
+    utf8(`{"metadata-location":${JSON.stringify(location)},"metadata":`),
+    bytes,
+    utf8(`,"config":${JSON.stringify(icebergCatalog.properties)}}`),
+  ];
+  const hold = answers.hold();
+  try {
+    growAnswer(hold, bytes.byteLength);
+  } catch (error) {
+    hold[Symbol.dispose]();
+    throw error;
+  }
+  return new Response(sendHeld(parts, hold), { headers: { "content-type": "application/json" } });
+}
+
+async function takeReport(
+  request: Request,
+  _: RestCatalogService,
+  { caller, names }: RestAddress,
+): Promise<Response> {
+  await drainBody(request);
+  requireNamespace(names["namespace"], caller);
+  return new Response(null, { status: 204 });
+}
+
+function requireNamespace(namespace: string | undefined, caller: QueryCaller): string {
+  if (namespace === caller.namespace) return namespace;
+  throw new OperatingError(
+    "not_found",
+    `Cannot look into namespace ${JSON.stringify(namespace)}: yours is ${caller.namespace}`,
+    { reason: "no_such_namespace" },
+  );
+}
+
+function pageSize(text: string | null): number {
+  if (text === null || text === "") return NAMES_MAX;
+  if (/^[1-9]\d{0,8}$/.test(text)) return Math.min(Number(text), NAMES_MAX);
+  throw new OperatingError(
+    "invalid_argument",
+    `Cannot list with pageSize ${JSON.stringify(text)}: give a whole number from 1 on`,
+  );
+}

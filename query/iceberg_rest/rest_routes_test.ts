@@ -1,0 +1,157 @@
+/** The REST catalog over HTTP, over a real warehouse: the protocol's answers and refusals. */
+
+import assert from "node:assert/strict";
+import { OperatingError } from "../../shared/base/errors.ts";
+import { parseOptions } from "../../shared/config/parse_options.ts";
+import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { OPTIONS, startQuery } from "../mod.ts";
+import { RestCatalog } from "./rest_catalog.ts";
+
+const NS = 1_795_132_800_000_000_000n;
+
+interface Lab extends AsyncDisposable {
+  readonly lab: EngineLab;
+  ask(path: string, init?: RequestInit): Promise<Response>;
+}
+
+async function openLab(flags: readonly string[] = []): Promise<Lab> {
+  await using held = new AsyncDisposableStack();
+  const lab = held.use(await EngineLab.open());
+  await lab.commit([{ ns: NS, raw: "one" }]);
+  const server = held.use(
+    await startQuery(parseOptions(OPTIONS, [
+      ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
+      ...["--data-dir", lab.dir, "--threads", "1", ...flags],
+    ])),
+  );
+  const all = held.move();
+  const base = `http://127.0.0.1:${server.address.port}/iceberg/v1/`;
+  return {
+    lab,
+    ask: (path, init) => fetch(`${base}${path}`, init),
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+Deno.test({
+  name: "the REST catalog tells namespaces, tables, and metadata as it is stored",
+  async fn() {
+    await using lab = await openLab();
+    const { endpoints } = await (await lab.ask("config?warehouse=any")).json();
+    assert.ok(endpoints.includes("HEAD /v1/{prefix}/namespaces/{namespace}/tables/{table}"));
+    const json = async (path: string) => await (await lab.ask(path)).json();
+    assert.deepEqual(await json("namespaces"), { namespaces: [["svc"]] });
+    assert.deepEqual(await json("namespaces?parent=svc"), { namespaces: [] });
+    assert.deepEqual(await json("namespaces/svc"), { namespace: ["svc"], properties: {} });
+    assert.deepEqual(await json("namespaces/svc/tables"), {
+      identifiers: [{ namespace: ["svc"], name: "events" }],
+      "next-page-token": null,
+    });
+    const loaded = await lab.ask("namespaces/svc/tables/events");
+    const text = await loaded.text();
+    const location = await lab.lab.catalog.metadataLocation({ namespace: "svc", name: "events" });
+    assert.equal(JSON.parse(text)["metadata-location"], location);
+    const stored = await Deno.readTextFile(new URL(location ?? ""));
+    assert.ok(text.includes(`"metadata":${stored},"config":{}`), "digit by digit");
+    for (const path of ["namespaces/svc", "namespaces/svc/tables/events"]) {
+      const head = await lab.ask(path, { method: "HEAD" });
+      assert.ok(head.ok, `${path} ${head.status}`);
+    }
+    const report = await lab.ask("namespaces/svc/tables/events/metrics", {
+      method: "POST",
+      body: "{}",
+    });
+    assert.equal(report.status, 204);
+  },
+});
+
+const REFUSALS: readonly (readonly [string, string, number, string])[] = [
+  ["GET", "namespaces/other", 404, "NoSuchNamespaceException"],
+  ["GET", "namespaces?parent=other", 404, "NoSuchNamespaceException"],
+  ["GET", "namespaces/other/tables", 404, "NoSuchNamespaceException"],
+  ["GET", "namespaces/other/tables/events", 404, "NoSuchTableException"],
+  ["GET", "namespaces/svc%1Fevents/tables/snapshots", 404, "NoSuchTableException"],
+  ["GET", "namespaces/svc/tables/none", 404, "NoSuchTableException"],
+  ["GET", "namespaces/svc/tables/..%2Fevents", 404, "NoSuchTableException"],
+  ["GET", "namespaces/svc/tables?pageSize=-1", 400, "BadRequestException"],
+  ["GET", "namespaces/svc/views", 404, "NotFoundException"],
+  ["POST", "namespaces", 403, "ForbiddenException"],
+  ["POST", "namespaces/svc/tables/events", 403, "ForbiddenException"],
+  ["DELETE", "namespaces/svc/tables/events", 403, "ForbiddenException"],
+  ["POST", "tables/rename", 403, "ForbiddenException"],
+];
+
+Deno.test({
+  name: "the REST catalog refuses in the protocol's form, and every write",
+  async fn() {
+    await using lab = await openLab();
+    for (const [method, path, status, type] of REFUSALS) {
+      const answer = await lab.ask(path, { method, ...method === "POST" ? { body: "{}" } : {} });
+      const { error } = await answer.json();
+      assert.deepEqual([answer.status, error.code, error.type], [status, status, type], path);
+      assert.match(error.message, /^Cannot /);
+    }
+    for (const name of ["none", "events"]) {
+      const head = await lab.ask(`namespaces/svc/tables/${name}`, { method: "HEAD" });
+      assert.equal(head.status, name === "none" ? 404 : 204);
+    }
+  },
+});
+
+Deno.test({
+  name: "the REST catalog asks for the tokens that SQL asks for",
+  async fn() {
+    await using lab = await openLab(["--tokens", "secret"]);
+    const stranger = await lab.ask("namespaces/svc/tables/events");
+    assert.equal(stranger.status, 401);
+    assert.equal(stranger.headers.get("www-authenticate"), "Bearer");
+    assert.equal((await stranger.json()).error.type, "NotAuthorizedException");
+    const headers = { authorization: "Bearer secret" };
+    assert.equal((await lab.ask("namespaces/svc/tables", { headers })).status, 200);
+  },
+});
+
+/** A catalog of these names, whose pointer moves on with each look. */
+function catalogOf(names: readonly string[], locations: string[] = []): RestCatalog {
+  return new RestCatalog({
+    catalog: {
+      tables: () => Promise.resolve([...names]),
+      metadataLocation: () => Promise.resolve(locations.shift()),
+    },
+    store: {
+      rootUri: "file:///w",
+      get: (key) =>
+        key.endsWith("new.metadata.json")
+          ? Promise.resolve(new Uint8Array([123, 125]))
+          : Promise.reject(new OperatingError("not_found", `Cannot read ${key}`)),
+    },
+    properties: {},
+  });
+}
+
+Deno.test({
+  name: "names come in pages, each once and in order",
+  async fn() {
+    const catalog = catalogOf(["c", "a", "e", "b", "d"]);
+    const found: string[] = [];
+    for (let after: string | undefined = ""; after !== undefined;) {
+      const page = await catalog.names("svc", { after, namesMax: 2 });
+      found.push(...page.names);
+      after = page.next;
+    }
+    assert.deepEqual(found, ["a", "b", "c", "d", "e"]);
+  },
+});
+
+Deno.test({
+  name: "a metadata file that a commit replaced meanwhile is looked for anew, once",
+  async fn() {
+    const ident = { namespace: "svc", name: "events" };
+    const [old, next] = ["old", "new"].map((name) =>
+      `file:///w/svc/events-1/metadata/${name}.metadata.json`
+    ) as [string, string];
+    const { location } = await catalogOf([], [old, next]).metadata(ident);
+    assert.equal(location, next);
+    await assert.rejects(catalogOf([], [old, old, next]).metadata(ident), { code: "not_found" });
+  },
+});
