@@ -2,10 +2,9 @@
  * Expires a table's oldest snapshots, so that its metadata stays small however many commits it has
  * had.
  *
- * `planExpire` is pure; `applyExpire` commits the smaller metadata and then removes manifest lists,
- * and manifests that no remaining snapshot names. Data files that only expired snapshots have are
- * entered for removal (`catalog/removals.ts`) before the commit, and removed by `sweepRemovals`
- * once no statement can read them any more.
+ * `planExpire` is pure; `applyExpire` commits the smaller metadata. The files that only expired
+ * snapshots have are entered for removal (`catalog/removals.ts`) before the commit: manifest lists,
+ * manifests and data files alike. `sweepRemovals` removes them once nobody can read them any more.
  */
 
 import type { Removals } from "../catalog/removals.ts";
@@ -105,14 +104,14 @@ function withoutSnapshots(
 
 export interface ExpireDeps extends CommitDeps {
   /**
-   * Where data files are entered that only expired snapshots have. Without it nothing expires while
-   * there are such files: that is left to maintenance, which has it.
+   * Where files are entered that only expired snapshots have. Without it nothing expires while
+   * there are such data files: that is left to maintenance, which has it. Manifests go at once.
    */
   readonly removals?: Removals;
 }
 
 /**
- * How long a data file outlives the last snapshot that has it. A statement that may take longer
+ * How long a file outlives the last snapshot that has it. A statement that may take longer
  * than `SHORT_READ_MS_MAX` enters itself in the catalog (`LongReads`) before it chooses a snapshot.
  * The rest is for one that is being stopped.
  */
@@ -137,18 +136,18 @@ export async function applyExpire(
     const plan = planExpire(table.metadata, policy, deps.clock.nowMs());
     if (plan === undefined) return undefined;
     const unneeded = await unneededFiles(deps, table, plan);
+    const { removals } = deps;
+    if (removals === undefined && unneeded.data.length > 0) return undefined;
     const graceMs = policy.removalGraceMs ?? REMOVAL_GRACE_MS;
-    if (unneeded.data.length > 0) {
-      if (deps.removals === undefined) return undefined;
-      await deps.removals.enter(table.locationKey, unneeded.data, graceMs);
-    }
+    const keys = [...unneeded.metadata, ...unneeded.data];
+    await removals?.enter(table.locationKey, keys, graceMs);
     const staged = stageMetadata(deps, { table, exists: true }, { next: plan.next, staging });
     expired = plan.expired.length;
     return {
       ...staged,
       snapshotId: 0n,
       consumed: [],
-      obsolete: [...staged.obsolete, ...unneeded.metadata],
+      obsolete: [...staged.obsolete, ...removals === undefined ? unneeded.metadata : []],
     };
   });
   return expired;

@@ -1,6 +1,6 @@
 /**
- * Removes the data files of a table that were entered for removal and whose time has come, with
- * their sidecars. One that a snapshot names after all (the commit that was to make it needless did
+ * Removes the files of a table that were entered for removal and whose time has come: data files
+ * with their sidecars, manifests, manifest lists. One that a snapshot names after all (the commit that was to make it needless did
  * not come about) stays, and is forgotten.
  */
 
@@ -37,14 +37,20 @@ export async function sweepRemovals(given: SweepRemovalsDeps, ident: TableIdent)
     graceMs: Math.max(0, (deps.removalGraceMs ?? REMOVAL_GRACE_MS) - ENTERING_MS),
   });
   if (due.length === 0) return 0;
-  const { manifests } = await filesOfSnapshots(deps, table, table.metadata.snapshots);
+  const { lists, manifests } = await filesOfSnapshots(deps, table, table.metadata.snapshots);
   const live = await dataKeysOf(deps, table, [...manifests.values()]);
+  for (const location of [...lists, ...manifests.keys()]) live.add(table.locator.keyOf(location));
   const needless = due.filter((key) => !live.has(key));
   for (let start = 0; start < needless.length; start += DELETES_MAX) {
     const keys = needless.slice(start, start + DELETES_MAX);
-    await deps.store.delete(withSidecars(keys));
+    const metadata = keys.filter((key) => !isDataKey(key));
+    await deps.store.delete([...withSidecars(keys.filter(isDataKey)), ...metadata]);
     await deps.removals.forget(keys);
   }
   await deps.removals.forget(due.filter((key) => live.has(key)));
-  return needless.length;
+  return needless.filter(isDataKey).length;
+}
+
+function isDataKey(key: string): boolean {
+  return key.endsWith(".parquet");
 }

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { applyExpire, EXPIRE_POLICY_DEFAULT, REMOVAL_GRACE_MS } from "../tables/expire.ts";
+import { IcebergReader, type LoadedTable } from "../iceberg/iceberg_reader.ts";
+import { filesOfSnapshots } from "../tables/table_files.ts";
 import { MaintenanceLab } from "../testing/maintenance_lab.ts";
 import { EVENTS } from "../testing/table_lab.ts";
 import { applyMerge, lookForMerges } from "./merge.ts";
@@ -57,6 +59,28 @@ Deno.test("replaced files stay for five minutes, and are gone nine minutes after
   const tookMs = EXPIRE_POLICY_DEFAULT.ageMsMin + await untilGone(lab);
   assert.ok(tookMs <= 9 * 60_000, `${tookMs / 60_000} minutes`);
   assert.deepEqual(await lab.rows(), before);
+});
+
+Deno.test("a reader of an older metadata file has its manifests for as long as its data files", async () => {
+  await using lab = await mergedLab();
+  const old = await lab.table();
+  await lab.append([{ number: 1_000, ns: BigInt(Math.floor(lab.clock.nowMs())) * 1_000_000n }]);
+  lab.clock.shift(EXPIRE_POLICY_DEFAULT.ageMsMin);
+  await sweep(lab);
+  assert.equal((await lab.table())?.metadata.snapshots.length, 1, "the older ones expired");
+  const { store } = lab.deps();
+  const filesOf = () => new IcebergReader(store).liveEntries(old as LoadedTable);
+  lab.clock.shift(REMOVAL_GRACE_MS - 61_000);
+  await sweep(lab);
+  assert.equal((await filesOf()).length, 1);
+  lab.clock.shift(61_000);
+  await sweep(lab);
+  await assert.rejects(filesOf(), { code: "not_found" });
+  const table = await lab.table();
+  assert.ok(table !== undefined);
+  const { lists, manifests } = await filesOfSnapshots(lab.deps(), table, table.metadata.snapshots);
+  const avro = (await lab.keys()).filter((key) => key.endsWith(".avro"));
+  assert.equal(avro.length, lists.size + manifests.size, "nothing else is left of the metadata");
 });
 
 Deno.test("a statement that lasts keeps the files of its snapshot until it ends", async () => {
