@@ -1,7 +1,7 @@
 /**
  * Removes the files of a table that were entered for removal and whose time has come: data files
- * with their sidecars, manifests, manifest lists. One that a snapshot names after all (the commit that was to make it needless did
- * not come about) stays, and is forgotten.
+ * with their sidecars, manifests, manifest lists. One that a snapshot names after all (the commit
+ * that was to make it needless did not come about) stays, and is forgotten.
  */
 
 import type { Removals } from "../catalog/removals.ts";
