@@ -11,6 +11,7 @@ import {
   listDeleteTasks,
   submitDeleteTask,
 } from "./delete_tasks/delete_task_routes.ts";
+import { answerFields, answerFieldValues } from "./fields/field_routes.ts";
 import {
   type Addressed,
   createIndex,
@@ -111,6 +112,8 @@ export const ROUTES: readonly Route[] = [
   { method: "GET", path: "/api/v1/delete-tasks", answer: listDeleteTasks },
   { method: "POST", path: "/api/v1/delete-tasks", answer: submitDeleteTask },
   { method: "GET", path: "/api/v1/delete-tasks/:id", answerFor: getDeleteTask },
+  { method: "GET", path: "/api/v1/fields", answer: answerFields },
+  { method: "GET", path: "/api/v1/fields/:id/values", answerFor: answerFieldValues },
   {
     method: "GET",
     path: "/debug/memory-pool",

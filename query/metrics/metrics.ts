@@ -29,7 +29,14 @@ import { TRACE_ENDPOINTS } from "../tracing/metrics.ts";
 export const OUTCOMES = ["ok", "truncated", "refused", "failed", "timeout", "cancelled"] as const;
 export type Outcome = typeof OUTCOMES[number];
 
-export const ENDPOINTS = ["sql", "sql_local", "sql_explain", ...TRACE_ENDPOINTS] as const;
+export const ENDPOINTS = [
+  "sql",
+  "sql_local",
+  "sql_explain",
+  "fields",
+  "field_values",
+  ...TRACE_ENDPOINTS,
+] as const;
 export type Endpoint = typeof ENDPOINTS[number];
 
 /** `ServedBy`, each with its series from the start. */
@@ -56,7 +63,7 @@ export const METRICS = {
   requests: {
     kind: "counter",
     name: "svc_query_requests_total",
-    help: "SQL and trace requests by route and by how they ended",
+    help: "Requests for rows, fields and traces by route and by how they ended",
     labels: { endpoint: ENDPOINTS, outcome: OUTCOMES },
   },
   durationSecs: {

@@ -13,7 +13,13 @@ import { isOperatingError, messageOf, OperatingError } from "../../shared/base/e
 import { ENGINE_REPLACED } from "../../shared/engine/duckdb/fault_error.ts";
 import { MIDFLIGHT_ROWS_SCANNED } from "../../shared/engine/duckdb/rows_breaker.ts";
 import { POOL_RETRY_AFTER_SECS } from "../../shared/engine/limits.ts";
-import type { Cost, Engine, PreparedQuery, RunningQuery } from "../../shared/engine/types.ts";
+import type {
+  Cost,
+  Engine,
+  PreparedQuery,
+  QueryRequest,
+  RunningQuery,
+} from "../../shared/engine/types.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 import { type Admission, ADMISSION_FULL } from "../admission/admission.ts";
@@ -44,6 +50,10 @@ export interface CallMade {
    * The call is a batch job's: its memory is reserved already, and the job has metrics of its own.
    */
   readonly isJob?: boolean;
+  /** One of several statements of a request, which is counted once. */
+  readonly isPart?: boolean;
+  /** What the engine is asked besides. */
+  readonly besides?: Pick<QueryRequest, "columnCounts">;
 }
 
 /** How a call ended, beyond its outcome. */
@@ -82,6 +92,8 @@ export class SqlCall implements AsyncDisposable {
   readonly #caller: QueryCaller;
   readonly #endpoint: Endpoint;
   readonly #isJob: boolean;
+  readonly #isPart: boolean;
+  readonly #besides: CallMade["besides"];
   readonly #startedMs: number;
   readonly #arrivedMs: number;
   readonly #stop = new AbortController();
@@ -98,12 +110,14 @@ export class SqlCall implements AsyncDisposable {
 
   constructor(
     service: CallService,
-    { caller, endpoint, isJob = false }: CallMade,
+    { caller, endpoint, isJob = false, isPart = false, besides }: CallMade,
   ) {
     this.#service = service;
     this.#caller = caller;
     this.#endpoint = endpoint;
     this.#isJob = isJob;
+    this.#isPart = isPart;
+    this.#besides = besides;
     this.#arrivedMs = service.clock.nowMs();
     this.#startedMs = service.clock.monotonicMs();
     service.metrics.inFlight.at({}).add(1);
@@ -236,6 +250,7 @@ export class SqlCall implements AsyncDisposable {
       ...(asked.snapshot === undefined || asked.snapshot === null
         ? {}
         : { snapshot: asked.snapshot }),
+      ...this.#besides,
     });
   }
 
@@ -305,7 +320,7 @@ export class SqlCall implements AsyncDisposable {
     const { rowsReturned } = end;
     this.#record(outcome, end);
     metrics.inFlight.at({}).add(-1);
-    if (this.#isJob) return;
+    if (this.#isJob || this.#isPart) return;
     metrics.requests.at({ endpoint: this.#endpoint, outcome }).add(1);
     metrics.durationSecs.observe((clock.monotonicMs() - this.#startedMs) / 1000);
     if (rowsReturned !== undefined) metrics.rowsReturned.observe(rowsReturned);

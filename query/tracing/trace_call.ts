@@ -9,7 +9,6 @@ import { getLogger } from "@logtape/logtape";
 import { present } from "../../shared/base/assert.ts";
 import { isOperatingError, messageOf, OperatingError } from "../../shared/base/errors.ts";
 import { textOf } from "../../shared/base/bytes.ts";
-import { complexityOf } from "../../shared/engine/cost/cost.ts";
 import { MIDFLIGHT_ROWS_SCANNED } from "../../shared/engine/duckdb/rows_breaker.ts";
 import type { Cost, PreparedQuery } from "../../shared/engine/types.ts";
 import { TRACES_TABLE } from "../../shared/schema/traces.ts";
@@ -17,6 +16,7 @@ import { type EffectiveLimits, effectiveLimits, interactiveTier } from "../limit
 import type { Outcome } from "../metrics/metrics.ts";
 import type { QueryCaller } from "../query_caller.ts";
 import { POOL_EXHAUSTED, serverStops } from "../sql/sql_call.ts";
+import { addCosts } from "../sql/summed_cost.ts";
 import type { SqlService } from "../sql/sql_service.ts";
 import type { TraceBreaker, TraceEndpoint } from "./metrics.ts";
 import { type TraceCeilings, traceCeilings } from "./trace_ceilings.ts";
@@ -357,21 +357,6 @@ function indexFault(error: unknown, index: string): unknown {
       `index ${TRACES_TABLE}, which has spans`,
     { reason: "not_a_trace_index", cause: error },
   );
-}
-
-function addCosts(a: Cost, b: Cost): Cost {
-  const bytes = a.estimated_bytes_scanned + b.estimated_bytes_scanned;
-  const rows = a.estimated_rows_processed + b.estimated_rows_processed;
-  return {
-    files_to_scan: a.files_to_scan + b.files_to_scan,
-    files_considered: Math.max(a.files_considered, b.files_considered),
-    estimated_bytes_scanned: bytes,
-    estimated_rows_processed: rows,
-    estimated_runtime_seconds: a.estimated_runtime_seconds + b.estimated_runtime_seconds,
-    complexity_class: complexityOf(bytes, rows),
-    exact: a.exact && b.exact,
-    warnings: [...new Set([...a.warnings, ...b.warnings])],
-  };
 }
 
 function outcomeOf({ code, httpStatus }: OperatingError): Outcome {

@@ -12,7 +12,7 @@ import type { LeftAttribute } from "./plan/promoted_attributes.ts";
 import type { NearestTrial } from "./pruning/narrow_nearest.ts";
 import type { Statement } from "./statement/parse.ts";
 import { readsNothing } from "./statement/reads_nothing.ts";
-import type { Cost, ScanOrdering, ServedBy } from "./types.ts";
+import type { ColumnCounts, Cost, ScanOrdering, ServedBy } from "./types.ts";
 
 export interface Prepared {
   /** The statement as it was sent, for messages; its tree is that of what runs. */
@@ -31,6 +31,7 @@ export interface Prepared {
   readonly cost: Cost;
   readonly ordering: ScanOrdering;
   readonly defaultOrderApplied: boolean;
+  readonly columnCounts: ColumnCounts | undefined;
   /** For a request that gave one: the pin that `Stats.snapshot` tells. */
   readonly pin: string | undefined;
   readonly data: DataFileLease;
@@ -62,7 +63,7 @@ export function preparedOf(
 ): Prepared {
   const { statement, names, tables, path, text, columns, cost, data, deltaMs, pin, left } =
     described;
-  const { ordering, defaultOrderApplied, wanted, trial, leases } = described;
+  const { ordering, defaultOrderApplied, columnCounts, wanted, trial, leases } = described;
   const { root } = statement;
   const answers: AnswerPath = path.kind === "summaries" ? path : {
     ...path,
@@ -73,7 +74,7 @@ export function preparedOf(
   return {
     ...{ statement, text, names, plan: { tables }, path: answers, left, columns, cost, ordering },
     isMeasured: path.kind === "scan" ? !readsNothing(root) : path.fast.parts.length > 0,
-    ...{ defaultOrderApplied, pin, data, deltaMs },
+    ...{ defaultOrderApplied, columnCounts, pin, data, deltaMs },
     planMs: tookMs - deltaMs,
     leases: leases.move(),
   };

@@ -9,7 +9,14 @@ import { onceMore } from "./duckdb/once_more.ts";
 import { shownName } from "./hot_caches/hot_call.ts";
 import { countFiles, type TablePlan } from "./plan/plan.ts";
 import { type Prepared, servedBy } from "./prepared.ts";
-import type { Cost, PlannedTable, PreparedQuery, RunningQuery, ServedBy } from "./types.ts";
+import type {
+  ColumnCounts,
+  Cost,
+  PlannedTable,
+  PreparedQuery,
+  RunningQuery,
+  ServedBy,
+} from "./types.ts";
 
 /** Owns the statement's seat, deadline and leases until it is disposed of. */
 export class PreparedStatement implements PreparedQuery {
@@ -17,6 +24,7 @@ export class PreparedStatement implements PreparedQuery {
   readonly tables: readonly PlannedTable[];
   readonly servedBy: ServedBy;
   readonly aside?: string;
+  readonly columnCounts?: ColumnCounts;
   readonly defaultOrderApplied: boolean;
   #started = false;
   #disposed = false;
@@ -25,7 +33,8 @@ export class PreparedStatement implements PreparedQuery {
     private readonly prepared: Prepared,
     private readonly options: Omit<RunOptions, "steps" | "bringMs">,
   ) {
-    const { cost, path, defaultOrderApplied, plan } = prepared;
+    const { cost, path, defaultOrderApplied, plan, columnCounts } = prepared;
+    if (columnCounts !== undefined) this.columnCounts = columnCounts;
     this.cost = cost;
     this.servedBy = servedBy(path);
     if (path.kind === "scan") this.aside = path.aside;

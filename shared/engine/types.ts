@@ -4,6 +4,9 @@
  * measured or absent.
  */
 
+import type { TimeRange } from "../iceberg/types.ts";
+import type { ColumnType } from "../schema/schema.ts";
+
 export interface QueryRequest {
   readonly sql: string;
   /** The only namespace whose tables the statement can name. */
@@ -28,6 +31,11 @@ export interface QueryRequest {
    * what the snapshots hold.
    */
   readonly uncommittedOnly?: boolean;
+  /**
+   * Asks for what summaries count of the table's columns (`PreparedQuery.columnCounts`). Where there
+   * are such counts, the statement itself reads only rows of the WAL that no snapshot holds yet.
+   */
+  readonly columnCounts?: ColumnCountsRequest;
   /** Whether summaries may answer instead of rows (`fast_paths/`); default true. */
   readonly fastPaths?: boolean;
   /**
@@ -68,6 +76,35 @@ export interface QueryRequest {
   readonly batch?: boolean;
   /** Aborts when the caller is gone: the statement is interrupted. */
   readonly signal?: AbortSignal;
+}
+
+/** What is to be counted of the one table that a statement reads. */
+export interface ColumnCountsRequest {
+  readonly range: TimeRange;
+  /** Names of columns and attributes; absent: all that summaries count. */
+  readonly names?: readonly string[];
+}
+
+/** What summaries say of a table's committed rows in a range of time. */
+export interface ColumnCounts {
+  /** Rows in the range, which is widened to whole minutes. */
+  readonly rows: number;
+  /** Whether `rows` is the number of rows in the very range. */
+  readonly isExact: boolean;
+  readonly columns: readonly ColumnCount[];
+}
+
+/** How many rows have which values of a column, or of an attribute that has a column. */
+export interface ColumnCount {
+  readonly name: string;
+  readonly isAttribute: boolean;
+  readonly type: ColumnType;
+  /** Rows with a value. */
+  readonly rows: number;
+  /** Rows of files whose summaries count the column, also those without a value. */
+  readonly rowsCounted: number;
+  /** Rows by value; values are texts, as `::VARCHAR` writes them. */
+  readonly values: ReadonlyMap<string, number>;
 }
 
 /** How long a statement waits for its slots, in milliseconds. */
@@ -153,6 +190,8 @@ export interface PreparedQuery extends AsyncDisposable {
   readonly servedBy: ServedBy;
   /** Why no fast path answers; absent where one does. */
   readonly aside?: string;
+  /** What the request asked for by `columnCounts`; absent: no summary has it. */
+  readonly columnCounts?: ColumnCounts;
   /** Whether the newest-first order was added. */
   readonly defaultOrderApplied: boolean;
   /** Physical plan as text, after a line that says which path answers, or why no fast path does. */

@@ -7,12 +7,18 @@ import type { EngineConnection } from "../duckdb/driver.ts";
 import type { Rewritten } from "../plan/rewrite_statement.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import type { QueryRequest } from "../types.ts";
+import type { ColumnCounts } from "../types.ts";
+import { untilAborted } from "../turns/until_aborted.ts";
+import type { TablePlan } from "../plan/plan.ts";
+import { columnCounts } from "./column_counts.ts";
 import type { EdgeTimes } from "./edge_times.ts";
 import { type FastPath, fastPath } from "./fast_path.ts";
 import type { TableAnswers } from "./table_answers.ts";
 
 export interface Shortened extends Rewritten {
   readonly path: ChosenPath;
+  /** What the request asked to be counted; undefined: it did not, or no summary counts it. */
+  readonly columnCounts: ColumnCounts | undefined;
 }
 
 /** What answers: rows that are scanned, or counts of data files and rows where there are none. */
@@ -38,12 +44,14 @@ export async function shortenStatement(
     readonly deadline: Deadline;
   },
 ): Promise<Shortened> {
+  const counted = await withoutCounted(rewritten, { request, answers: deps.answers, deadline });
+  if (counted !== undefined) return counted;
   const { statement, references, tables, values, bounds, data, leases } = rewritten;
   // Summaries are of whole tables.
   const wantsRows = request.fastPaths === false ||
     tables.some(({ committed }) => committed.kind === "since");
   if (wantsRows) {
-    return { ...rewritten, path: { kind: "scan", aside: "the request wants rows read" } };
+    return scanned(rewritten, "the request wants rows read");
   }
   const fast = await fastPath(statement.root, { references, tables, values }, {
     ...{ connection, micros: bounds.micros, data },
@@ -52,7 +60,43 @@ export async function shortenStatement(
     planOnly: request.planOnly === true || statement.explain,
     signal: deadline.signal,
   });
-  if ("aside" in fast) return { ...rewritten, path: { kind: "scan", aside: fast.aside } };
+  if ("aside" in fast) return scanned(rewritten, fast.aside);
   leases.use(fast.lease);
-  return { ...rewritten, path: { kind: "summaries", fast } };
+  return { ...rewritten, path: { kind: "summaries", fast }, columnCounts: undefined };
+}
+
+function scanned(rewritten: Rewritten, aside: string): Shortened {
+  return { ...rewritten, path: { kind: "scan", aside }, columnCounts: undefined };
+}
+
+/** The statement over rows of the WAL alone, where the request has the others counted. */
+async function withoutCounted(
+  rewritten: Rewritten,
+  { request, answers, deadline }: {
+    readonly request: QueryRequest;
+    readonly answers: TableAnswers;
+    readonly deadline: Deadline;
+  },
+): Promise<Shortened | undefined> {
+  const [table, ...more] = rewritten.tables;
+  if (request.columnCounts === undefined || table === undefined || more.length > 0) {
+    return undefined;
+  }
+  const cubes = answers.table(table.version?.uuid ?? "");
+  const counting = columnCounts(table, cubes, request.columnCounts);
+  const counts = await untilAborted(counting, deadline.signal);
+  if (counts === undefined) return undefined;
+  const uncommitted: TablePlan = {
+    ...table,
+    committed: { kind: "none" },
+    files: [],
+    considered: 0,
+  };
+  const aside = "summaries counted the other rows";
+  return {
+    ...rewritten,
+    tables: [uncommitted],
+    path: { kind: "scan", aside },
+    columnCounts: counts,
+  };
 }
