@@ -115,6 +115,8 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   result_lost: "jobs/job_routes_test.ts",
   job_store_unavailable: "jobs/guarded_store_test.ts",
   job_store_failed: "jobs/guarded_store_test.ts",
+  search_syntax: "../tests/apps/fields_test.ts",
+  unknown_field: "../tests/apps/fields_test.ts",
   unknown_dimension: "../shared/engine/hot_caches/hot_caches_test.ts",
   hot_cache_full: "../shared/engine/hot_caches/hot_caches_test.ts",
   result_cut_short: "../shared/engine/duckdb/native_driver_test.ts",

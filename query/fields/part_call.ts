@@ -1,7 +1,7 @@
 /**
- * A request that is answered by several statements. Each goes the way of a statement of `/sql`: it
- * waits for its slot and its memory, has the caller's limits and deadline, and is a row of the
- * audit. The first one counts as the request.
+ * A request that is answered by several statements. Each goes the way of a statement of `/sql`. It
+ * waits for its slot and its memory, and is a row of the audit. The first one counts as the
+ * request.
  */
 
 import { textOf } from "../../shared/base/bytes.ts";

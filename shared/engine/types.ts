@@ -32,8 +32,8 @@ export interface QueryRequest {
    */
   readonly uncommittedOnly?: boolean;
   /**
-   * Asks for what summaries count of the table's columns (`PreparedQuery.columnCounts`). Where there
-   * are such counts, the statement itself reads only rows of the WAL that no snapshot holds yet.
+   * Asks for what summaries count of the table's columns (`PreparedQuery.columnCounts`). Where
+   * there are such counts, the statement itself reads only rows that no snapshot holds yet.
    */
   readonly columnCounts?: ColumnCountsRequest;
   /** Whether summaries may answer instead of rows (`fast_paths/`); default true. */

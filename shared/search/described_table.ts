@@ -41,9 +41,9 @@ export function describedColumns(
 const TEXTS = ["raw", "name"];
 
 /**
- * Returns the columns in which a term without a field looks for words: an index says so in its
- * configuration (docs/api/query.md#index-configuration), any other table has `raw`,
- * or the `name` of a span.
+ * Returns the columns in which a term without a field looks for words. An index says so in its
+ * configuration (docs/api/query.md#index-configuration). Any other table has `raw`, or the `name`
+ * of a span.
  */
 export function textsOfIndex(config: unknown): readonly string[] {
   const mapping = isJsonObject(config) ? config["doc_mapping"] : undefined;
