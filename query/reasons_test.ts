@@ -30,6 +30,8 @@ const ATTEMPTS: readonly Attempt[] = [
   { reason: "invalid_body", body: "{" },
   { reason: "invalid_body", body: query("SELECT 1", { limits: { max_rows_returned: 0 } }) },
   { reason: "invalid_body", body: query("SELECT 1", { snapshot: 5 }) },
+  { reason: "invalid_body", body: query("SELECT $1", { parameters: [{}] }) },
+  { reason: "bad_parameters", body: query("SELECT $1, $2", { parameters: ["a"] }) },
   {
     reason: "unsupported_content_type",
     body: query("SELECT 1"),

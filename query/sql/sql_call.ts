@@ -234,6 +234,9 @@ export class SqlCall implements AsyncDisposable {
     const { engine, admission } = this.#service;
     return engine.prepare({
       sql: asked.query,
+      ...asked.parameters === undefined || asked.parameters === null
+        ? {}
+        : { parameters: asked.parameters },
       namespace: this.#caller.namespace,
       tenant: this.#caller.tenant,
       defaultOrder: asked.default_order && asked.priority === "interactive",

@@ -30,8 +30,20 @@ const LIMITS = z.strictObject({
 export const STREAM_FORMATS = ["ndjson", "csv"] as const;
 export type StreamFormat = typeof STREAM_FORMATS[number];
 
+const PARAMETERS_MAX = 1_000;
+const PARAMETER = z.union([z.string(), z.number(), z.boolean(), z.null()], {
+  error: "give a text, a number, a boolean or null",
+});
+
 const SQL_REQUEST = z.object({
   query: z.string().refine((text) => text.trim() !== "", "give a SQL statement"),
+  parameters: z.union([
+    z.array(PARAMETER).max(PARAMETERS_MAX),
+    z.record(z.string(), PARAMETER).refine(
+      (given) => Object.keys(given).length <= PARAMETERS_MAX,
+      `give at most ${PARAMETERS_MAX} values`,
+    ),
+  ]).nullish(),
   format: orElse(z.enum(["records", ...STREAM_FORMATS]), "records"),
   priority: orElse(z.enum(["interactive", "batch"]), "interactive"),
   default_order: orElse(z.boolean(), true),

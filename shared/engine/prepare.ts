@@ -22,6 +22,7 @@ import { rewriteStatement } from "./plan/rewrite_statement.ts";
 import { type Prepared, preparedOf } from "./prepared.ts";
 import { pruneStatement, type PruneStatementDeps } from "./pruning/prune_statement.ts";
 import { inCallersText } from "./statement/error_place.ts";
+import { bindParameters } from "./statement/bind_parameters.ts";
 import { parse } from "./statement/parse.ts";
 import type { CachedConnection } from "./statement/statement_cache.ts";
 import type { Deadline } from "./turns/deadline.ts";
@@ -59,7 +60,8 @@ export async function prepareStatement(
   const startMs = deps.nowMs();
   const cached = deps.statements.over(connection);
   const context: PrepareContext = { connection, cached, request, deps, deadline, usesPromoted };
-  const statement = await parse(cached.serialize, request.sql);
+  const parsed = await parse(cached.serialize, request.sql);
+  const statement = await bindParameters(parsed, context);
   const gated = gateStatement(statement, context);
   const bounded = await boundStatement(gated, context);
   const planned = await planStatement(bounded, context);

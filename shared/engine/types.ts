@@ -4,11 +4,14 @@
  * measured or absent.
  */
 
+import type { Parameters } from "./statement/bind_parameters.ts";
 import type { TimeRange } from "../iceberg/types.ts";
 import type { ColumnType } from "../schema/schema.ts";
 
 export interface QueryRequest {
   readonly sql: string;
+  /** Values of the statement's parameters; absent: it has none. */
+  readonly parameters?: Parameters;
   /** The only namespace whose tables the statement can name. */
   readonly namespace: string;
   /** Tenant whose WAL lanes are read besides. */

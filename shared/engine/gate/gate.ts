@@ -200,7 +200,7 @@ function visitExpression(node: TreeNode, scope: Scope): void {
   const kind = textAt(node, "class");
   if (!EXPRESSION_CLASSES.has(kind)) {
     throw kind === "PARAMETER"
-      ? refusedSyntax("a parameter", "; write the value into the statement")
+      ? refusedSyntax("a parameter", "; give its value in the request's member parameters")
       : refusedSyntax(`an expression of kind ${kind}`);
   }
   if (kind === "FUNCTION" || kind === "WINDOW") checkFunction(node, scope);

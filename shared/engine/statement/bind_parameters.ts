@@ -1,0 +1,100 @@
+/**
+ * Values for the parameters of a statement: `?`, `$1`, or `$name`. Each becomes a constant of the
+ * tree, before anything judges or plans the statement. So a value is never read as SQL, and an
+ * index, a summary or the bounds of a file serve it as if it had been written there.
+ */
+
+import { OperatingError } from "../../base/errors.ts";
+import type { EngineConnection } from "../duckdb/driver.ts";
+import { parse, type Statement, textOfTree } from "./parse.ts";
+import { isNode, textAt, type TreeNode, type TreeValue } from "./syntax_tree.ts";
+
+/** A value has the type that it would have if it were written into the statement. */
+export type ParameterValue = string | number | boolean | null;
+
+/** For `?` and `$1` a list, for `$name` an object. */
+export type Parameters =
+  | readonly ParameterValue[]
+  | Readonly<Record<string, ParameterValue>>;
+
+/**
+ * Returns the statement with its parameters' values; as it is where the request has none. Errors: `invalid_argument` with reason
+ * `bad_parameters` where a parameter has no value, or a value no parameter; those of `parse`.
+ */
+export async function bindParameters(
+  statement: Statement,
+  { request: { parameters }, cached }: {
+    readonly request: { readonly parameters?: Parameters };
+    readonly cached: Pick<EngineConnection, "serialize" | "deserialize">;
+  },
+): Promise<Statement> {
+  if (parameters === undefined) return statement;
+  const values = new Map(
+    Array.isArray(parameters)
+      ? parameters.map((value, at) => [String(at + 1), value])
+      : Object.entries(parameters),
+  );
+  const unused = new Set(values.keys());
+  const document = bound(statement.document, (name) => {
+    const value = values.get(name);
+    if (value === undefined) throw refusal(`$${name} has no value`, values.size);
+    unused.delete(name);
+    return constantOf(name, value);
+  });
+  const [first] = unused;
+  if (first !== undefined) throw refusal(`no parameter is $${first}`, values.size);
+  const text = await textOfTree(cached, document as TreeNode);
+  const { explain } = statement;
+  return { ...await parse((sql) => cached.serialize(sql), text), explain };
+}
+
+/** A copy in which `constant` stands for each parameter of that name. */
+function bound(value: TreeValue, constant: (name: string) => TreeNode): TreeValue {
+  if (Array.isArray(value)) return value.map((item) => bound(item, constant));
+  if (!isNode(value)) return value;
+  if (value["class"] === "PARAMETER") {
+    return { ...constant(textAt(value, "identifier")), alias: value["alias"] };
+  }
+  const entries = Object.entries(value).map(([member, inner]) =>
+    // Names of parameters, which the parser keeps beside the tree.
+    member === "named_param_map" ? [member, []] : [member, bound(inner, constant)]
+  );
+  return Object.fromEntries(entries);
+}
+
+function constantOf(name: string, value: ParameterValue): TreeNode {
+  if (typeof value === "string" && value.includes("\0")) {
+    throw refusal(`the value of $${name} holds the character U+0000`);
+  }
+  if (typeof value === "number" && !Number.isFinite(value)) {
+    throw refusal(`the value of $${name} is no finite number`);
+  }
+  return {
+    class: "CONSTANT",
+    type: "VALUE_CONSTANT",
+    alias: "",
+    query_location: 0,
+    value: {
+      type: { id: typeOf(value), type_info: null },
+      is_null: value === null,
+      ...value === null ? {} : { value },
+    },
+  };
+}
+
+function typeOf(value: ParameterValue): string {
+  if (value === null) return "NULL";
+  if (typeof value === "string") return "VARCHAR";
+  if (typeof value === "boolean") return "BOOLEAN";
+  return Number.isSafeInteger(value) ? "BIGINT" : "DOUBLE";
+}
+
+function refusal(why: string, given?: number): OperatingError {
+  const count = given === undefined ? "" : `; parameters has ${given}`;
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot bind the statement's parameters: ${why}${count}. Give a list for ? and $1, an object ` +
+      "for $name, of texts, numbers, booleans and nulls",
+    { reason: "bad_parameters" },
+  );
+}
