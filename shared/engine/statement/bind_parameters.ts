@@ -18,8 +18,10 @@ export type Parameters =
   | Readonly<Record<string, ParameterValue>>;
 
 /**
- * Returns the statement with its parameters' values; as it is where the request has none. Errors: `invalid_argument` with reason
- * `bad_parameters` where a parameter has no value, or a value no parameter; those of `parse`.
+ * Returns the statement with its parameters' values; as it is where the request has none.
+ *
+ * Errors: `invalid_argument` with reason `bad_parameters` where a parameter has no value, or a
+ * value no parameter; those of `parse`.
  */
 export async function bindParameters(
   statement: Statement,
