@@ -4,9 +4,16 @@
  * measured or absent.
  */
 
-import type { Parameters } from "./statement/bind_parameters.ts";
 import type { TimeRange } from "../iceberg/types.ts";
 import type { ColumnType } from "../schema/schema.ts";
+
+/** A value has the type that it would have if it were written into the statement. */
+export type ParameterValue = string | number | boolean | null;
+
+/** For `?` and `$1` a list, for `$name` an object. */
+export type Parameters =
+  | readonly ParameterValue[]
+  | Readonly<Record<string, ParameterValue>>;
 
 export interface QueryRequest {
   readonly sql: string;

@@ -6,16 +6,9 @@
 
 import { OperatingError } from "../../base/errors.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
+import type { Parameters, ParameterValue } from "../types.ts";
 import { parse, type Statement, textOfTree } from "./parse.ts";
 import { isNode, textAt, type TreeNode, type TreeValue } from "./syntax_tree.ts";
-
-/** A value has the type that it would have if it were written into the statement. */
-export type ParameterValue = string | number | boolean | null;
-
-/** For `?` and `$1` a list, for `$name` an object. */
-export type Parameters =
-  | readonly ParameterValue[]
-  | Readonly<Record<string, ParameterValue>>;
 
 /**
  * Returns the statement with its parameters' values; as it is where the request has none.

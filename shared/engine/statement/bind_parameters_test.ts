@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { EngineLab } from "../../testing/engine_lab.ts";
-import type { Parameters, ParameterValue } from "./bind_parameters.ts";
+import type { Parameters, ParameterValue } from "../types.ts";
 
 const NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
 /** Texts that would end a literal, a comment or a statement if they were read as SQL. */
