@@ -36,7 +36,7 @@ export async function weighed(
   segments: readonly SegmentInfo[],
   { gate, consumed }: { readonly gate: DrainGate; readonly consumed: ReadonlySet<string> },
 ): Promise<WaitingSegment[]> {
-  let left = Math.max(gate.behindBytes, gate.commitBytesMax + gate.targetBytes);
+  let left = gate.commitBytesMax + gate.targetBytes;
   const waiting: WaitingSegment[] = [];
   for (const segment of segments) {
     let messageBytes = consumed.has(segment.name) ? 0 : segment.byteLength;

@@ -114,8 +114,8 @@ export async function applyDrain(
   if (plan.mark.length > 0) await deps.admin.markCommitted(lane, plan.mark);
   if (plan.commit.length === 0) return "idle";
   const { claiming } = deps;
-  const { commit: names, commitBytes: bytes, isBehind } = plan;
-  const batch = { lane, names, bytes, isBehind };
+  const { commit: names, commitBytes: bytes } = plan;
+  const batch = { lane, names, bytes };
   return claiming === undefined
     ? await drainSegments(deps, batch, options)
     : await drainClaimed({ ...deps, claiming }, batch, options);
@@ -124,14 +124,13 @@ export async function applyDrain(
 /** Segments of one commit, and the claim under which they are worked on, if any. */
 interface Batch extends StageSource {
   readonly bytes: number;
-  readonly isBehind: boolean;
   readonly claim?: HeldClaim;
 }
 
 /** Drains those of `batch` that this drain can claim. */
 async function drainClaimed(
   deps: DrainDeps & { readonly claiming: ClaimPolicy },
-  { lane, names, bytes, isBehind }: Batch,
+  { lane, names, bytes }: Batch,
   options: StageOptions,
 ): Promise<DrainOutcome> {
   const { claim, quarantined } = await claimSegments(
@@ -149,7 +148,7 @@ async function drainClaimed(
   try {
     const outcome = await drainSegments(
       deps,
-      { lane, names: claim.names, bytes, isBehind, claim },
+      { lane, names: claim.names, bytes, claim },
       { ...options, signal },
     );
     if (outcome === "committed") await claim.end();
@@ -193,8 +192,7 @@ async function drainSegments(
   const startMs = deps.clock.monotonicMs();
   const target = await tableTarget(deps, lane);
   if (await discardDropped(deps, batch, target)) return "discarded";
-  const { mapping } = target;
-  const indexAtFlush = target.indexAtFlush && !batch.isBehind;
+  const { mapping, indexAtFlush } = target;
   const staged = await stage(deps, { ...batch, mapping, indexAtFlush }, options);
   if (staged === "overtaken" || staged === "poisoned") return staged;
   const { files, schema } = staged;

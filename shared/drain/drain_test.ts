@@ -7,6 +7,7 @@ import { batchOfRows, rowsOf } from "../columns/rows.ts";
 import { isFullFile } from "../iceberg/locations.ts";
 import { parseFooter } from "../parquet/footer.ts";
 import { EVENTS_SCHEMA } from "../schema/events.ts";
+import { parseIndexConfig } from "../schema/index_config.ts";
 import { readSidecar } from "../derived/sidecar.ts";
 import { tableOf } from "../tenant/tenant.ts";
 import { batchOf, DrainLab, EVENTS_LANE, numberedGroups } from "../testing/drain_lab.ts";
@@ -16,6 +17,19 @@ import { drainAll } from "./drain_all.ts";
 import { DRAIN_GATE_OPEN } from "./plan_drain.ts";
 
 const RETENTION_MS = 61_000;
+const WEB_LANE = { tenant: "acme", index: "web" };
+
+/** A catalog in which all indexes are configured, and are indexed by the drain or later. */
+function withIndex(catalog: Catalog, indexAtFlush: boolean): Catalog {
+  const config = parseIndexConfig({
+    index_id: WEB_LANE.index,
+    doc_mapping: { field_mappings: [{ name: "timestamp", type: "datetime", required: true }] },
+    index_at_flush: indexAtFlush,
+  });
+  return overriding(catalog, {
+    indexState: () => Promise.resolve({ index: { config, etag: "1" }, epoch: 0 }),
+  });
+}
 
 /** Seals `rows` rows of one day, each with a text of `rowBytes`. */
 async function sealLarge(lab: DrainLab, rows: number, rowBytes: number): Promise<void> {
@@ -25,9 +39,9 @@ async function sealLarge(lab: DrainLab, rows: number, rowBytes: number): Promise
   for (let first = 0; first < rows; first += perRequest) {
     const texts = Array.from({ length: perRequest }, (_, at) => `${first + at}`);
     const batch = texts.map((text) => ({ ...row, raw: text.padEnd(rowBytes, "x") }));
-    await wal.append(EVENTS_LANE, encodeBatch(batchOfRows(EVENTS_SCHEMA, batch)), "wait_for");
+    await wal.append(WEB_LANE, encodeBatch(batchOfRows(EVENTS_SCHEMA, batch)), "wait_for");
   }
-  await wal.seal(EVENTS_LANE);
+  await wal.seal(WEB_LANE);
   await wal.close();
 }
 
@@ -100,23 +114,23 @@ Deno.test({
 });
 
 Deno.test({
-  name: "applyDrain indexes words and values as it goes, but counts alone when it is behind",
+  name: "applyDrain indexes words and values as it goes, or counts alone where the index says so",
   async fn() {
-    const table: [behindBytes: number, types: RegExp[]][] = [
-      [Infinity, [/^svc-words-/, /^svc-values-/, /^svc-summary-/]],
-      [1, [/^svc-summary-/]],
+    const table: [indexAtFlush: boolean, types: RegExp[]][] = [
+      [true, [/^svc-words-/, /^svc-values-/, /^svc-summary-/]],
+      [false, [/^svc-summary-/]],
     ];
-    for (const [behindBytes, types] of table) {
+    for (const [indexAtFlush, types] of table) {
       await using lab = await DrainLab.open();
-      await lab.seal(numberedGroups(1, 1));
-      const gate = { ...DRAIN_GATE_OPEN, behindBytes };
-      const plan = await lookAtLane(lab.deps, EVENTS_LANE, { gate, requested: true });
-      assert.equal(await applyDrain(lab.deps, EVENTS_LANE, plan), "committed");
-      const [key] = await lab.tableFiles(tableOf(EVENTS_LANE));
+      await lab.seal(numberedGroups(1, 1), WEB_LANE);
+      const deps = { ...lab.deps, catalog: withIndex(lab.catalog, indexAtFlush) };
+      const plan = await lookAtLane(deps, WEB_LANE, { gate: DRAIN_GATE_OPEN, requested: true });
+      assert.equal(await applyDrain(deps, WEB_LANE, plan), "committed");
+      const [key] = await lab.tableFiles(tableOf(WEB_LANE));
       const sidecar = present(await readSidecar(lab.deps.store, { key: present(key), rows: 1 }));
       const isThere = (type: RegExp) => sidecar.blobs.some((blob) => type.test(blob.type));
       assert.ok(types.every(isThere), JSON.stringify(sidecar.blobs));
-      assert.equal(isThere(/^svc-(words|values)-/), behindBytes > 1);
+      assert.equal(isThere(/^svc-(words|values)-/), indexAtFlush);
     }
   },
 });
@@ -125,18 +139,18 @@ Deno.test({
   name: "applyDrain divides a large commit into even full files, which no merge takes up",
   async fn() {
     const rowBytes = 64 * 1024;
-    const table: [what: string, rows: number, behindBytes: number, full: boolean[]][] = [
-      ["three times the least of a full file", 1_400, Infinity, [true, true, true]],
-      ["less than a full file", 200, Infinity, [false]],
-      ["without indexes", 1_400, 1, [false, false, false]],
+    const table: [what: string, rows: number, indexAtFlush: boolean, full: boolean[]][] = [
+      ["three times the least of a full file", 1_400, true, [true, true, true]],
+      ["less than a full file", 200, true, [false]],
+      ["without indexes", 1_400, false, [false, false, false]],
     ];
-    for (const [what, rows, behindBytes, full] of table) {
+    for (const [what, rows, indexAtFlush, full] of table) {
       await using lab = await DrainLab.open();
       await sealLarge(lab, rows, rowBytes);
-      const gate = { ...DRAIN_GATE_OPEN, behindBytes };
-      const plan = await lookAtLane(lab.deps, EVENTS_LANE, { gate, requested: true });
-      assert.equal(await applyDrain(lab.deps, EVENTS_LANE, plan), "committed", what);
-      const keys = await lab.tableFiles(tableOf(EVENTS_LANE));
+      const deps = { ...lab.deps, catalog: withIndex(lab.catalog, indexAtFlush) };
+      const plan = await lookAtLane(deps, WEB_LANE, { gate: DRAIN_GATE_OPEN, requested: true });
+      assert.equal(await applyDrain(deps, WEB_LANE, plan), "committed", what);
+      const keys = await lab.tableFiles(tableOf(WEB_LANE));
       assert.deepEqual(keys.map(isFullFile), full, what);
       const footers = keys.map(async (key) => parseFooter(await lab.deps.store.get(key), key));
       const counts = (await Promise.all(footers)).map((footer) => footer.rows);

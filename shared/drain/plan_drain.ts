@@ -21,8 +21,6 @@ export interface DrainGate {
    * Bytes of rows that one commit takes at most (always one segment); the rest waits for the next.
    */
   readonly commitBytesMax: number;
-  /** From so many waiting bytes on files get no indexes, which merges make later. */
-  readonly behindBytes: number;
 }
 
 /** `SVC_COMMIT_BATCH_TARGET_MB` is 32: docs/api/command_line.md#options-of-the-servers. */
@@ -30,9 +28,6 @@ export const DRAIN_GATE_DEFAULT: DrainGate = {
   targetBytes: 32 * MIB,
   ageMsMax: 10_000,
   commitBytesMax: 256 * MIB,
-  // Four of the largest commits. A file without indexes is written again, so who is behind for a
-  // moment only gets further behind by it.
-  behindBytes: 1024 * MIB,
 };
 
 /** Commits whatever there is. */
@@ -67,8 +62,6 @@ export interface DrainPlan {
   readonly commitBytes: number;
   /** Whether further segments wait that pass the gate. */
   readonly more: boolean;
-  /** Rows come faster than they are committed: what can be done later is left to maintenance. */
-  readonly isBehind: boolean;
 }
 
 /** What to do with a lane now: which segments to commit, to move, or to leave. Pure. */
@@ -77,7 +70,7 @@ export function planDrain(state: LaneState, gate: DrainGate): DrainPlan {
   const mark = names.filter((name) => state.consumed.has(name));
   const waiting = state.sealed.filter((segment) => !state.consumed.has(segment.name));
   if (!state.requested && !passes(gate, waiting, state.nowMs)) {
-    return { mark, commit: [], commitBytes: 0, more: false, isBehind: false };
+    return { mark, commit: [], commitBytes: 0, more: false };
   }
   let bytes = 0;
   let taken = 0;
@@ -92,7 +85,6 @@ export function planDrain(state: LaneState, gate: DrainGate): DrainPlan {
     commit: waiting.slice(0, taken).map((segment) => segment.name),
     commitBytes: bytes,
     more: rest.length > 0 && (state.requested || passes(gate, rest, state.nowMs)),
-    isBehind: bytesOf(waiting) >= gate.behindBytes,
   };
 }
 

@@ -11,7 +11,6 @@ const GATE: DrainGate = {
   targetBytes: 100,
   ageMsMax: 10_000,
   commitBytesMax: 250,
-  behindBytes: 350,
 };
 
 Deno.test({
@@ -22,7 +21,7 @@ Deno.test({
       sealed: WaitingSegment[];
       consumed?: string[];
       requested?: boolean;
-      plan: { mark?: string[]; commit?: string[]; more?: boolean; isBehind?: boolean };
+      plan: { mark?: string[]; commit?: string[]; more?: boolean };
     }[] = [
       { what: "nothing sealed", sealed: [], plan: {} },
       { what: "nothing sealed but asked", sealed: [], requested: true, plan: {} },
@@ -38,7 +37,7 @@ Deno.test({
       {
         what: "more than one commit takes",
         sealed: [segment("a", 200, 0), segment("b", 50, 0), segment("c", 100, 0)],
-        plan: { commit: ["a", "b"], more: true, isBehind: true },
+        plan: { commit: ["a", "b"], more: true },
       },
       {
         what: "the rest does not pass by itself",
@@ -54,7 +53,7 @@ Deno.test({
       {
         what: "one segment over the limit",
         sealed: [segment("a", 900, 0)],
-        plan: { commit: ["a"], isBehind: true },
+        plan: { commit: ["a"] },
       },
       {
         what: "consumed before",
@@ -73,7 +72,7 @@ Deno.test({
       const state = { sealed, consumed: new Set(consumed), nowMs: NOW_MS, requested };
       const commitBytes = sealed.filter(({ name }) => plan.commit?.includes(name) === true)
         .reduce((sum, { messageBytes }) => sum + messageBytes, 0);
-      const nothing = { mark: [], commit: [], more: false, isBehind: false };
+      const nothing = { mark: [], commit: [], more: false };
       const expected = { ...nothing, commitBytes, ...plan };
       assert.deepEqual(planDrain(state, GATE), expected, what);
     }

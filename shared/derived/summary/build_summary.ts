@@ -105,7 +105,7 @@ export function summaryBlobs(file: FileRows, limits: SummaryLimits = {}): Blob[]
 }
 
 /**
- * Counts of the columns that have too many values for `summary`; none while the writer is behind.
+ * Counts of the columns that have too many values for `summary`; none where words are indexed later.
  */
 function spilledBlobs(file: FileRows, summary: readonly Blob[]): Blob[] {
   if (file.text === undefined) return [];
