@@ -20,14 +20,21 @@ interface Run {
   readonly count: number;
 }
 
-/** One batch of the rows that `order` names, in that order. All batches have the same schema. */
-export function takeRows(batches: readonly ColumnBatch[], order: RowOrder): ColumnBatch {
+/**
+ * One batch of the rows that `order` names, in that order, in memory of `take` but for bits. All
+ * batches have the same schema.
+ */
+export function takeRows(
+  batches: readonly ColumnBatch[],
+  order: RowOrder,
+  take: TakeMemory = ownMemory,
+): ColumnBatch {
   const { schema } = present(batches[0], "a batch to take rows from");
   const runs = runsOf(order);
   const rows = order.row.length;
   const columns = schema.columns.map((column, i) => {
     const parts = batches.map((batch) => present(batch.columns[i]));
-    return takeColumn(column.type, parts, { runs, rows });
+    return takeColumn(column.type, parts, { runs, rows, take });
   });
   return { schema, rows, columns, ...completeOf(batches) };
 }

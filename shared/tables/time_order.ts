@@ -7,6 +7,7 @@
 
 import { present } from "../base/assert.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
+import { ColumnMemory } from "../columns/column_memory.ts";
 import { type RowOrder, sortOrder, takeRows } from "../columns/gather.ts";
 import { columnData, halvesOf, type Int64Halves } from "../columns/timestamps.ts";
 
@@ -21,7 +22,10 @@ export interface DayRows {
   readonly rows: number;
   /** All rows that were given came in this order: `batches` has them as they are. */
   readonly isAsGiven: boolean;
-  /** One after the other they are ordered; copies of some thousand rows, made as they are taken. */
+  /**
+   * One after the other they are ordered: copies of some thousand rows, each made as it is taken and
+   * good until the next is.
+   */
   batches(): Iterable<ColumnBatch>;
 }
 
@@ -51,9 +55,12 @@ function* copies(
   batches: readonly ColumnBatch[],
   { batch, row }: RowOrder,
 ): Generator<ColumnBatch> {
+  const memory = new ColumnMemory();
   for (let from = 0; from < row.length; from += ROWS_AT_ONCE) {
     const to = from + ROWS_AT_ONCE;
-    yield takeRows(batches, { batch: batch.subarray(from, to), row: row.subarray(from, to) });
+    const order = { batch: batch.subarray(from, to), row: row.subarray(from, to) };
+    memory.free();
+    yield takeRows(batches, order, memory.take);
   }
 }
 

@@ -266,23 +266,42 @@ function minutesOf(pieces: readonly ColumnPiece[]): Minutes | undefined {
   const starts: number[] = [];
   let end = 0;
   let last = -Infinity;
-  let next = -Infinity;
   for (const { data, rows } of pieces) {
     const halves = halvesOf(data, rows);
-    for (let row = 0; row < rows; row += 1) {
-      const micros = (halves[2 * row + 1] as number) * 0x1_0000_0000 +
-        ((halves[2 * row] as number) >>> 0);
-      if (micros < last) return undefined;
-      last = micros;
-      if (micros < next) continue;
-      const minute = Math.floor(micros / MICROS_PER_MINUTE);
-      minutes.push(minute);
-      starts.push(end + row);
-      next = (minute + 1) * MICROS_PER_MINUTE;
+    for (let row = 0; row < rows;) {
+      const minute = Math.floor(microsAt(halves, row) / MICROS_PER_MINUTE);
+      if (microsAt(halves, row) < last) return undefined;
+      if (minutes.at(-1) !== minute) {
+        minutes.push(minute);
+        starts.push(end + row);
+      }
+      row = endOfMinute(halves, { from: row, rows, next: (minute + 1) * MICROS_PER_MINUTE });
+      if (row < 0) return undefined;
+      last = microsAt(halves, row - 1);
     }
     end += rows;
   }
   return { minutes, starts: [...starts, end] };
+}
+
+/** The first row behind `from` from time `next` on; -1: a time is less than the one before it. */
+function endOfMinute(
+  halves: Int32Array,
+  { from, rows, next }: { readonly from: number; readonly rows: number; readonly next: number },
+): number {
+  let last = -Infinity;
+  for (let row = from; row < rows; row += 1) {
+    const micros = microsAt(halves, row);
+    if (micros < last) return -1;
+    if (micros >= next) return row;
+    last = micros;
+  }
+  return rows;
+}
+
+/** Exact: microseconds of the years that a table can hold are below 2^53. */
+function microsAt(halves: Int32Array, row: number): number {
+  return (halves[2 * row + 1] as number) * 0x1_0000_0000 + ((halves[2 * row] as number) >>> 0);
 }
 
 function minuteCounts({ minutes, starts }: Minutes): CubeCounts {
@@ -302,13 +321,7 @@ function minuteGroupCounts({ minutes, starts }: Minutes, { ids, values }: Counte
   const slots = new Uint32Array(values.length);
   const [a, b, counts]: [number[], number[], number[]] = [[], [], []];
   for (const [at, minute] of minutes.entries()) {
-    const met: number[] = [];
-    const end = starts[at + 1] as number;
-    for (let row = starts[at] as number; row < end; row += 1) {
-      const id = ids[row] as number;
-      if (slots[id] === 0) met.push(id);
-      slots[id] = (slots[id] as number) + 1;
-    }
+    const met = countIds(slots, ids.subarray(starts[at], starts[at + 1]));
     met.sort((one, other) => one - other);
     for (const id of met) {
       a.push(minute);
@@ -325,13 +338,38 @@ function minuteGroupCounts({ minutes, starts }: Minutes, { ids, values }: Counte
   };
 }
 
+/**
+ * Adds one to the slot of each id; the ids whose slots were 0. A function of its own, like all that
+ * loops over rows: V8 compiles it once for all columns.
+ */
+function countIds(slots: Uint32Array, ids: Uint16Array | Uint32Array): number[] {
+  const met: number[] = [];
+  for (let row = 0; row < ids.length; row += 1) {
+    const id = ids[row] as number;
+    const count = slots[id] as number;
+    if (count === 0) met.push(id);
+    slots[id] = count + 1;
+  }
+  return met;
+}
+
+/** `slots[row] = first[row] * width + second[row]`. */
+function pairSlots(
+  first: Uint16Array | Uint32Array,
+  second: Uint16Array,
+  width: number,
+): Uint32Array {
+  const slots = new Uint32Array(first.length);
+  for (let row = 0; row < slots.length; row += 1) {
+    slots[row] = (first[row] as number) * width + (second[row] as number);
+  }
+  return slots;
+}
+
 function pairCounts(first: Counted, second: Counted): CubeCounts {
   const width = second.values.length;
   const slots = new Uint32Array(first.values.length * width);
-  for (let row = 0; row < first.ids.length; row += 1) {
-    const slot = (first.ids[row] as number) * width + (second.ids[row] as number);
-    slots[slot] = (slots[slot] as number) + 1;
-  }
+  countIds(slots, pairSlots(first.ids, second.ids, width));
   const [a, b, counts]: [number[], number[], number[]] = [[], [], []];
   for (let slot = 0; slot < slots.length; slot += 1) {
     const count = slots[slot] as number;
@@ -411,9 +449,11 @@ function* timedMeasuresBlobs(
   const runs = runOfRow(minutes, file.rows);
   for (const { column: { id }, ids, values } of grouped) {
     const width = values.length;
-    const slots = runs.map((run, row) => run * width + (ids[row] as number));
-    const cells = slotCells([...new Set(slots)].sort((a, b) => a - b), { minutes, width });
-    const groups = { groups: slots, count: width * minutes.minutes.length };
+    const slots = pairSlots(runs, ids, width);
+    const count = width * minutes.minutes.length;
+    const met = countIds(new Uint32Array(count), slots).sort((a, b) => a - b);
+    const cells = slotCells(met, { minutes, width });
+    const groups = { groups: slots, count };
     for (const column of measures) {
       if (id === column.id) continue;
       const measured = measureColumn(

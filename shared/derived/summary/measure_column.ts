@@ -180,40 +180,63 @@ function measureDoubles(
   pieces: readonly ColumnPiece[],
   { groups, count }: RowGroups,
 ): MeasuredColumn | undefined {
-  const values = new Float64Array(count);
-  const smallest = new Float64Array(count).fill(NaN);
-  const largest = new Float64Array(count).fill(-Infinity);
+  const state: DoubleState = {
+    values: new Float64Array(count),
+    smallest: new Float64Array(count).fill(NaN),
+    largest: new Float64Array(count).fill(-Infinity),
+  };
   const columns = pieces.map(({ data, rows }) => {
     const aligned = data.values.byteOffset % 8 === 0 ? data.values : data.values.slice();
     return { doubles: new Float64Array(aligned.buffer, aligned.byteOffset, rows), data };
   });
   let base = 0;
   for (const { doubles, data: { validity } } of columns) {
-    for (let row = 0; row < doubles.length; row += 1) {
-      if (validity !== null && ((validity[row >> 3] as number) & (1 << (row & 7))) === 0) continue;
-      const at = groups === undefined ? 0 : groups[base + row] as number;
-      const value = doubles[row] as number;
-      if (value === 0 && Object.is(value, -0)) return undefined;
-      const before = values[at] as number;
-      values[at] = before + 1;
-      // NaN is larger than all others to DuckDB.
-      const least = smallest[at] as number;
-      if (before === 0 || value < least || Number.isNaN(least)) smallest[at] = value;
-      if (before === 0 || value > (largest[at] as number) || Number.isNaN(value)) {
-        largest[at] = value;
-      }
-    }
+    if (!addDoubles(state, { doubles, validity, groups: groups?.subarray(base) })) return undefined;
     base += doubles.length;
   }
   const bounds = (all: Float64Array) =>
-    Array.from(all, (value, at) => values[at] === 0 ? 0 : value);
+    Array.from(all, (value, at) => state.values[at] === 0 ? 0 : value);
   return {
     kind: "double",
-    values,
-    smallest: bounds(smallest),
-    largest: bounds(largest),
+    values: state.values,
+    smallest: bounds(state.smallest),
+    largest: bounds(state.largest),
     sums: UNITS.map((units) => sumsOf(columns, { groups, count, units })).find(Boolean),
   };
+}
+
+/** By group. */
+interface DoubleState {
+  readonly values: Float64Array;
+  readonly smallest: Float64Array;
+  readonly largest: Float64Array;
+}
+
+/** False: one of them is -0. */
+function addDoubles(
+  { values, smallest, largest }: DoubleState,
+  { doubles, validity, groups }: {
+    readonly doubles: Float64Array;
+    readonly validity: Uint8Array | null;
+    /** The group of each row; undefined: all are in group 0. */
+    readonly groups: Uint16Array | Uint32Array | undefined;
+  },
+): boolean {
+  for (let row = 0; row < doubles.length; row += 1) {
+    if (validity !== null && ((validity[row >> 3] as number) & (1 << (row & 7))) === 0) continue;
+    const at = groups === undefined ? 0 : groups[row] as number;
+    const value = doubles[row] as number;
+    if (value === 0 && Object.is(value, -0)) return false;
+    const before = values[at] as number;
+    values[at] = before + 1;
+    // NaN is larger than all others to DuckDB.
+    const least = smallest[at] as number;
+    if (before === 0 || value < least || Number.isNaN(least)) smallest[at] = value;
+    if (before === 0 || value > (largest[at] as number) || Number.isNaN(value)) {
+      largest[at] = value;
+    }
+  }
+  return true;
 }
 
 function sumsOf(

@@ -57,8 +57,15 @@ export function countValues(
   const ids = pieces.map(({ rows }) => new Uint32Array(rows));
   if (!pieces.every((piece, at) => table.add(piece, ids[at] as Uint32Array))) return undefined;
   const counts = new Int32Array(table.size + 1);
-  for (const list of ids) for (const id of list) counts[id] = (counts[id] as number) + 1;
+  for (const list of ids) addCounts(counts, list);
   return { table, counts, rows: pieces.reduce((sum, { rows }) => sum + rows, 0) };
+}
+
+function addCounts(counts: Int32Array, ids: Uint32Array): void {
+  for (let row = 0; row < ids.length; row += 1) {
+    const id = ids[row] as number;
+    counts[id] = (counts[id] as number) + 1;
+  }
 }
 
 /** The counts of values with more than `least` rows. NULL comes first, however few rows it has. */

@@ -63,22 +63,11 @@ export function collectValues(
 ): ColumnValues {
   const collector = new ValueCollector(id, kindOf(parts));
   let row = 0;
-  for (const { rows, data } of parts) {
-    const offsets = data.offsets as Int32Array;
-    for (let at = 0; at < rows; at += 1, row += 1) {
-      if (isNull(data, at)) continue;
-      const [start, end] = [offsets[at] as number, offsets[at + 1] as number];
-      collector.add(data.values, { start, end, row, shift });
-    }
+  for (const part of parts) {
+    collector.add(part, row, shift);
+    row += part.rows;
   }
   return collector.finish();
-}
-
-interface Place {
-  readonly start: number;
-  readonly end: number;
-  readonly row: number;
-  readonly shift: number;
 }
 
 class ValueCollector {
@@ -102,12 +91,19 @@ class ValueCollector {
     this.#members = new MemberHashes(this.#column);
   }
 
-  add(values: Uint8Array, { start, end, row, shift }: Place): void {
-    this.#occurrences.moveTo(row >>> shift);
-    if (this.#kind === COLUMN_OBJECTS) {
-      this.#members.rising.moveTo(row >>> RISING_SHIFT);
-      this.#addObject(values, start, end);
-    } else this.#addValue(values, start, end);
+  /** Adds a part whose first row is row `first` of the file. */
+  add({ rows, data }: ColumnPart, first: number, shift: number): void {
+    const offsets = data.offsets as Int32Array;
+    const { values } = data;
+    for (let at = 0; at < rows; at += 1) {
+      if (isNull(data, at)) continue;
+      const [start, end] = [offsets[at] as number, offsets[at + 1] as number];
+      this.#occurrences.moveTo((first + at) >>> shift);
+      if (this.#kind === COLUMN_OBJECTS) {
+        this.#members.rising.moveTo((first + at) >>> RISING_SHIFT);
+        this.#addObject(values, start, end);
+      } else this.#addValue(values, start, end);
+    }
   }
 
   finish(): ColumnValues {

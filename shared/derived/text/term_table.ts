@@ -11,6 +11,8 @@ import { giveBackInts, grownBytes, grownInts, scratchInts } from "./scratch.ts";
 
 const BYTES_MAX = 2 ** 29;
 const SLOTS_MIN = 4096;
+/** Integers of a slot. */
+const SLOT = 4;
 
 export class TermTable {
   /** Bytes of all terms, then of the one being written, from `length` on. */
@@ -20,8 +22,11 @@ export class TermTable {
   count = 0;
   /** Where in `bytes` each term begins and where it ends. */
   spans = new Uint32Array(2 * 1024);
-  /** One more than the number of a term, 0: free; then the term's hash. */
-  #slots = new Uint32Array(2 * SLOTS_MIN);
+  /**
+   * Of each slot one more than the number of a term, 0: free; then the term's hash, where it begins
+   * in `bytes` and its length. So a term is compared with without a look elsewhere.
+   */
+  #slots = new Int32Array(SLOT * SLOTS_MIN);
 
   /** Makes room for writing `more` bytes. */
   reserve(more: number): void {
@@ -33,16 +38,16 @@ export class TermTable {
 
   /** The number of the term written from `length` to `end`, whose bytes have this hash. */
   intern(end: number, hash: number): number {
-    const { bytes, spans, length: start } = this;
+    const { bytes, length: start } = this;
     const slots = this.#slots;
-    const mask = slots.length / 2 - 1;
+    const mask = slots.length / SLOT - 1;
     let slot = (hash ^ (hash >>> 15)) & mask;
     for (let probes = 0; probes < PROBES_MAX; probes += 1, slot = (slot + 1) & mask) {
-      const term = (slots[2 * slot] as number) - 1;
-      if (term < 0) return this.#add(slot, end, hash);
-      if (((slots[2 * slot + 1] as number) | 0) !== hash) continue;
-      let known = spans[2 * term] as number;
-      if ((spans[2 * term + 1] as number) - known !== end - start) continue;
+      const place = SLOT * slot;
+      const term = (slots[place] as number) - 1;
+      if (term < 0) return this.#add(place, end, hash);
+      if (slots[place + 1] !== hash || slots[place + 3] !== end - start) continue;
+      let known = slots[place + 2] as number;
       let at = start;
       while (at < end && bytes[known] === bytes[at]) {
         at += 1;
@@ -61,33 +66,39 @@ export class TermTable {
     return this.spans[2 * term + 1] as number;
   }
 
-  #add(slot: number, end: number, hash: number): number {
+  #add(place: number, end: number, hash: number): number {
     const term = this.count;
     if (term >= THINGS_MAX) throw new TooMuchToIndex(`more than ${THINGS_MAX} terms`);
     if (2 * term === this.spans.length) this.spans = grownInts(this.spans, 4 * term);
     this.spans[2 * term] = this.length;
     this.spans[2 * term + 1] = end;
-    this.#slots[2 * slot] = term + 1;
-    this.#slots[2 * slot + 1] = hash;
+    const slots = this.#slots;
+    slots[place] = term + 1;
+    slots[place + 1] = hash;
+    slots[place + 2] = this.length;
+    slots[place + 3] = end - this.length;
     this.length = end;
     this.count = term + 1;
-    if (6 * this.count > this.#slots.length) this.#rehash();
+    // More than half are full.
+    if (2 * SLOT * this.count > slots.length) this.#rehash();
     return term;
   }
 
   #rehash(): void {
     const old = this.#slots;
-    const slots = scratchInts(4 * old.length).fill(0);
-    const mask = slots.length / 2 - 1;
-    for (let at = 0; at < old.length; at += 2) {
+    const { length } = old;
+    const slots = new Int32Array(scratchInts(2 * length).buffer, 0, 2 * length).fill(0);
+    const mask = slots.length / SLOT - 1;
+    for (let at = 0; at < length; at += SLOT) {
       if (old[at] === 0) continue;
       const hash = old[at + 1] as number;
       let slot = (hash ^ (hash >>> 15)) & mask;
-      while (slots[2 * slot] !== 0) slot = (slot + 1) & mask;
-      slots[2 * slot] = old[at] as number;
-      slots[2 * slot + 1] = hash;
+      while (slots[SLOT * slot] !== 0) slot = (slot + 1) & mask;
+      for (let part = 0; part < SLOT; part += 1) {
+        slots[SLOT * slot + part] = old[at + part] as number;
+      }
     }
-    giveBackInts(old);
+    giveBackInts(new Uint32Array(old.buffer));
     this.#slots = slots;
   }
 }

@@ -8,6 +8,7 @@
  */
 
 import { concatBytes, utf8 } from "../../base/bytes.ts";
+import { ColumnMemory } from "../../columns/column_memory.ts";
 import { type BatchSlice, joinColumn } from "../../columns/gather.ts";
 import type { Column, ColumnType, TableSchema } from "../../schema/schema.ts";
 import { type ChunkOptions, writeChunk, type WrittenChunk } from "./column_chunk.ts";
@@ -129,31 +130,6 @@ export class ParquetFileWriter {
     this.#pieces.push(bytes);
     this.#length += bytes.byteLength;
     return place;
-  }
-}
-
-/**
- * What a column is joined in, and the next one again: fresh memory for each costs more than the
- * copy.
- */
-class ColumnMemory {
-  readonly #buffers: Uint8Array<ArrayBuffer>[] = [];
-  #taken = 0;
-
-  /** Bytes of any content, the caller's until `free`. */
-  readonly take = (byteLength: number): Uint8Array<ArrayBuffer> => {
-    const at = this.#taken;
-    this.#taken += 1;
-    let buffer = this.#buffers[at];
-    if (buffer === undefined || buffer.byteLength < byteLength) {
-      buffer = new Uint8Array(2 ** Math.ceil(Math.log2(byteLength + 1)));
-      this.#buffers[at] = buffer;
-    }
-    return buffer.subarray(0, byteLength);
-  };
-
-  free(): void {
-    this.#taken = 0;
   }
 }
 
