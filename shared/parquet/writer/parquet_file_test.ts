@@ -192,6 +192,29 @@ Deno.test("each row group has a codec where compression gains, whatever the one 
   }
 });
 
+Deno.test("ids of ten thousand users are places in a dictionary, ids of rows are not", async () => {
+  const random = new SeededRandom(7);
+  const rows = Array.from({ length: GROUP_ROWS }, (_, at) => ({
+    timestamp: BigInt(at),
+    timestamp_ns: 1_000n * BigInt(at),
+    name: `u${random.below(10_000)}`,
+    note: `u${at}`,
+  }));
+  const file = fileOf(rows, "zstd");
+  const columns = parquetMetadata(file.buffer).row_groups[0]?.columns ?? [];
+  const hasDictionary = (name: string) =>
+    columns.some(({ meta_data: chunk }) =>
+      chunk?.path_in_schema.at(-1) === name && chunk.dictionary_page_offset !== undefined
+    );
+  assert.deepEqual([hasDictionary("name"), hasDictionary("note")], [true, false]);
+  const read = await parquetReadObjects({
+    file: file.buffer,
+    compressors,
+    columns: ["name", "note"],
+  });
+  assert.deepEqual(read, rows.map(({ name, note }) => ({ name, note })));
+});
+
 Deno.test("times whose distances repeat, and lengths that do, take few bytes", () => {
   const random = new SeededRandom(8);
   let ns = 1_790_000_000_000_000_000n;
