@@ -23,8 +23,8 @@ export interface DayRows {
   /** All rows that were given came in this order: `batches` has them as they are. */
   readonly isAsGiven: boolean;
   /**
-   * One after the other they are ordered: copies of some thousand rows, each made as it is taken and
-   * good until the next is.
+   * One after the other they are ordered: copies of some thousand rows. Each is made as it is
+   * taken, and is good until the next is.
    */
   batches(): Iterable<ColumnBatch>;
 }

@@ -156,10 +156,16 @@ async function outcomeOf(
 ): Promise<Asked> {
   try {
     const { columns, types, texts, stats } = await lab.query(sql, options);
-    const told = /\b(?:avg|sum)\(/.test(sql) ? texts.map(roundedDoubles) : texts;
+    const rounded = /\b(?:avg|sum)\(/.test(sql) ? texts.map(roundedDoubles) : texts;
+    // Zeros of both signs are one group, called as the one that a thread met first.
+    const told = /\bGROUP BY\b/.test(sql) ? rounded.map(withoutMinusZero) : rounded;
     const rows = isOrdered ? told : told.toSorted();
     return { answer: { columns, types, texts: rows }, served: stats.served_by };
   } catch (error) {
     return { answer: { error: messageOf(error) }, served: "error" };
   }
+}
+
+function withoutMinusZero(row: string): string {
+  return row.replaceAll(/(?<![\w.])-0\.0(?![\d\w])/g, "0.0");
 }

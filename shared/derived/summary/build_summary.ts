@@ -105,7 +105,8 @@ export function summaryBlobs(file: FileRows, limits: SummaryLimits = {}): Blob[]
 }
 
 /**
- * Counts of the columns that have too many values for `summary`; none where words are indexed later.
+ * Counts of the columns that have too many values for `summary`; none where words are indexed
+ * later.
  */
 function spilledBlobs(file: FileRows, summary: readonly Blob[]): Blob[] {
   if (file.text === undefined) return [];

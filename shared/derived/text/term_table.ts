@@ -23,8 +23,8 @@ export class TermTable {
   /** Where in `bytes` each term begins and where it ends. */
   spans = new Uint32Array(2 * 1024);
   /**
-   * Of each slot one more than the number of a term, 0: free; then the term's hash, where it begins
-   * in `bytes` and its length. So a term is compared with without a look elsewhere.
+   * A slot has one more than the number of a term, 0: free; then the term's hash, where it begins
+   * in `bytes`, and its length. So comparing with a term takes no look elsewhere.
    */
   #slots = new Int32Array(SLOT * SLOTS_MIN);
 
