@@ -13,11 +13,12 @@
  * `body_stream.ts` reads one piece by piece.
  */
 
-import { concatBytes } from "../base/bytes.ts";
+import { concatBytes, freeBytes } from "../base/bytes.ts";
 import { isOperatingError, OperatingError } from "../base/errors.ts";
 import { IncomingRequest } from "../http1/incoming_request.ts";
 import { type BodyCap, bodyTooLarge } from "./body_too_large.ts";
 import type { ByteHold } from "../base/byte_budget.ts";
+import { type BodyWire, wireOf } from "./body_wire.ts";
 import { decodeContent, requireKnownEncoding } from "./content_encoding.ts";
 import { type Late, withDeadline } from "../base/with_deadline.ts";
 import { isCutByStop } from "./serve.ts";
@@ -63,24 +64,26 @@ export async function readBody(request: Request, limits: BodyLimits): Promise<Ui
  */
 export async function drainBody(request: Request): Promise<void> {
   if (request instanceof IncomingRequest && request.waitsToBeAsked) return;
-  if (request.body === null || request.body.locked) return;
-  await drainReader(request.body.getReader());
+  const wire = wireOf(request);
+  if (wire !== undefined) await drainWire(wire);
 }
 
-/** Drains a body that has a reader, also while it reads. `drainBody` says how far. */
-export async function drainReader(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
-  const timer = setTimeout(() => reader.cancel().catch(ignore), DRAIN_MS_MAX);
+/** Drains a body that was read in part. `drainBody` says how far. */
+export async function drainWire(wire: BodyWire): Promise<void> {
+  const stop = () => wire.stop(new TypeError("nobody wants the rest of the body"));
+  const timer = setTimeout(stop, DRAIN_MS_MAX);
   try {
     for (let dropped = 0; dropped < DRAIN_BYTES_MAX;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      dropped += value.byteLength;
+      const count = await wire.skip();
+      if (count === 0) return;
+      dropped += count;
     }
-    await reader.cancel();
+    stop();
   } catch {
     // The sender is gone: nobody is left to be polite to.
   } finally {
     clearTimeout(timer);
+    wire.release();
   }
 }
 
@@ -119,53 +122,43 @@ export function unlessStopped(error: unknown, request: Request): unknown {
   );
 }
 
-function readWire(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+async function readWire(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+  const { hold } = limits;
   const length = refuseAnnounced(request, limits);
-  if (length === undefined) return readChunks(request, limits);
-  limits.hold?.grow(length);
-  // The fast way, which nothing ends but the sender: bodies that never end keep no more than this
-  // share of the budget.
-  if (limits.hold?.isAmple ?? true) return withinDeadline(request.bytes(), limits);
-  const { hold: _charged, ...uncharged } = limits;
-  return readChunks(request, uncharged);
-}
-
-async function readChunks(request: Request, limits: BodyLimits): Promise<Uint8Array> {
-  const signal = limits.late?.signal;
+  if (length !== undefined) hold?.grow(length);
+  const wire = wireOf(request);
+  if (wire === undefined) return new Uint8Array(0);
+  // A signal for each body would cost more than it is worth while there is room: bodies that never
+  // end keep no more than this share of the budget.
+  const signal = length !== undefined && (hold?.isAmple ?? true) ? undefined : limits.late?.signal;
+  const stop = () => wire.stop(signal?.reason);
   signal?.throwIfAborted();
-  if (request.body === null) return new Uint8Array(0);
-  const reader = request.body.getReader();
-  // Ends a read that waits for a slow sender.
-  const stop = () => void reader.cancel().catch(ignore);
   signal?.addEventListener("abort", stop);
   try {
-    const body = await withinDeadline(collect(reader, limits), limits);
-    signal?.throwIfAborted();
-    return body;
+    const { hold: _charged, ...uncharged } = limits;
+    const reading = wire.whole?.() ?? collect(wire, length === undefined ? limits : uncharged);
+    return await withinDeadline(reading, limits);
   } catch (error) {
-    if (isOperatingError(error, "deadline_exceeded")) stop();
+    if (isOperatingError(error, "deadline_exceeded")) wire.stop(error);
     throw error;
   } finally {
     signal?.removeEventListener("abort", stop);
-    reader.releaseLock();
+    wire.release();
   }
 }
 
-async function collect(
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-  limits: BodyLimits,
-): Promise<Uint8Array> {
+async function collect(wire: BodyWire, limits: BodyLimits): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   let total = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    total += value.byteLength;
+  for (let part = await wire.next(); part !== undefined; part = await wire.next()) {
+    total += part.byteLength;
     if (total > limits.bytesMax) throw bodyTooLarge(limits);
-    limits.hold?.grow(value.byteLength);
-    parts.push(value);
+    limits.hold?.grow(part.byteLength);
+    parts.push(part.slice());
   }
-  return parts.length === 1 && parts[0] !== undefined ? parts[0] : concatBytes(parts);
+  const whole = concatBytes(parts);
+  parts.forEach(freeBytes);
+  return whole;
 }
 
 async function withinDeadline(
@@ -180,5 +173,3 @@ async function withinDeadline(
     throw error instanceof OperatingError ? error : incompleteBody(error);
   }
 }
-
-function ignore(): void {}

@@ -8,8 +8,9 @@
  */
 
 import { OperatingError } from "../base/errors.ts";
-import { drainReader, incompleteBody, refuseAnnounced, unlessStopped } from "./body.ts";
+import { drainWire, incompleteBody, refuseAnnounced, unlessStopped } from "./body.ts";
 import { type BodyCap, bodyTooLarge } from "./body_too_large.ts";
+import { type BodyWire, wireOf } from "./body_wire.ts";
 import type { ByteHold } from "../base/byte_budget.ts";
 import type { Late } from "../base/with_deadline.ts";
 import { badEncoding, requireKnownEncoding } from "./content_encoding.ts";
@@ -25,65 +26,73 @@ export interface BodyStreamLimits extends BodyCap {
   readonly late?: Pick<Late, "signal"> | undefined;
 }
 
-/** Decoded pieces of a body, none empty. Errors: those of `readBody`, or the signal's reason. */
+/**
+ * Decoded pieces of a body, none empty, each good until the next one is asked for. Errors: those of
+ * `readBody`, or the signal's reason.
+ */
 export async function* streamBody(
   request: Request,
   limits: BodyStreamLimits,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const reader = request.body?.getReader();
+  const wire = wireOf(request);
   try {
     refuseAnnounced(request, limits);
     const encoding = request.headers.get("content-encoding");
     const name = encoding === null ? "identity" : requireKnownEncoding(encoding);
-    const wire = wirePieces(reader, limits);
-    yield* name === "identity" ? charged(wire, limits) : decodedPieces(wire, { name, limits });
+    const pieces = wirePieces(wire, limits);
+    yield* name === "identity"
+      ? charged(pieces, limits)
+      : decodedPieces(copied(pieces), { name, limits });
   } catch (error) {
     throw unlessStopped(error, request);
   } finally {
-    if (reader !== undefined) {
-      await drainReader(reader);
-      reader.releaseLock();
-    }
+    if (wire !== undefined) await drainWire(wire);
   }
 }
 
-type WireReader = ReadableStreamDefaultReader<Uint8Array>;
-
 async function* wirePieces(
-  reader: WireReader | undefined,
+  wire: BodyWire | undefined,
   limits: BodyStreamLimits,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  if (reader === undefined) return;
+  if (wire === undefined) return;
   const signal = limits.late?.signal;
   signal?.throwIfAborted();
+  limits.hold?.grow(wire.bufferBytes);
   // Ends a read that waits for a slow sender.
-  const stop = () => void reader.cancel().catch(() => {});
+  const stop = () => wire.stop(signal?.reason);
   signal?.addEventListener("abort", stop);
   try {
     for (let total = 0;;) {
-      const { done, value } = await readPiece(reader, signal);
-      if (done) return;
-      total += value.byteLength;
+      const piece = await nextPiece(wire, signal);
+      if (piece === undefined) return;
+      total += piece.byteLength;
       if (total > limits.bytesMax) throw bodyTooLarge(limits);
-      if (value.byteLength > 0) yield value;
+      if (piece.byteLength > 0) yield piece;
     }
   } finally {
     signal?.removeEventListener("abort", stop);
+    limits.hold?.shrink(wire.bufferBytes);
   }
 }
 
-async function readPiece(
-  reader: WireReader,
+async function nextPiece(
+  wire: BodyWire,
   signal: AbortSignal | undefined,
-): Promise<ReadableStreamReadResult<Uint8Array>> {
+): Promise<Uint8Array | undefined> {
   try {
-    return await reader.read();
+    return await wire.next();
   } catch (error) {
     throw incompleteBody(error);
   } finally {
-    // Before all else: a cancelled body looks like one that ended.
     signal?.throwIfAborted();
   }
+}
+
+/** For those who keep a piece while they ask for the next one. */
+async function* copied(
+  pieces: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const piece of pieces) yield piece.slice();
 }
 
 async function* charged(

@@ -29,7 +29,7 @@ const READERS: Readonly<
       { msMax, what: "the request body did not arrive (or so)" },
       async (late) => {
         const pieces = streamBody(request, { bytesMax: CAP, late });
-        return concatBytes(await Array.fromAsync(pieces));
+        return concatBytes(await Array.fromAsync(pieces, (piece) => piece.slice()));
       },
     ),
 };

@@ -55,6 +55,16 @@ export class IncomingRequest implements Request {
     return this.#leaving.signal;
   }
 
+  /**
+   * Its body for a reader that needs no stream of it, and again for the one after it, which drops
+   * what the first left; undefined: there is none, or it has a stream.
+   */
+  takeBody(): RequestBody | undefined {
+    if (this.#stream !== undefined) return undefined;
+    this.#isRead = true;
+    return this.#options.body;
+  }
+
   bytes(): Promise<Bytes> {
     if (this.bodyUsed) {
       return Promise.reject(new TypeError("the body of the request was read already"));

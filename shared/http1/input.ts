@@ -5,6 +5,9 @@
  * next `fill` waits for it.
  */
 
+import { freeBytes } from "../base/bytes.ts";
+import { HTTP1_LIMITS } from "./limits.ts";
+
 /** What a connection is made of: `Deno.Conn`, as far as it is used. */
 export interface ByteConnection {
   /** Null at the end. */
@@ -16,12 +19,20 @@ export interface ByteConnection {
   close(): void;
 }
 
+/** The longest buffers, of connections whose bodies are over: the next one needs no fresh pages. */
+const SPARE_COUNT_MAX = 16;
+const spares: Uint8Array<ArrayBuffer>[] = [];
+/** Takes what nobody wants, of all connections. */
+const dropped = new Uint8Array(HTTP1_LIMITS.chunkedBufferBytes);
+
 type Reading = PromiseWithResolvers<boolean>;
 
 export class Input {
   readonly #bytes: ByteConnection;
   readonly #bufferBytes: number;
-  #buffer: Uint8Array;
+  #buffer: Uint8Array<ArrayBuffer>;
+  /** The last read brought as much as there was room for: more is there already. */
+  #wasFull = false;
   #start = 0;
   #end = 0;
   #isReading = false;
@@ -103,6 +114,13 @@ export class Input {
     return promise.then(() => came);
   }
 
+  /** Drops up to `bytesMax` of the next bytes, also of those to come; how many, 0 at the end. */
+  skip(bytesMax: number): number | Promise<number> {
+    const atHand = Math.min(bytesMax, this.length);
+    this.drop(atHand);
+    return atHand > 0 ? atHand : this.readInto(dropped.subarray(0, bytesMax));
+  }
+
   /** Reads that wait for bytes now, and later ones, fail with this error. */
   interrupt(error: Error): void {
     this.#interruption = error;
@@ -120,27 +138,37 @@ export class Input {
   shrink(): void {
     if (this.#buffer.byteLength === this.#bufferBytes || this.#isReading) return;
     if (this.length > this.#bufferBytes) return;
-    const rest = this.peek();
-    this.#buffer = new Uint8Array(this.#bufferBytes);
-    this.#buffer.set(rest);
-    [this.#start, this.#end] = [0, rest.byteLength];
+    this.#replace(new Uint8Array(this.#bufferBytes));
   }
 
   #makeRoom(bytesMax: number): void {
     if (this.#start === this.#end) this.#start = this.#end = 0;
-    if (this.#end < this.#buffer.byteLength) return;
+    const isShort = this.#buffer.byteLength < bytesMax;
+    if (this.#end < this.#buffer.byteLength && !(this.#wasFull && isShort)) return;
+    if (this.#start === 0) this.#replace(longerBuffer(this.#buffer.byteLength, bytesMax));
+    else {
+      this.#buffer.copyWithin(0, this.#start, this.#end);
+      [this.#start, this.#end] = [0, this.length];
+    }
+  }
+
+  #replace(buffer: Uint8Array<ArrayBuffer>): void {
     const rest = this.peek();
-    if (this.#start === 0) {
-      this.#buffer = new Uint8Array(Math.min(bytesMax, 4 * this.#buffer.byteLength));
-      this.#buffer.set(rest);
-    } else this.#buffer.copyWithin(0, this.#start, this.#end);
+    buffer.set(rest);
+    const old = this.#buffer;
+    this.#buffer = buffer;
     [this.#start, this.#end] = [0, rest.byteLength];
+    if (old.byteLength === HTTP1_LIMITS.chunkedBufferBytes && spares.length < SPARE_COUNT_MAX) {
+      spares.push(old);
+    } else freeBytes(old);
   }
 
   #read(into: Uint8Array, came: (count: number) => void): void {
     this.#isReading = true;
+    this.#wasFull = false;
     this.#bytes.read(into).then((count) => {
       this.#isReading = false;
+      this.#wasFull = count === into.byteLength;
       if (count === null) this.#hasEnded = true;
       else came(count);
       const waiting = this.#waiting;
@@ -154,4 +182,11 @@ export class Input {
       waiting?.reject(error);
     });
   }
+}
+
+/** A whole buffer of at most `bytesMax`, longer than `length`. */
+function longerBuffer(length: number, bytesMax: number): Uint8Array<ArrayBuffer> {
+  const { chunkedBufferBytes } = HTTP1_LIMITS;
+  if (bytesMax < chunkedBufferBytes) return new Uint8Array(Math.min(bytesMax, 4 * length));
+  return spares.pop() ?? new Uint8Array(chunkedBufferBytes);
 }

@@ -26,6 +26,7 @@ export class RequestBody {
   readonly #events: BodyEvents;
   #left: number;
   #hasWaited = false;
+  #hasToldEnd = false;
   #isAbandoned = false;
 
   constructor(input: Input, framing: Framing, events: BodyEvents) {
@@ -50,10 +51,45 @@ export class RequestBody {
     for (;;) {
       if (this.hasEnded) return undefined;
       const piece = this.#pieceAtHand();
-      if (this.hasEnded) this.#events.onEnd();
+      if (this.hasEnded) this.#tellEnd();
       if (piece !== undefined) return piece;
       if (!this.hasEnded) await this.#more();
     }
+  }
+
+  /** Whether its length is known from its beginning. */
+  get isAnnounced(): boolean {
+    return this.#decoder === undefined;
+  }
+
+  /**
+   * The next bytes, at least one, where they lie in the connection's buffer: good until the next
+   * call. Undefined at the end, which is told once it is asked for.
+   */
+  async view(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      if (this.hasEnded) {
+        this.#tellEnd();
+        return undefined;
+      }
+      const view = this.#viewAtHand();
+      if (view.byteLength > 0) return view;
+      if (!this.hasEnded) await this.#more();
+    }
+  }
+
+  /** Reads and drops some of what is left; how many bytes of the wire, 0 at the end. */
+  async skip(): Promise<number> {
+    if (this.#decoder !== undefined) return (await this.view())?.byteLength ?? 0;
+    if (this.#left === 0) {
+      this.#tellEnd();
+      return 0;
+    }
+    if (this.#input.length === 0) this.#aboutToWait();
+    const count = await this.#input.skip(this.#left);
+    if (count === 0) throw endedEarly();
+    this.#left -= count;
+    return count;
   }
 
   /** All of it that was not read yet. */
@@ -73,7 +109,7 @@ export class RequestBody {
 
   /** Drops what is at hand of it. */
   dropAtHand(): void {
-    while (!this.hasEnded && this.#pieceAtHand() !== undefined);
+    while (!this.hasEnded && this.#viewAtHand().byteLength > 0);
   }
 
   async #announced(): Promise<Bytes> {
@@ -87,7 +123,7 @@ export class RequestBody {
       at += count;
       this.#left -= count;
     }
-    this.#events.onEnd();
+    this.#tellEnd();
     return body;
   }
 
@@ -100,20 +136,32 @@ export class RequestBody {
   }
 
   #pieceAtHand(): Bytes | undefined {
-    if (this.#decoder === undefined) {
-      const piece = this.#input.take(Math.min(this.#left, this.#input.length));
-      this.#left -= piece.byteLength;
-      return piece.byteLength > 0 ? piece : undefined;
-    }
+    const view = this.#viewAtHand();
+    return view.byteLength > 0 ? view.slice() as Bytes : undefined;
+  }
+
+  /** The bytes at hand, as they lie in the buffer; those of chunks are moved together there. */
+  #viewAtHand(): Uint8Array {
     const wire = this.#input.peek();
-    const decoded = new Uint8Array(wire.byteLength);
+    if (this.#decoder === undefined) {
+      const view = wire.subarray(0, this.#left);
+      this.#left -= view.byteLength;
+      this.#input.drop(view.byteLength);
+      return view;
+    }
     let count = 0;
     const taken = this.#decoder.decode(wire, (data) => {
-      decoded.set(data, count);
+      wire.set(data, count);
       count += data.byteLength;
     });
     this.#input.drop(taken);
-    return count > 0 ? decoded.subarray(0, count) : undefined;
+    return wire.subarray(0, count);
+  }
+
+  #tellEnd(): void {
+    if (this.#hasToldEnd) return;
+    this.#hasToldEnd = true;
+    this.#events.onEnd();
   }
 
   async #more(): Promise<void> {
