@@ -7,6 +7,7 @@
  * again". When none did, the request as a whole is refused and nothing was stored.
  */
 
+import { refuseAnnounced } from "../../shared/http/body.ts";
 import type { BodyStreamLimits } from "../../shared/http/body_stream.ts";
 import type { BodyCap } from "../../shared/http/body_too_large.ts";
 import type { ByteBudget, ByteHold } from "../../shared/base/byte_budget.ts";
@@ -130,6 +131,7 @@ async function store(
   using resources = new DisposableStack();
   const hold = resources.use(deps.bodies.hold());
   hold.grow(LIMITS.requestBytes);
+  hold.reserve(GROWTH * (refuseAnnounced(request, deps.bodyCap) ?? 0));
   let bodyBytes = 0;
   const decoded = await form.decode(request, {
     limits: { ...deps.bodyCap, hold, late },
@@ -146,6 +148,7 @@ async function store(
       charge: (bytes) => hold.grow(bytes),
     },
   });
+  hold.settle();
   deps.metrics.bodyBytes.at(BULK).add(bodyBytes);
   // The sender was refused already and sends the documents again: if they were stored now, they
   // would be there twice.
@@ -155,6 +158,9 @@ async function store(
   if (!late.isLate) resources.move();
   return { mode, stored, items: decoded.items, hold };
 }
+
+/** Documents of 500 bytes with their actions take so many times their request's bytes. */
+const GROWTH = 3;
 
 const BULK = { endpoint: "bulk" } as const;
 

@@ -9,9 +9,8 @@
  * one at a time. Without permission for it all is done here.
  */
 
-import { freeBytes } from "../../shared/base/bytes.ts";
 import { type ErrorCode, isOperatingError, OperatingError } from "../../shared/base/errors.ts";
-import type { ColumnBatch, ColumnData } from "../../shared/columns/batch.ts";
+import { type ColumnBatch, type ColumnData, freeColumns } from "../../shared/columns/batch.ts";
 import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
 import { TRACES_SCHEMA } from "../../shared/schema/traces.ts";
 import { TaskThread, type ThreadMemory, ThreadUnavailable } from "../../shared/os/task_thread.ts";
@@ -135,13 +134,6 @@ function batchOf(
   form: OtlpForm,
   { rows, columns }: { readonly rows: number; readonly columns: readonly ColumnData[] },
 ): ColumnBatch {
-  const release = () => {
-    for (const { validity, offsets, values } of columns) {
-      for (const part of [validity, offsets, values]) {
-        if (part !== null) freeBytes(new Uint8Array(part.buffer));
-      }
-    }
-  };
   const schema = form.startsWith("logs") ? EVENTS_SCHEMA : TRACES_SCHEMA;
-  return { schema, rows, columns, release };
+  return { schema, rows, columns, release: () => freeColumns(columns) };
 }

@@ -9,6 +9,7 @@
  *   4-byte integers, `bool` a bitmap.
  */
 
+import { freeBytes } from "../base/bytes.ts";
 import type { CompleteColumns } from "../schema/promoted.ts";
 import type { ColumnType, TableSchema } from "../schema/schema.ts";
 
@@ -73,6 +74,15 @@ export function columnBytes(batches: readonly Pick<ColumnBatch, "columns">[]): n
     }
   }
   return bytes;
+}
+
+/** Frees the memory of columns that nobody reads any more, those alone that share it with nobody. */
+export function freeColumns(columns: readonly ColumnData[]): void {
+  for (const { validity, offsets, values } of columns) {
+    for (const part of [validity, offsets, values]) {
+      if (part !== null) freeBytes(new Uint8Array(part.buffer));
+    }
+  }
 }
 
 /** Bytes that the values of `rows` rows take. */

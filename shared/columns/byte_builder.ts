@@ -6,6 +6,7 @@
  * copies, `lend` parts with the buffer until `giveBack`. Past `bytesMax` it throws `too_large`.
  */
 
+import { freeBytes } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 
 /**
@@ -17,8 +18,15 @@ export const COLUMN_BYTES_MAX = 256 * 1024 * 1024;
 export const COLUMN_TOO_LARGE = "column_too_large";
 /** A buffer larger than this is given back after use. */
 const KEPT_BYTES_MAX = 8 * 1024 * 1024;
+/**
+ * A longer buffer that was lent is freed when it comes back: fresh pages are little beside what it
+ * takes to fill so many.
+ */
+const LENT_KEPT_BYTES_MAX = 512 * 1024;
 /** Bytes of lent buffers that are kept, once given back, to be lent again. */
-const SPARE_BYTES_MAX = 16 * 1024 * 1024;
+const SPARE_BYTES_MAX = 4 * 1024 * 1024;
+/** A shorter one is left to the collector in any case. */
+const FREED_BYTES_MIN = 64 * 1024;
 /** Up to this length a loop copies faster than a call into native code does (measured). */
 const LOOP_COPY_MAX = 512;
 /** Up to this length a loop encodes ASCII faster than a call into native code does. */
@@ -52,6 +60,8 @@ export class ByteBuilder {
   length = 0;
   /** Looked at when the buffer grows. */
   bytesMax = COLUMN_BYTES_MAX;
+  /** Frees a buffer that has become too short: nobody may read it who asked for it before. */
+  freesOutgrown = false;
   readonly #capacity: number;
   #spares: Uint8Array<ArrayBuffer>[] = [];
   #spareBytes = 0;
@@ -149,7 +159,7 @@ export class ByteBuilder {
     const lent = this.bytes.subarray(0, this.length);
     const spare = this.#spares.pop();
     this.#spareBytes -= spare?.length ?? 0;
-    this.#replace(spare ?? new Uint8Array(Math.min(this.bytes.length, KEPT_BYTES_MAX)));
+    this.#replace(spare ?? new Uint8Array(Math.min(this.bytes.length, LENT_KEPT_BYTES_MAX)));
     this.length = 0;
     return lent;
   }
@@ -157,7 +167,9 @@ export class ByteBuilder {
   /** Takes back what `lend` gave, once: nobody may read it any more. */
   giveBack(lent: Uint8Array<ArrayBuffer>): void {
     const { byteLength } = lent.buffer;
-    if (byteLength > KEPT_BYTES_MAX || this.#spareBytes + byteLength > SPARE_BYTES_MAX) return;
+    if (byteLength > LENT_KEPT_BYTES_MAX || this.#spareBytes + byteLength > SPARE_BYTES_MAX) {
+      return freeBytes(new Uint8Array(lent.buffer));
+    }
     this.#spares.push(new Uint8Array(lent.buffer));
     this.#spareBytes += byteLength;
   }
@@ -177,8 +189,10 @@ export class ByteBuilder {
       );
     }
     const grown = new Uint8Array(Math.min(Math.max(2 * this.bytes.length, needed), this.bytesMax));
-    grown.set(this.bytes.subarray(0, this.length));
+    const old = this.bytes;
+    grown.set(old.subarray(0, this.length));
     this.#replace(grown);
+    if (this.freesOutgrown && old.length >= FREED_BYTES_MIN) freeBytes(old);
   }
 
   #replace(bytes: Uint8Array<ArrayBuffer>): void {

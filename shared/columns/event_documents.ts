@@ -22,7 +22,7 @@ import { ownColumns, ValueMapper } from "../document/mapped_values.ts";
 import type { Column, TableSchema } from "../schema/schema.ts";
 import { EVENTS_SHAPE, type TableShape } from "../schema/table_shape.ts";
 import type { TypedValue } from "../document/typed_value.ts";
-import type { ColumnBatch } from "./batch.ts";
+import { type ColumnBatch, freeColumns } from "./batch.ts";
 import {
   type ColumnBuilder,
   columnBuilderOf,
@@ -57,6 +57,8 @@ export class EventDocumentBuilder {
   constructor(shape: TableShape = EVENTS_SHAPE) {
     const { schema, mapping } = shape;
     const columns = ownColumns(shape);
+    // Nothing else reads them while they are written.
+    this.#raw.values.freesOutgrown = this.#attributes.values.freesOutgrown = true;
     this.#schema = schema;
     this.#further = columns.map((column) => ({ column, builder: columnBuilderOf(column.type) }));
     this.#timeMember = mapping?.timestamp_field;
@@ -95,7 +97,7 @@ export class EventDocumentBuilder {
   finish(): ColumnBatch {
     const { rows } = this;
     const columns = this.#columns().map((builder) => builder.finish());
-    return { schema: this.#schema, rows, columns };
+    return { schema: this.#schema, rows, columns, release: () => freeColumns(columns) };
   }
 
   /** Forgets what was added since the last batch. */

@@ -4,8 +4,10 @@
  * for 160 KB in 19 pieces.
  */
 
-/** Larger buffers are not kept. */
-const KEPT_BYTES_MAX = 4 * 1024 * 1024;
+import { freeBytes } from "../base/bytes.ts";
+
+/** Larger buffers are not kept: those of single requests that are longer than a group may be. */
+const KEPT_BYTES_MAX = 1280 * 1024;
 const KEPT_COUNT_MAX = 8;
 const SIZE_STEP = 256 * 1024;
 
@@ -21,8 +23,9 @@ export class BufferPool {
 
   /** Takes a buffer back; the caller must not use it any more. */
   give(buffer: Uint8Array<ArrayBuffer>): void {
-    if (buffer.byteLength > KEPT_BYTES_MAX) return;
-    if (this.#free.length >= KEPT_COUNT_MAX) this.#free.shift();
+    if (buffer.byteLength > KEPT_BYTES_MAX || this.#free.length >= KEPT_COUNT_MAX) {
+      return freeBytes(buffer);
+    }
     this.#free.push(buffer);
   }
 }

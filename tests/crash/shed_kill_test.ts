@@ -1,7 +1,7 @@
 /**
  * Kills the ingest server with SIGKILL while its memory breaker refuses rows, several times. The
- * limit is what an idle server has and little more, so a body that is sent by half and some traffic
- * reach it. The budget of bodies, which would refuse before the breaker does, has room left.
+ * limit is what an idle server has and little more, so two bodies that do not end reach it. The
+ * budget of bodies, which would refuse before the breaker does, has room left.
  * Senders write numbered rows meanwhile, as log records and as bulk documents, with `auto` and with
  * `wait_for`. Holds when at the end, drained and asked for by SQL,
  *
@@ -18,9 +18,10 @@ import { Stack } from "../apps/stack.ts";
 const KILLS = 3;
 const SENDERS = 4;
 const ROWS_PER_REQUEST = 10;
-/** An idle server has less; with half a body it has more, also behind a collection. */
+/** An idle server has less; with two bodies it has more, also behind a collection. */
 const LIMIT_MIB = 110;
-const BODY_BYTES = 16 * 1024 * 1024;
+/** They fit in the budget of bodies, which has 24 MiB. */
+const BODIES_MIB = [16, 6] as const;
 const REQUEST_MS_MAX = 10_000;
 
 /** Rows by what their requests were answered. */
@@ -67,11 +68,11 @@ async function killedWhileItSheds(stack: Stack, round: number, ledger: Ledger): 
   try {
     await until(() => ledger.stored.length > storedBefore);
     // It ends with the server.
-    const half = sendHalf(stack);
+    const halves = Promise.all(BODIES_MIB.map((mib) => sendHalf(stack, mib * 1024 ** 2)));
     await until(() => ledger.refusals > refusalsBefore);
     await new Promise((resolve) => setTimeout(resolve, 100 * Math.random()));
     await stack.kill("ingest");
-    await half;
+    await halves;
   } finally {
     over.abort();
     await Promise.all(sending);
@@ -125,14 +126,14 @@ async function send(
 }
 
 /** Sends the head of a body and most of it; returns when the server ends the connection. */
-async function sendHalf(stack: Stack): Promise<void> {
+async function sendHalf(stack: Stack, bodyBytes: number): Promise<void> {
   const { hostname, port } = new URL(stack.ingestUrl);
   const head =
     `POST /v1/logs HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-protobuf\r\n` +
-    `content-length: ${BODY_BYTES}\r\n\r\n`;
+    `content-length: ${bodyBytes}\r\n\r\n`;
   try {
     using connection = await Deno.connect({ hostname, port: Number(port) });
-    const half = new Uint8Array(BODY_BYTES - 1).fill(1);
+    const half = new Uint8Array(bodyBytes - 1).fill(1);
     for (const bytes of [new TextEncoder().encode(head), half]) {
       for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
     }
