@@ -388,19 +388,28 @@ export function runtimeFlags(role: Role): readonly string[] {
 }
 
 /**
- * Variables of a role's process that its allocator reads at its start. A compactor makes and frees
- * arrays of megabytes in several threads. By default the C library keeps tens of MiB of what was
- * freed for each thread; so it gives them back at once (`docs/measurements/memory.md`).
+ * Variables of a role's process that its allocator reads at its start. Ingest server and compactor
+ * make and free arrays of megabytes in several threads. By default the C library keeps tens of MiB
+ * of what was freed for each thread; so it gives them back at once
+ * (`docs/measurements/memory.md`).
  */
 export function runtimeEnvironment(role: Role): Readonly<Record<string, string>> {
-  return role === "compactor"
-    ? {
-      MALLOC_ARENA_MAX: "4",
-      MALLOC_MMAP_THRESHOLD_: "2097152",
-      MALLOC_TRIM_THRESHOLD_: "4194304",
-    }
-    : {};
+  const mmapThreshold = MMAP_THRESHOLD_BYTES[role];
+  return mmapThreshold === undefined ? {} : {
+    MALLOC_ARENA_MAX: "4",
+    MALLOC_MMAP_THRESHOLD_: String(mmapThreshold),
+    MALLOC_TRIM_THRESHOLD_: "4194304",
+  };
 }
+
+/**
+ * From this length on an array has pages of its own. The ingest server's are those of requests that
+ * are longer than most.
+ */
+const MMAP_THRESHOLD_BYTES: { readonly [R in Role]?: number } = {
+  ingest: 512 * 1024,
+  compactor: 2 * 1024 * 1024,
+};
 
 /**
  * Arguments for the `deno` executable that run `role` over `dataDir` under its own permission set;

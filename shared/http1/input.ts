@@ -31,7 +31,7 @@ export class Input {
   readonly #bytes: ByteConnection;
   readonly #bufferBytes: number;
   #buffer: Uint8Array<ArrayBuffer>;
-  /** The last read brought as much as there was room for: more is there already. */
+  /** The last read filled the buffer: more is there already. */
   #wasFull = false;
   #start = 0;
   #end = 0;
@@ -91,7 +91,10 @@ export class Input {
     const { promise } = this.#waiting;
     if (!this.#isReading) {
       this.#makeRoom(bytesMax);
-      this.#read(this.#buffer.subarray(this.#end), (count) => this.#end += count);
+      this.#read(this.#buffer.subarray(this.#end), (count) => {
+        this.#end += count;
+        this.#wasFull = this.#end === this.#buffer.byteLength;
+      });
     }
     return promise;
   }
@@ -168,7 +171,6 @@ export class Input {
     this.#wasFull = false;
     this.#bytes.read(into).then((count) => {
       this.#isReading = false;
-      this.#wasFull = count === into.byteLength;
       if (count === null) this.#hasEnded = true;
       else came(count);
       const waiting = this.#waiting;
