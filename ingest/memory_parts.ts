@@ -41,13 +41,24 @@ export function planIngestMemory(
 }
 
 /** Past this share of the limit the threads collect garbage behind each request. */
-const COLLECT_SHARE = 0.6;
+const THREADS_COLLECT_SHARE = 0.6;
+/** Past this one the thread of the requests does, whose collections keep all senders waiting. */
+const COLLECT_SHARE = 0.75;
 
-/** The plan, and what the threads that decode and pack are told of it. */
-export function ingestMemory(
-  settings: { readonly ingestMemLimitMib: number },
-): { readonly plan: MemoryPlan<IngestPart>; readonly threads: ThreadMemory } {
+export interface IngestMemory {
+  readonly plan: MemoryPlan<IngestPart>;
+  /** What the threads that decode and pack are told of it. */
+  readonly threads: ThreadMemory;
+  /** With more resident bytes than that, the thread of the requests collects garbage. */
+  readonly collectAboveBytes: number;
+}
+
+export function ingestMemory(settings: { readonly ingestMemLimitMib: number }): IngestMemory {
   const plan = planIngestMemory(settings);
-  const collectAboveBytes = Math.floor(COLLECT_SHARE * plan.limitBytes);
-  return { plan, threads: { collectAboveBytes, heldBytes: new Map() } };
+  const { limitBytes } = plan;
+  const threads = {
+    collectAboveBytes: Math.floor(THREADS_COLLECT_SHARE * limitBytes),
+    heldBytes: new Map(),
+  };
+  return { plan, threads, collectAboveBytes: Math.floor(COLLECT_SHARE * limitBytes) };
 }

@@ -115,8 +115,10 @@ export async function startIngest(
   const fs = deps.fs ?? new DenoFileSystem();
   const tls = await readTlsFiles(settings, fs);
   const admission = starting.use(openAdmission(settings, { clock, metrics }));
-  const backpressure = starting.use(openBackpressure(settings, { metrics, clock }));
-  const { plan, threads } = ingestMemory(settings);
+  const { plan, threads, collectAboveBytes } = ingestMemory(settings);
+  const backpressure = starting.use(
+    openBackpressure(settings, { metrics, clock, collectAboveBytes }),
+  );
   const decodeThread = starting.use(new DecodeThread(threads));
   const answersFirst = new AnswersFirst();
   const wal = await openIngestWal(settings, {

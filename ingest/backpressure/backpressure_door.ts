@@ -7,6 +7,7 @@ import { residentBytes } from "../../shared/os/resident_memory.ts";
 import type { Admission } from "../admission.ts";
 import { WriterQueues } from "./backpressure.ts";
 import { type BackpressureSettings, requireQueueFor } from "./backpressure_flags.ts";
+import { GarbageWatch } from "./garbage_watch.ts";
 import { collectGarbage } from "../../shared/os/garbage.ts";
 import { MemoryBreaker } from "./memory_breaker.ts";
 import type { IngestMetrics } from "../metrics.ts";
@@ -18,17 +19,19 @@ export class Backpressure implements AsyncDisposable {
   constructor(
     readonly queues: WriterQueues | undefined,
     readonly breaker: MemoryBreaker | undefined,
+    readonly watch?: GarbageWatch,
   ) {}
 
   /**
    * `admission` for rows. Errors: its own, then the breaker's, then those of the tenant's queue.
    */
   door(admission: Pick<Admission, "admit">): Pick<Admission, "admit"> {
-    const { queues, breaker } = this;
-    if (queues === undefined && breaker === undefined) return admission;
+    const { queues, breaker, watch } = this;
+    if (queues === undefined && breaker === undefined && watch === undefined) return admission;
     return {
       async admit(head, peer) {
         const tenant = await admission.admit(head, peer);
+        watch?.look();
         breaker?.requireClosed();
         queues?.requireRoom(tenant);
         return tenant;
@@ -47,7 +50,13 @@ export class Backpressure implements AsyncDisposable {
  */
 export function openBackpressure(
   settings: BackpressureSettings,
-  parts: { metrics: IngestMetrics; clock: Clock; residentBytes?: () => number },
+  parts: {
+    metrics: IngestMetrics;
+    clock: Clock;
+    residentBytes?: () => number;
+    /** Garbage is collected above it; undefined: when the runtime sees fit. */
+    collectAboveBytes?: number;
+  },
 ): Backpressure {
   requireQueueFor(settings);
   const { metrics } = parts;
@@ -63,5 +72,9 @@ export function openBackpressure(
   });
   metrics.memBreakerOpen.readAtScrape(() => breaker?.isOpen ? 1 : 0, {});
   metrics.backpressureQueued.readAtScrape(() => queues?.taken ?? 0, {});
-  return new Backpressure(queues, breaker);
+  const { collectAboveBytes: aboveBytes } = parts;
+  const watch = aboveBytes === undefined
+    ? undefined
+    : new GarbageWatch({ aboveBytes, residentBytes, collect: collectGarbage, clock: parts.clock });
+  return new Backpressure(queues, breaker, watch);
 }
