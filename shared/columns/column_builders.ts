@@ -220,6 +220,10 @@ export class RunColumnBuilder implements LendingBuilder {
   }
 }
 
+/** For one integer, low half first: the machine is little-endian, as Arrow's buffers are. */
+const INTEGER = new BigInt64Array(1);
+const HALVES = new Int32Array(INTEGER.buffer);
+
 /** 64-bit integers (`long`, `timestamptz`), as halves or as bigint. */
 export class Int64ColumnBuilder implements ColumnBuilder, LendingBuilder {
   rows = 0;
@@ -237,7 +241,8 @@ export class Int64ColumnBuilder implements ColumnBuilder, LendingBuilder {
   }
 
   bigint(value: bigint): void {
-    this.halves(Number(BigInt.asIntN(32, value)), Number(BigInt.asIntN(32, value >> 32n)));
+    INTEGER[0] = value;
+    this.halves(HALVES[0] as number, HALVES[1] as number);
   }
 
   null(): void {

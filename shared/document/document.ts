@@ -217,6 +217,7 @@ function timeOf(
  * 1.1 s is less than that. A string of four digits is a year, as in search engines.
  */
 export function instantNs(value: unknown): bigint | undefined {
+  if (Number.isSafeInteger(value) && value as number >= 0) return unixNs(BigInt(value as number));
   const text = isExactNumber(value) ? value.rawJSON : value;
   if (typeof text !== "string" && typeof text !== "number") return undefined;
   const unix = UNIX_TIME.exec(String(text));
@@ -234,15 +235,18 @@ const TIME_MEMBERS = ["@timestamp", "timestamp"] as const;
 
 /** Below these sizes a Unix time is in s, ms, us; else in ns. Seconds until the year 5138. */
 const UNITS = [
-  { below: 100_000_000_000n, digits: 9 },
-  { below: 100_000_000_000_000n, digits: 6 },
-  { below: 100_000_000_000_000_000n, digits: 3 },
+  { below: 100_000_000_000n, digits: 9, ns: 1_000_000_000n },
+  { below: 100_000_000_000_000n, digits: 6, ns: 1_000_000n },
+  { below: 100_000_000_000_000_000n, digits: 3, ns: 1_000n },
 ] as const;
 
 /** `digits` of a unit are those that nanoseconds have behind its point. */
-function unixNs(whole: bigint, fraction: string): bigint {
-  const digits = UNITS.find(({ below }) => whole < below)?.digits ?? 0;
-  return whole * 10n ** BigInt(digits) + BigInt(fraction.slice(0, digits).padEnd(digits, "0"));
+function unixNs(whole: bigint, fraction = ""): bigint {
+  const unit = UNITS.find(({ below }) => whole < below);
+  if (unit === undefined) return whole;
+  const { digits, ns } = unit;
+  return whole * ns +
+    (fraction === "" ? 0n : BigInt(fraction.slice(0, digits).padEnd(digits, "0")));
 }
 
 /** A column's text, the member that it came from, and what stays of that member. */

@@ -54,11 +54,14 @@ const SHORTEST_LENGTH_MAX = 24;
  * no value begins there.
  */
 const FAR_EXPONENT = /[0-9.][eE][-+]?[0-9]{3}/g;
+const EXPONENT_DIGITS = 3;
 
 function hasFarExponent(text: string): boolean {
   FAR_EXPONENT.lastIndex = 0;
-  for (let found = FAR_EXPONENT.exec(text); found !== null; found = FAR_EXPONENT.exec(text)) {
-    let start = found.index;
+  // Ids are found in every second log line: a match as an object would cost more than the search.
+  while (FAR_EXPONENT.test(text)) {
+    let start = FAR_EXPONENT.lastIndex - EXPONENT_DIGITS - 1;
+    if (isSign(text.charCodeAt(start))) start -= 1;
     while (start > 0 && isOfNumber(text.charCodeAt(start - 1))) start -= 1;
     if (isValueAt(text, start)) return true;
   }
@@ -70,7 +73,11 @@ function isDigitOrPoint(code: number): boolean {
 }
 
 function isOfNumber(code: number): boolean {
-  return isDigitOrPoint(code) || code === PLUS || code === MINUS;
+  return isDigitOrPoint(code) || isSign(code);
+}
+
+function isSign(code: number): boolean {
+  return code === PLUS || code === MINUS;
 }
 
 /** Whether the number whose digits begin at `start` follows what a value follows. */

@@ -21,9 +21,9 @@ interface Case {
 
 /** The last has bodies that are decoded on the thread of the requests. */
 const CASES: readonly Case[] = [
-  { limitMib: 192, senders: 48, rounds: 8, records: 5_000 },
-  { limitMib: 256, senders: 64, rounds: 6, records: 5_000 },
-  { limitMib: 512, senders: 96, rounds: 4, records: 5_000 },
+  { limitMib: 192, senders: 48, rounds: 6, records: 5_000 },
+  { limitMib: 256, senders: 64, rounds: 4, records: 5_000 },
+  { limitMib: 512, senders: 96, rounds: 3, records: 5_000 },
   { limitMib: 192, senders: 200, rounds: 6, records: 500 },
 ];
 const SAMPLE_MS = 20;
