@@ -368,6 +368,30 @@ Deno.test({
 });
 
 Deno.test({
+  name: "readBody of a connection gives up a body that stops half-way past a quarter of the budget",
+  fn: async () => {
+    const budget = new ByteBudget(1_000);
+    await using server = serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      handler: async (request) => {
+        try {
+          return await withDeadline({ msMax: 100, what: "no rows came" }, async (late) => {
+            using hold = budget.hold();
+            return new Response(await readBody(request, { bytesMax: CAP, hold, late }) as Body);
+          });
+        } catch (error) {
+          return errorResponse(error);
+        }
+      },
+    });
+    const head = "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 400\r\n\r\nhello";
+    assert.match(await exchange(server, head), /^HTTP\/1\.1 504 .*no rows came within 100 ms/s);
+    assert.equal(budget.used, 0);
+  },
+});
+
+Deno.test({
   name: "ByteBudget refuses what does not fit with 503 and Retry-After, and holds nothing for it",
   fn: () => {
     const budget = new ByteBudget(100);

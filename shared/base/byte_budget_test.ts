@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { ByteBudget } from "./byte_budget.ts";
+
+Deno.test("ByteHold.reserve is used up by grow before more is taken, and settle gives back the rest", () => {
+  const budget = new ByteBudget(1_000);
+  using hold = budget.hold();
+  hold.reserve(300);
+  assert.equal(budget.used, 300);
+  hold.grow(200);
+  assert.equal(budget.used, 300);
+  hold.grow(150);
+  assert.equal(budget.used, 350);
+  hold.reserve(100);
+  hold.settle();
+  hold.settle();
+  assert.equal(budget.used, 350);
+  hold[Symbol.dispose]();
+  assert.equal(budget.used, 0);
+});
+
+Deno.test("ByteHold.reserve takes half of the budget at most, and refuses what does not fit beside others", () => {
+  const budget = new ByteBudget(1_000);
+  using first = budget.hold();
+  first.reserve(5_000);
+  assert.equal(budget.used, 500);
+  using second = budget.hold();
+  second.grow(100);
+  assert.throws(() => second.reserve(5_000), { code: "unavailable", retryAfterSecs: 1 });
+  assert.equal(budget.used, 600);
+  assert.throws(() => first.grow(950), { code: "unavailable" });
+  first.grow(900);
+  assert.equal(budget.used, 1_000);
+});
