@@ -115,10 +115,8 @@ export async function startIngest(
   const fs = deps.fs ?? new DenoFileSystem();
   const tls = await readTlsFiles(settings, fs);
   const admission = starting.use(openAdmission(settings, { clock, metrics }));
-  const { plan, threads, collectAboveBytes } = ingestMemory(settings);
-  const backpressure = starting.use(
-    openBackpressure(settings, { metrics, clock, collectAboveBytes }),
-  );
+  const { plan, threads, ...watch } = ingestMemory(settings);
+  const backpressure = starting.use(openBackpressure(settings, { metrics, clock, ...watch }));
   const decodeThread = starting.use(new DecodeThread(threads));
   const answersFirst = new AnswersFirst();
   const wal = await openIngestWal(settings, {

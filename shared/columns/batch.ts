@@ -76,7 +76,7 @@ export function columnBytes(batches: readonly Pick<ColumnBatch, "columns">[]): n
   return bytes;
 }
 
-/** Frees the memory of columns that nobody reads any more, those alone that share it with nobody. */
+/** Frees the memory of columns that nobody reads any more and that share it with nobody. */
 export function freeColumns(columns: readonly ColumnData[]): void {
   for (const { validity, offsets, values } of columns) {
     for (const part of [validity, offsets, values]) {

@@ -1,6 +1,6 @@
 /**
- * The bytes of a request's body as they come, whatever the request is made of: one of `shared/http1`
- * hands out the bytes in its connection's buffer, any other one has a stream.
+ * The bytes of a request's body as they come, whatever the request is made of. A request of
+ * `shared/http1` hands out the bytes in its connection's buffer. Any other one has a stream.
  *
  * Invariant: one reader at a time, so that what is left can be drained by whoever comes after it.
  */
@@ -11,8 +11,8 @@ import type { RequestBody } from "../http1/request_body.ts";
 
 export interface BodyWire {
   /**
-   * The next bytes, good until the next call; undefined at the end. Errors: those of the connection,
-   * and the reason of `stop`.
+   * The next bytes, good until the next call; undefined at the end. Errors: those of the
+   * connection, and the reason of `stop`.
    */
   next(): Promise<Uint8Array | undefined>;
   /** Reads and drops some of what is left; how many bytes, 0 at the end. */

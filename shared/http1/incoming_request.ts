@@ -56,8 +56,8 @@ export class IncomingRequest implements Request {
   }
 
   /**
-   * Its body for a reader that needs no stream of it, and again for the one after it, which drops
-   * what the first left; undefined: there is none, or it has a stream.
+   * Its body for a reader that needs no stream of it. The next call gives it again, for whoever
+   * drops what the first reader left. Undefined: there is none, or it has a stream.
    */
   takeBody(): RequestBody | undefined {
     if (this.#stream !== undefined) return undefined;
