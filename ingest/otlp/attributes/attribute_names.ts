@@ -83,23 +83,17 @@ export class AttributeNames {
     const place = this.#place;
     const start = reader.pos;
     this.#place = place + 1;
+    if (!this.#inStep) return false;
     const length = shapes.match(place, reader.view, start, end);
     if (length > 0) {
       reader.pos = start + length;
       if (reader.span(end) === end) {
-        if (this.#inStep) {
-          out.copy(out.view, shapes.jsonStart(place), shapes.jsonEnd(place));
-          return true;
-        }
-        if (!this.#meets(shapes.keyStart(place), shapes.keyEnd(place))) {
-          const comma = isOpened(out) ? 1 : 0;
-          out.copy(out.view, shapes.jsonStart(place) + comma, shapes.jsonEnd(place));
-          return true;
-        }
+        out.copy(out.view, shapes.jsonStart(place), shapes.jsonEnd(place));
+        return true;
       }
       reader.pos = start;
     }
-    if (this.#inStep) this.#fallOutOfStep(place);
+    this.#fallOutOfStep(place);
     return false;
   }
 
@@ -130,13 +124,14 @@ export class AttributeNames {
     });
   }
 
-  /** Notes the names that were not looked up. */
+  /** Notes the names that were not looked up. What later places are known by is forgotten. */
   #fallOutOfStep(places: number): void {
     this.#inStep = false;
     this.#own.start(this.#reader.view);
     for (let place = 0; place < places; place += 1) {
       this.#own.put(this.#shapes.keyStart(place), this.#shapes.keyEnd(place));
     }
+    this.#shapes.keep(places);
   }
 
   /** Notes a name of the message; true when it is reserved, or was there before. */

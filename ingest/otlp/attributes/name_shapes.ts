@@ -30,6 +30,11 @@ export class NameShapes {
     this.#places = 0;
   }
 
+  /** Forgets all places from this one on. */
+  keep(places: number): void {
+    this.#places = Math.min(this.#places, places);
+  }
+
   /** How many attributes are remembered, from the first place on. */
   get places(): number {
     return this.#places;

@@ -103,6 +103,16 @@ Deno.test({
   },
 });
 
+Deno.test("decodeSpansProtobuf takes the last of a name that two messages before had in two places", () => {
+  const none = (key: string) => ({ key, value: { stringValue: "" } });
+  // The name of no bytes is not remembered; behind it stood what was known of the first event.
+  const named = [["a"], ["", "k", "a"], ["a", "k", "a"], ["a", "k"]];
+  const events = named.map((names) => ({ name: "e", attributes: names.map(none) }));
+  const spans = [{ traceId: TRACE_ID, spanId: SPAN_ID, events }];
+  const body = encodeTracesRequest({ resourceSpans: [{ scopeSpans: [{ spans }] }] });
+  assert.deepEqual(decoded(body), referenceRows(body, NOW_NS).map(sorted));
+});
+
 const TRACE_ID = Uint8Array.from({ length: 16 }, (_, i) => 0xa0 + i);
 const TRACE_HEX = "a0a1a2a3a4a5a6a7a8a9aaabacadaeaf";
 const SPAN_ID = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8);
