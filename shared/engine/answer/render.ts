@@ -1,6 +1,6 @@
 /**
  * How result values become JSON, as SQL around the user's statement: DuckDB renders on all of its
- * threads, and one text per row crosses into this process. 200,000 wide rows take 0.30 s this way,
+ * threads, and one text per row crosses into this process. 200,000 wide rows take 0.20 s this way,
  * and 0.78 s value by value in JavaScript.
  *
  * | Type | JSON |
@@ -57,10 +57,38 @@ function rowSql(shape: RowShape, columns: readonly DescribedColumn[]): string {
     const cells = columns.map(({ type }, i) => csvTextSql(`r.c${i}`, type));
     return `concat(${cells.join(", ',', ")}, ${quoteText(ROW_ENDS.csv)})`;
   }
+  const names = shape === "objects" ? uniqueNames(columns.map(({ name }) => name)) : undefined;
+  const written = rowInOneCallSql(columns, names);
+  if (written !== undefined) return `${written}::VARCHAR || ${quoteText(ROW_ENDS[shape])}`;
   const values = columns.map(({ type }, i) => jsonTextSql(`r.c${i}`, type));
-  return shape === "objects"
-    ? objectTextSql(uniqueNames(columns.map(({ name }) => name)), values, `}${ROW_ENDS.objects}`)
-    : arrayTextSql(values, `]${ROW_ENDS[shape]}`);
+  return names === undefined
+    ? arrayTextSql(values, `]${ROW_ENDS[shape]}`)
+    : objectTextSql(names, values, `}${ROW_ENDS.objects}`);
+}
+
+/**
+ * SQL for a row as JSON by one call of DuckDB's writer, which takes two thirds of the time of one
+ * call a value. Undefined where the writer would write a value, or a name, in another way.
+ */
+function rowInOneCallSql(
+  columns: readonly DescribedColumn[],
+  names: readonly string[] | undefined,
+): string | undefined {
+  const values = columns.map(({ type }, i) => writtenSql(`r.c${i}`, type));
+  if (values.includes(undefined)) return undefined;
+  if (names === undefined) return `json_array(${values.join(", ")})`;
+  // It has other letters for the digits of what is escaped by its number.
+  if (names.some((name) => /[\0-\x1f]/.test(name))) return undefined;
+  const members = names.map((name, i) => `${quoteText(name)}, ${values[i]}`);
+  return `json_object(${members.join(", ")})`;
+}
+
+/** SQL for a value of which DuckDB's writer makes the text of `jsonTextSql`, `null` for NULL. */
+function writtenSql(value: string, { kind }: EngineType): string | undefined {
+  if (kind === "VARCHAR" || WRITTEN_KINDS.has(kind)) return value;
+  if (kind === "DOUBLE") return `CASE WHEN isfinite(${value}) THEN ${value} END`;
+  if (kind === "FLOAT") return `CASE WHEN isfinite(${value}) THEN ${value}::VARCHAR::DOUBLE END`;
+  return PLAIN_TEXT_KINDS.has(kind) ? textSql(value, kind) : undefined;
 }
 
 /**
@@ -155,20 +183,23 @@ const PLAIN_TEXT_KINDS: ReadonlySet<string> = new Set([
   ...["TIMESTAMP_NS", "DATE", "TIME", "INTERVAL", "BLOB", "UUID"],
 ]);
 
-/** Kinds whose text is their JSON. */
-const DIGIT_KINDS: ReadonlySet<string> = new Set([
+/** Kinds of which DuckDB's JSON writer writes every digit. */
+const WRITTEN_KINDS: ReadonlySet<string> = new Set([
   "BOOLEAN",
   "TINYINT",
   "SMALLINT",
   "INTEGER",
   "BIGINT",
-  "HUGEINT",
   "UTINYINT",
   "USMALLINT",
   "UINTEGER",
   "UBIGINT",
-  "UHUGEINT",
-  "DECIMAL",
+]);
+
+/** Kinds whose text is their JSON. */
+const DIGIT_KINDS: ReadonlySet<string> = new Set([
+  ...WRITTEN_KINDS,
+  ...["HUGEINT", "UHUGEINT", "DECIMAL"],
 ]);
 
 /** Whether DuckDB's own JSON writer already does what the table above says. */

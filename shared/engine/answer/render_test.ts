@@ -82,18 +82,59 @@ Deno.test({
   },
 });
 
+/** Values of kinds that DuckDB's writer takes as they are, as texts or not at all. */
+const ROW_VALUES = [
+  "true",
+  "(-128)::TINYINT",
+  "-9223372036854775808",
+  "18446744073709551615::UBIGINT",
+  "0.1::FLOAT",
+  "'NaN'::DOUBLE",
+  "TIMESTAMPTZ 'infinity'",
+  "'2026-11-20 21:04:05.123456789'::TIMESTAMP_NS",
+  "INTERVAL '-1 minute'",
+  "'\\xAB\\xCD'::BLOB",
+  `'a"b\\c' || chr(10) || 'd é 漢 ' || chr(1) || chr(127)`,
+];
+
+Deno.test({
+  name: "renderingSql writes values side by side as it writes each of them alone",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    const linesOf = async (values: readonly string[], shape: "arrays" | "objects") => {
+      await using prepared = await lab.prepare(
+        `SELECT ${values.map((value, at) => `${value} AS "c ""${at}"`).join(", ")}`,
+      );
+      await using running = await prepared.run();
+      let rows = "";
+      for await (const chunk of running.chunks(shape)) rows += textOf(chunk.bytes());
+      return rows;
+    };
+    const alone: string[] = [];
+    for (const value of ROW_VALUES) {
+      alone.push((await linesOf([value, "1::HUGEINT"], "arrays")).slice(1, -"1],".length - 1));
+    }
+    const all = [...ROW_VALUES, "NULL::VARCHAR"];
+    const expected = [...alone, "null"];
+    strictEqual(await linesOf(all, "arrays"), `[${expected.join(",")}],`);
+    const members = expected.map((value, at) => `${JSON.stringify(`c "${at}`)}:${value}`);
+    strictEqual(await linesOf(all, "objects"), `{${members.join(",")}}\n`);
+  },
+});
+
 Deno.test({
   name: "renderingSql objects carry every column under its own name",
   fn: async () => {
     await using lab = await EngineLab.open();
     await using prepared = await lab.prepare(
-      `SELECT 1 AS a, 2 AS a, 3 AS a_1, 'x' AS "it's ""q""" -- and a comment`,
+      `SELECT 1 AS a, 2 AS a, 3 AS a_1, 'x' AS "it's ""q""", 4 AS "\x1f" -- and a comment`,
     );
     await using running = await prepared.run();
     let rows = "";
     for await (const chunk of running.chunks("objects")) rows += textOf(chunk.bytes());
-    deepStrictEqual(rows, `{"a":1,"a_2":2,"a_1":3,"it's \\"q\\"":"x"}\n`);
-    deepStrictEqual(running.columns.map((column) => column.name), ["a", "a", "a_1", `it's "q"`]);
+    deepStrictEqual(rows, `{"a":1,"a_2":2,"a_1":3,"it's \\"q\\"":"x","\\u001f":4}\n`);
+    const names = ["a", "a", "a_1", `it's "q"`, "\x1f"];
+    deepStrictEqual(running.columns.map((column) => column.name), names);
   },
 });
 
