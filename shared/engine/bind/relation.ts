@@ -10,7 +10,6 @@
 
 import type { Column, ColumnType } from "../../schema/schema.ts";
 import {
-  columnsAtHand,
   type FilePart,
   isRead,
   type PartSource,
@@ -20,10 +19,13 @@ import {
 } from "../plan/plan.ts";
 import { madeSql, servingSources, type SqlWriter } from "../plan/made_columns.ts";
 import { blocksOf, RANGES_MAX, runsOf } from "../pruning/row_blocks.ts";
-import { type BindText, NOT_AT_HAND, quoteName, quoteText } from "../duckdb/statement_text.ts";
+import { type BindText, quoteName, quoteText } from "../duckdb/statement_text.ts";
 import { readRowsSql } from "./rows_sql.ts";
 
-/** Returns a SELECT of every column of the plan's table, over what the plan reads. */
+/**
+ * Returns a SELECT of the columns of the plan's table that the statement can need, over what the
+ * plan reads.
+ */
 export function relationSql(plan: TablePlan, bind: BindText = quoteText): string {
   const { columns } = plan.schema;
   const held = plan.parts.filter(isHeld);
@@ -33,8 +35,10 @@ export function relationSql(plan: TablePlan, bind: BindText = quoteText): string
   const ranges = stored.filter((part) => part.range !== undefined);
   const read = columnReader(plan);
   const scans = [
-    ...Map.groupBy(whole, read).entries().map(([columns, parts]) => wholeFilesSql(parts, columns)),
-    ...ranges.map((part) => rowRangeSql(part, read(part))),
+    ...Map.groupBy(whole, read).entries().map(([columns, parts]) =>
+      wholeFilesSql(parts, columns, bind)
+    ),
+    ...ranges.map((part) => rowRangeSql(part, read(part), bind)),
     ...held.flatMap((part) => heldSql(part, read(part))),
     ...Map.groupBy(rows, read).entries().map(([{ list, columns }, parts]) =>
       `SELECT ${list} FROM (${readRowsSql(parts.map(({ source }) => source), columns, bind)})`
@@ -56,12 +60,11 @@ function isHeld(part: ScanPart): part is HeldPart {
 function columnReader(plan: TablePlan): (part: ScanPart) => ReadColumns {
   const sources = [...new Set(plan.made.values().flatMap(servingSources))];
   const known = new Map<string, ReadColumns>();
-  const atHand = columnsAtHand(plan);
   return (part) => {
     const isComplete = (source: Column) =>
       part.origin === "file" && plan.isComplete(part.file, source);
     const name = sources.map(isComplete).join();
-    const columns = known.get(name) ?? readColumns(plan, { atHand, isComplete });
+    const columns = known.get(name) ?? readColumns(plan, { isComplete });
     known.set(name, columns);
     return columns;
   };
@@ -76,24 +79,21 @@ interface ReadColumns {
 }
 
 /**
- * Lists all columns of the table. A column that is not at hand becomes a call of `error`. So a
- * statement that was thought not to need the column fails, and no scan can come to read it.
+ * Lists the columns that the statement can need (`plan/projection.ts`). DuckDB binds each column
+ * that is listed, in the schema and once more in the list: for 18 columns that takes as long as the
+ * scan of 10,000 rows.
  *
- * Such columns stand last, and the very first column is never one: a scan that needs no column of a
- * UNION still takes the first. Where that moves columns, the statement takes none by its place,
- * because `*` needs all.
+ * Where a statement needs no column, the first stands for all of them as NULL, for a select list has
+ * at least one.
  */
 function readColumns(
-  { schema, stored, made }: TablePlan,
-  { atHand: ids, isComplete }: {
-    /** Field ids of the columns at hand; undefined: all columns. */
-    readonly atHand: ReadonlySet<number> | undefined;
-    /** Whether a promoted column is complete in the part. */
-    readonly isComplete: (source: Column) => boolean;
-  },
+  { schema, stored, made, projected }: TablePlan,
+  /** `isComplete`: whether a promoted column is complete in the part. */
+  { isComplete }: { readonly isComplete: (source: Column) => boolean },
 ): ReadColumns {
-  const isAtHand = ({ id }: Column) => ids?.has(id) ?? true;
-  const all = schema.columns.map((column) => {
+  const isNeeded = ({ id }: Column) => needed.has(id);
+  const needed = new Set(projected.map(({ id }) => id));
+  const listed = schema.columns.map((column) => {
     const own = made.get(column.name);
     if (own === undefined) return storedColumn(column);
     const { sql, reads } = madeSql(own, { type: column.type, isComplete, write: SQL_WRITER });
@@ -102,17 +102,13 @@ function readColumns(
       sql: sql === quoteName(column.name) ? sql : `${sql} AS ${quoteName(column.name)}`,
       reads: stored.columns.filter(({ name }) => reads.includes(name)),
     };
-  });
-  const atHand = all.filter(({ reads }) => reads.every(isAtHand));
-  const others = all.filter((one) => !atHand.includes(one)).map(({ name, type }, at) => {
-    const value = at === 0 && atHand.length === 0
-      ? "NULL"
-      : `error(${quoteText(`${NOT_AT_HAND} ${name}`)})`;
-    return `${value}::${SQL_TYPES[type]} AS ${quoteName(name)}`;
-  });
-  const read = [...new Set(atHand.flatMap(({ reads }) => reads))];
+  }).filter(({ reads }) => reads.every(isNeeded));
+  const read = [...new Set(listed.flatMap(({ reads }) => reads))];
+  const [first] = schema.columns;
   return {
-    list: [...atHand.map(({ sql }) => sql), ...others].join(", "),
+    list: listed.length > 0 || first === undefined
+      ? listed.map(({ sql }) => sql).join(", ")
+      : nullSql(first),
     columns: read,
     // A schema has at least one column; it is not read when the list leaves it out.
     schema: schemaSql(read.length > 0 ? read : schema.columns.slice(0, 1)),
@@ -138,16 +134,24 @@ export const SQL_WRITER: SqlWriter = {
   type: (type) => SQL_TYPES[type],
 };
 
-function wholeFilesSql(parts: readonly ScanPart[], { list, schema }: ReadColumns): string {
-  const paths = parts.map((part) => quoteText(readPath(part))).join(", ");
+/**
+ * The first path is bound. DuckDB plans a statement when it is prepared, and once more when it
+ * runs, since it reads files. A path that is not known yet leaves just the second time.
+ */
+function wholeFilesSql(
+  parts: readonly ScanPart[],
+  { list, schema }: ReadColumns,
+  bind: BindText,
+): string {
+  const paths = parts.map((part, at) => (at === 0 ? bind : quoteText)(readPath(part))).join(", ");
   return `SELECT ${list} FROM read_parquet([${paths}], schema = ${schema}${cardinality(parts)})`;
 }
 
-function rowRangeSql(part: ScanPart, { list, schema }: ReadColumns): string {
+function rowRangeSql(part: ScanPart, { list, schema }: ReadColumns, bind: BindText): string {
   const { first, end } = part.range ?? { first: 0, end: part.rows };
   const numbers = part.isTold ? part.rowNumbers : undefined;
   const only = numbers === undefined ? "" : ` AND ${rowsSql(numbers, { first, end })}`;
-  const scan = `SELECT ${list} FROM read_parquet([${quoteText(readPath(part))}], ` +
+  const scan = `SELECT ${list} FROM read_parquet([${bind(readPath(part))}], ` +
     `schema = ${schema}, file_row_number = true${cardinality([part])}) ` +
     `WHERE file_row_number >= ${first} AND file_row_number < ${end}${only}`;
   // The limit drops no row. It keeps the statement's conditions out of the scan, which would
@@ -240,10 +244,11 @@ function cardinality(
 
 /** Returns a SELECT with these columns and no row. */
 export function emptySql(columns: readonly Column[]): string {
-  const nulls = columns.map((column) =>
-    `NULL::${SQL_TYPES[column.type]} AS ${quoteName(column.name)}`
-  );
-  return `SELECT ${nulls.join(", ")} WHERE false`;
+  return `SELECT ${columns.map(nullSql).join(", ")} WHERE false`;
+}
+
+function nullSql({ name, type }: Column): string {
+  return `NULL::${SQL_TYPES[type]} AS ${quoteName(name)}`;
 }
 
 function schemaSql(columns: readonly Column[]): string {

@@ -28,7 +28,7 @@ import { type ChunkBinding, chunkBytes, chunkEnds } from "./chunk_bytes.ts";
 import { KeptStatements } from "./kept_statements.ts";
 import { QUESTIONS_KEPT_MAX } from "../limits.ts";
 import { type ProfileNode, runProfileOf } from "./run_profile.ts";
-import { NOT_AT_HAND, quoteName } from "./statement_text.ts";
+import { quoteName } from "./statement_text.ts";
 import type { RunProgress } from "../types.ts";
 
 /** What a connection needs of its driver. */
@@ -433,6 +433,5 @@ const FAULTS: readonly (readonly [string, FaultKind])[] = [
   ["HTTP Error", "io"],
   ["INTERNAL", "internal"],
   ["FATAL", "internal"],
-  [`Invalid Input Error: ${NOT_AT_HAND}`, "internal"],
   ["TransactionContext", "internal"],
 ];

@@ -7,9 +7,6 @@
 
 import type { Relation } from "./driver.ts";
 
-/** Begins the error of a statement that takes a column which its plan left out: a bug of ours. */
-export const NOT_AT_HAND = "planned as not needed: column";
-
 /** A statement around the caller's. */
 export interface StatementText {
   readonly sql: string;

@@ -235,17 +235,6 @@ export function filePart(file: DataFile, path: string): FilePart {
   };
 }
 
-/**
- * Returns the field ids of the columns that all parts of a table hold; undefined: all columns.
- * Copies and tables in memory have those that the statement needs.
- */
-export function columnsAtHand(
-  { parts, projected }: Pick<TablePlan, "parts" | "projected">,
-): ReadonlySet<number> | undefined {
-  const hasSome = parts.some((part) => part.origin === "file" && part.source.kind !== "file");
-  return hasSome ? new Set(projected.map(({ id }) => id)) : undefined;
-}
-
 /** Returns the plan that reads all of the table's files and pieces of the WAL. */
 export function wholePlan(table: TablePlan, path: (file: DataFile) => string): TablePlan {
   const parts = [

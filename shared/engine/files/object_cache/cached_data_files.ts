@@ -127,14 +127,9 @@ class CachedLease implements DataFileLease {
   }
 
   async #bring(plan: Plan): Promise<Plan> {
-    const tables = plan.tables.map((table) =>
-      table.parts.some(({ origin }) => origin === "file")
-        ? { ...table, columnsAtHand: new Set(table.projected.map(({ id }) => id)) }
-        : table
-    );
-    return tables.every(isSettled)
-      ? await this.#bringSettled({ ...plan, tables })
-      : await this.#bringNarrowed({ ...plan, tables });
+    return plan.tables.every(isSettled)
+      ? await this.#bringSettled(plan)
+      : await this.#bringNarrowed(plan);
   }
 
   /**
