@@ -1,5 +1,6 @@
 /** Traces by their ids. */
 
+import { present } from "../../shared/base/assert.ts";
 import { outlineOfRow, type Span, spanOfRow, type SpanOutline } from "./span.ts";
 import type { TimeSpan } from "./search_request.ts";
 import type { StatementOptions, TraceCall } from "./trace_call.ts";
@@ -14,6 +15,8 @@ import { countSpans, type Trace, tracesOf } from "./traces.ts";
 export const TRACE_SPREAD_NS = 3_600_000_000_000n;
 /** Rows whose ids a search compares, all of them: some 30 ms. */
 const COMPARED_ROWS = 2_000_000;
+/** To look for the times of some traces first takes longer than to read so many rows. */
+const FEW_ROWS = 200_000;
 
 /**
  * Whole traces, in the order of `ids`; an id without spans has none. The hint is where to look
@@ -61,6 +64,9 @@ async function readFound<S extends SpanOutline>(
   },
 ): Promise<Trace<S>[]> {
   if (ids.length === 0) return [];
+  // Indexes know the rows of ids, so most often there is nothing to narrow.
+  const few = await spansWithin(call, { ids, range: {}, outline }, { rowsMax: FEW_ROWS, read });
+  if (few !== undefined) return few;
   const extent = await extentOf(call, ids, range);
   return extent === undefined ? [] : await readSpans(call, { ids, range: extent, outline }, read);
 }
@@ -82,16 +88,34 @@ async function extentOf(
   return { minNs: BigInt(minNs), maxNs: BigInt(maxNs) };
 }
 
+/** Which spans are read. */
+type WantedSpans = Parameters<typeof spansSql>[1] & {
+  /** Spans of the same answer that were read before. */
+  readonly spansRead?: number;
+};
+
 async function readSpans<S extends SpanOutline>(
   call: TraceCall,
-  wanted: Parameters<typeof spansSql>[1] & { readonly spansRead?: number },
+  wanted: WantedSpans,
   read: (row: readonly unknown[]) => S,
 ): Promise<Trace<S>[]> {
-  const { rows } = await call.rows(spansSql(call.made.index, wanted), {
+  return present(await spansWithin(call, wanted, { rowsMax: Infinity, read }));
+}
+
+/** Undefined, and nothing is read, where more than `rowsMax` rows would be read. */
+async function spansWithin<S extends SpanOutline>(
+  call: TraceCall,
+  wanted: WantedSpans,
+  { rowsMax, read }: {
+    readonly rowsMax: number;
+    readonly read: (row: readonly unknown[]) => S;
+  },
+): Promise<Trace<S>[] | undefined> {
+  const found = await call.rowsWithin(spansSql(call.made.index, wanted), rowsMax, {
     rowsMax: call.ceilings.spans - (wanted.spansRead ?? 0),
     breaker: "jaeger_spans",
   });
-  return tracesOf(rows, wanted.ids, read);
+  return found === undefined ? undefined : tracesOf(found.rows, wanted.ids, read);
 }
 
 function around({ minNs, maxNs }: Partial<TimeSpan>): Partial<TimeSpan> {

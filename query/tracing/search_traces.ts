@@ -4,7 +4,8 @@
  *
  * Time is walked back from the end of the range in windows, until enough traces are found. The
  * first window is a few seconds wide, and each is a multiple of the one before. What is left after
- * the first windows is read at once where it is planned to be cheap. Every window is read whole. So
+ * the first windows is read at once where it is planned to be cheap, and that of a table of few
+ * files after the first one. Every window is read whole. So
  * the traces of newer windows come first whatever is in older ones, and the answer equals that of a
  * scan of the range.
  */
@@ -20,6 +21,8 @@ const CHEAP_ROWS = 200_000;
  * its files.
  */
 const WINDOWS_FIRST = 3;
+/** With so few files that planning takes no longer than that of one more window. */
+const FEW_FILES = 4;
 const FIRST_WINDOW_NS = 15_000_000_000n;
 const WINDOW_GROWTH = 4n;
 /** After an empty window the next one may be much wider. */
@@ -44,12 +47,15 @@ export async function searchTraces(
   const found = new Map<string, bigint>();
   const walk = windows(search.range);
   let window = walk.next();
+  let windowsFirst = WINDOWS_FIRST;
   for (let windowsRead = 0; window.done !== true && found.size < limit; windowsRead += 1) {
     const rest = { minNs: search.range.minNs, maxNs: window.value.maxNs };
-    const atOnce = windowsRead === WINDOWS_FIRST
+    const atOnce = windowsRead === windowsFirst
       ? await call.rowsWithin(sqlOf(rest), CHEAP_ROWS, options)
       : undefined;
-    const { rows, rowsPlanned } = atOnce ?? await call.rows(sqlOf(window.value), options);
+    const { rows, rowsPlanned, filesInAll } = atOnce ??
+      await call.rows(sqlOf(window.value), options);
+    if (windowsRead === 0 && filesInAll <= FEW_FILES) windowsFirst = 1;
     for (const [id, newestNs] of newestOf(rows)) {
       // A trace that a newer window has comes up again with its older spans.
       if (found.size < limit && !found.has(id)) found.set(id, newestNs);

@@ -62,6 +62,8 @@ export interface StatementRows {
   readonly since: string | undefined;
   /** Rows that the statement was planned to read. */
   readonly rowsPlanned: number;
+  /** The table's data files, whether the statement reads them or not. */
+  readonly filesInAll: number;
 }
 
 const NO_COST: Cost = {
@@ -158,7 +160,7 @@ export class TraceCall implements AsyncDisposable {
     // No file has rows in the window. What is answered from counts is planned to read nothing, too.
     const isEmpty = rowsPlanned === 0 && prepared.servedBy === "scan";
     const rows = isEmpty ? [] : await this.#collect(prepared, options);
-    return { rows, snapshotId, since, rowsPlanned };
+    return { rows, snapshotId, since, rowsPlanned, filesInAll: prepared.cost.files_considered };
   }
 
   /** Counts that `what` crossed a ceiling, and returns the error that says so. */

@@ -78,7 +78,7 @@ function rowInOneCallSql(
   if (values.includes(undefined)) return undefined;
   if (names === undefined) return `json_array(${values.join(", ")})`;
   // It has other letters for the digits of what is escaped by its number.
-  if (names.some((name) => /[\0-\x1f]/.test(name))) return undefined;
+  if (names.some((name) => /\p{Cc}/u.test(name))) return undefined;
   const members = names.map((name, i) => `${quoteText(name)}, ${values[i]}`);
   return `json_object(${members.join(", ")})`;
 }

@@ -405,7 +405,11 @@ class Expressions {
       expr: make(new Expressions(this.node, one)),
     };
     // The dialect has a `list_transform` of its own.
-    const made = { ...this.call("list_transform", list, lambda), schema: "main", catalog: "system" };
+    const made = {
+      ...this.call("list_transform", list, lambda),
+      schema: "main",
+      catalog: "system",
+    };
     return {
       ...{ class: "OPERATOR", type: "ARRAY_EXTRACT", alias: "", query_location: 0 },
       children: [made, integerNode(1)],
