@@ -68,17 +68,17 @@ const PREFIX = "contains(match_cut(text::VARCHAR), rtrim(match_cut(terms::VARCHA
 
 /**
  * Pieces of a call whose words are known. `loose` holds of each text that may match, `sure` only of
- * texts that do. A text between the two needs its words cut out, and that is rare. `ascii` is
- * exact where the text is ASCII.
+ * texts that do. A text between the two needs its words cut out, and that is rare. In
+ * `match_ascii_words` `loose` is exact where the text is ASCII. `ascii` is so elsewhere.
  */
 const KNOWN_WORDS: readonly string[] = [
   "CREATE MACRO match_text(x) AS x::VARCHAR",
   "CREATE MACRO match_both(a, b) AS CASE WHEN a THEN b ELSE false END",
   "CREATE MACRO match_either(a, b) AS CASE WHEN a THEN true ELSE b END",
   "CREATE MACRO match_nothing(x) AS CASE WHEN x IS NULL THEN NULL ELSE false END",
-  `CREATE MACRO match_ascii_words(x, ascii, loose, sure, cut) AS CASE
-    WHEN x IS NULL THEN NULL WHEN strlen(x) = length(x) THEN ascii
-    WHEN NOT loose THEN false WHEN sure THEN true ELSE cut END`,
+  `CREATE MACRO match_ascii_words(x, loose, sure, cut) AS CASE
+    WHEN x IS NULL THEN NULL WHEN NOT loose THEN false
+    WHEN strlen(x) = length(x) OR sure THEN true ELSE cut END`,
   `CREATE MACRO match_stemmed_words(x, loose, exact) AS CASE
     WHEN x IS NULL THEN NULL WHEN NOT loose THEN false ELSE exact END`,
   // Where a letter beyond ASCII stands, a Z does not begin or end a word, and is in none.

@@ -152,15 +152,13 @@ function asciiWords(build: Expressions, kind: MatchKind, words: readonly Word[])
   const sure = patternsOf(kind, words).map((pattern) =>
     build.matches(build.lower, pattern(ASCII_NEIGHBOUR))
   );
+  const may = loose.map((one, at) =>
+    build.any([...plain.slice(at, at + 1), ...spaced.slice(at, at + 1), one])
+  );
   const exact = build.call(
     "match_ascii_words",
     build.text,
-    build.all(
-      loose.map((one, at) =>
-        build.any([...plain.slice(at, at + 1), ...spaced.slice(at, at + 1), one])
-      ),
-    ),
-    build.all(loose),
+    build.all(may),
     build.all(sure),
     build.lazily((rare) => rare.cut(kind, words)),
   );

@@ -8,7 +8,12 @@ import type { ReadableStore } from "../../storage/object_store.ts";
 import { scanMs } from "../cost/cost.ts";
 import { filePart, partBytes, partRows, type ScanPart, type TablePlan } from "../plan/plan.ts";
 import type { RowIndexes } from "./row_index.ts";
-import { type RowGroupRows, type SelectedParts, selectedParts } from "./selected_parts.ts";
+import {
+  type Evaluation,
+  type RowGroupRows,
+  type SelectedParts,
+  selectedParts,
+} from "./selected_parts.ts";
 
 /** Indexes, and where footers and sidecars are read. */
 export interface SelectionDeps {
@@ -38,25 +43,28 @@ export async function selectOfFile(
   if (rowSet.kind === "none") return { whole, parts: [], rowGroupsPruned: whole.rowGroups };
   try {
     const groups = regularGroups(file) ?? (await deps.footer(file)).rowGroups;
-    return { whole, ...selectedParts({ whole, groups, isDear: isDear(query) }, rowSet) };
+    return { whole, ...selectedParts({ whole, groups, evaluation: evaluationOf(query) }, rowSet) };
   } catch {
     return { whole, parts: [whole], rowGroupsPruned: 0 };
   }
 }
 
-/**
- * Whether evaluating a query takes much longer than a comparison or a LIKE. Words and members of
- * JSON objects do.
- */
-function isDear(query: RowQuery): boolean {
+/** How DuckDB evaluates a query; what is dear within a query makes all of it dear. */
+function evaluationOf(query: RowQuery): Evaluation {
   switch (query.kind) {
     case "and":
-    case "or":
-      return query.of.some(isDear);
+    case "or": {
+      const parts = new Set(query.of.map(evaluationOf));
+      return parts.has("dear") ? "dear" : parts.has("quick") ? "quick" : "while decoding";
+    }
     case "substring":
-      return query.ignoreCase;
-    default:
-      return query.kind === "terms" || query.kind === "attribute";
+      return query.ignoreCase ? "dear" : "quick";
+    case "terms":
+    case "attribute":
+      return "dear";
+    case "equals":
+    case "all":
+      return "while decoding";
   }
 }
 

@@ -37,13 +37,17 @@ const BLOCKS_MAX = 1_000;
 const SELECTED_SHARE_MAX = 1 / 4;
 
 /**
- * From what rows are selected: all of a file, its row groups, and whether evaluating the condition
- * takes longer than picking rows.
+ * How DuckDB evaluates a condition on the rows of a row group. It compares a column with values
+ * while it decodes that column, and decodes the others where a row is left. `quick` is a LIKE.
+ * `dear` are words and members of JSON objects, which take much longer than picking rows.
  */
+export type Evaluation = "while decoding" | "quick" | "dear";
+
+/** From what rows are selected: all of a file, its row groups, and what they are selected by. */
 export interface SelectedOf {
   readonly whole: ScanPart;
   readonly groups: readonly RowGroupRows[];
-  readonly isDear: boolean;
+  readonly evaluation: Evaluation;
 }
 
 /** The parts of a file that hold the rows of an index's answer. */
@@ -85,7 +89,7 @@ interface Run {
   readonly rows: Uint32Array | undefined;
 }
 
-function partOf({ whole, groups, isDear }: SelectedOf, run: Run): ScanPart {
+function partOf({ whole, groups, evaluation }: SelectedOf, run: Run): ScanPart {
   const start = groups[run.first]?.firstRow ?? 0;
   const lastGroup = groups[run.last];
   const end = lastGroup === undefined ? whole.rows : lastGroup.firstRow + lastGroup.rows;
@@ -93,8 +97,8 @@ function partOf({ whole, groups, isDear }: SelectedOf, run: Run): ScanPart {
   const { rows } = run;
   if (rows !== undefined && rows.length <= (end - start) * SELECTED_SHARE_MAX) {
     const range = { first: start, end };
-    const isTold = isSoonPicked(rows, { range, isDear });
-    if (isTold || rows.length <= FEW_ROWS_MAX) {
+    const isTold = isSoonPicked(rows, { range, evaluation });
+    if (isTold || rows.length <= FEW_ROWS_MAX || evaluation === "while decoding") {
       return { ...whole, range, rowNumbers: rows, isTold, rowGroupsRead };
     }
   }
@@ -104,11 +108,14 @@ function partOf({ whole, groups, isDear }: SelectedOf, run: Run): ScanPart {
 
 function isSoonPicked(
   rows: Uint32Array,
-  { range, isDear }: { readonly range: RowRange; readonly isDear: boolean },
+  { range, evaluation }: { readonly range: RowRange; readonly evaluation: Evaluation },
 ): boolean {
+  // Picking rows and keeping the condition out of the scan takes longer: 12 ms instead of 9 for 50
+  // spans of a trace, all columns.
+  if (evaluation === "while decoding") return false;
   const runs = runsOf(rows);
   if (runs.length <= RANGES_MAX) return true;
-  return isDear && blocksOf(runs, range).numbers.length <= BLOCKS_MAX;
+  return evaluation === "dear" && blocksOf(runs, range).numbers.length <= BLOCKS_MAX;
 }
 
 /** The row groups that hold `rows`, in runs, each with its own rows. */
