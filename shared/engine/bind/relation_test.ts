@@ -247,3 +247,34 @@ Deno.test({
     }
   },
 });
+
+Deno.test({
+  name:
+    "relationSql of two files is one text, and the path that is bound decides, also when it is kept",
+  fn: async () => {
+    await using lab = await openLab();
+    const texts = new Set<string>();
+    const firstName = async (own: FilePart) => {
+      const values: string[] = [];
+      const relation = relationSql(planOf([own]), (text) => `$${values.push(text)}::VARCHAR`);
+      const sql = `SELECT min("new ""name""") FROM (${relation})`;
+      texts.add(sql);
+      const parts: string[] = [];
+      for await (const chunk of lab.connection.rows({ sql, values })) {
+        parts.push(new TextDecoder().decode(chunk.bytes()));
+      }
+      return parts.join();
+    };
+    for (let round = 0; round < 3; round += 1) {
+      strictEqual(await firstName(part(lab.dir, 0)), "r0");
+      strictEqual(await firstName(part(lab.dir, 1)), "r10");
+    }
+    strictEqual(texts.size, 1);
+    const range = { first: 3, end: 6 };
+    for (let round = 0; round < 2; round += 1) {
+      strictEqual(await firstName(part(lab.dir, 0, range)), "r3");
+      strictEqual(await firstName(part(lab.dir, 1, range)), "r13");
+    }
+    strictEqual(texts.size, 2);
+  },
+});
