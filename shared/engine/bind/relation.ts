@@ -83,8 +83,8 @@ interface ReadColumns {
  * that is listed, in the schema and once more in the list: for 18 columns that takes as long as the
  * scan of 10,000 rows.
  *
- * Where a statement needs no column, the first stands for all of them as NULL, for a select list has
- * at least one.
+ * Where a statement needs no column, the first one stands there as NULL: a select list has at least
+ * one.
  */
 function readColumns(
   { schema, stored, made, projected }: TablePlan,

@@ -131,8 +131,8 @@ const byLength = (words: readonly Word[]) =>
 /**
  * Looks for words of ASCII. Patterns that begin with literal letters are matched four times as fast
  * as others (`folded_text.ts`). So a text is first looked through for the words with whatever
- * stands before them, then for the words as they are written between two spaces, which most are,
- * then for the words in any case with a space before them.
+ * stands before them. Then it is looked through for the words between two spaces, where most are,
+ * and for the words in any case with a space before them.
  */
 function asciiWords(build: Expressions, kind: MatchKind, words: readonly Word[]): TreeNode {
   const found = (words: readonly Word[], before?: string) =>
@@ -390,9 +390,9 @@ class Expressions {
   }
 
   /**
-   * What `make` makes for the text, where it is rarely asked for. What stands within a lambda is
-   * compiled for each block of rows in which it is asked for, and not where it never is: patterns
-   * of all letters took half of what a search of 10,000 rows does.
+   * What `make` makes for the text, where it is rarely asked for. Patterns within a lambda are
+   * compiled for a block of rows that asks for them, and others by each thread. Those of all
+   * letters took a third of what a search of 10,000 rows does.
    */
   lazily(make: (rare: Expressions) => TreeNode): TreeNode {
     const one = columnNode("text_in_question");
