@@ -5,9 +5,8 @@
  * Time is walked back from the end of the range in windows, until enough traces are found. The
  * first window is a few seconds wide, and each is a multiple of the one before. What is left after
  * the first windows is read at once where it is planned to be cheap. In a table of few files one
- * window is first. Every window is read whole. So
- * the traces of newer windows come first whatever is in older ones, and the answer equals that of a
- * scan of the range.
+ * window is first. Every window is read whole. So the traces of newer windows come first whatever
+ * is in older ones, and the answer equals that of a scan of the range.
  */
 
 import type { TimeSpan, TraceSearch } from "./search_request.ts";
