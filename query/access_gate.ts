@@ -80,6 +80,7 @@ export class AccessGate implements CallerGate, AsyncDisposable {
       ...(this.#parts.claim === undefined ? {} : { isOneOfMany: true }),
       ...(identity === undefined ? {} : { subject: identity.subject }),
       ...(identity?.email === undefined ? {} : { email: identity.email }),
+      ...expiryOf(identity?.claims["exp"]),
     };
   }
 
@@ -120,6 +121,11 @@ export class AccessGate implements CallerGate, AsyncDisposable {
     this.#parts.metrics.tenantDenied.add(1, { reason });
     return new OperatingError("permission_denied", `Cannot read: ${why}`, { reason });
   }
+}
+
+/** A verified token says its end in Unix seconds. */
+function expiryOf(exp: unknown): Pick<QueryCaller, "expiresMs"> {
+  return typeof exp === "number" ? { expiresMs: 1_000 * exp } : {};
 }
 
 /**

@@ -13,6 +13,8 @@ export interface QueryCaller {
   /** `sub` and `email` of a verified token; static tokens identify nobody. */
   readonly subject?: string;
   readonly email?: string;
+  /** When its token ends, Unix milliseconds; absent: it does not. */
+  readonly expiresMs?: number;
 }
 
 /** Address of the connection's other end; asked for only where it is needed. */

@@ -118,6 +118,8 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   job_store_unavailable: "jobs/guarded_store_test.ts",
   job_store_failed: "jobs/guarded_store_test.ts",
   search_syntax: "../tests/apps/fields_test.ts",
+  bad_position: "../shared/engine/follow/follow_position_test.ts",
+  tails_in_use: "../tests/apps/tail_test.ts",
   unknown_field: "../tests/apps/fields_test.ts",
   unknown_dimension: "../shared/engine/hot_caches/hot_caches_test.ts",
   hot_cache_full: "../shared/engine/hot_caches/hot_caches_test.ts",

@@ -42,6 +42,7 @@ import {
   restError,
   type RestRoute,
 } from "./iceberg_rest/rest_routes.ts";
+import { answerTail, type TailService } from "./tail/tail_route.ts";
 import { TRACE_ROUTES, type TraceRoute, type TraceService } from "./tracing/trace_routes.ts";
 
 export interface QueryService
@@ -50,6 +51,7 @@ export interface QueryService
     IndexService,
     JobService,
     DeleteTaskService,
+    TailService,
     TraceService,
     RestCatalogService {
   readonly readiness: Pick<Readiness, "problem">;
@@ -112,6 +114,7 @@ export const ROUTES: readonly Route[] = [
   { method: "GET", path: "/api/v1/delete-tasks", answer: listDeleteTasks },
   { method: "POST", path: "/api/v1/delete-tasks", answer: submitDeleteTask },
   { method: "GET", path: "/api/v1/delete-tasks/:id", answerFor: getDeleteTask },
+  { method: "GET", path: "/api/v1/tail", answer: answerTail },
   { method: "GET", path: "/api/v1/fields", answer: answerFields },
   { method: "GET", path: "/api/v1/fields/:id/values", answerFor: answerFieldValues },
   {

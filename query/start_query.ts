@@ -61,6 +61,7 @@ import { Readiness } from "./readiness.ts";
 import type { CallerGate } from "./query_caller.ts";
 import { queryApp } from "./routes.ts";
 import { startListeners } from "./start_listeners.ts";
+import { TailDesk } from "./tail/tail_desk.ts";
 import { NameCache } from "./tracing/name_lists.ts";
 import { PAGE_FOLDER, readPageFiles } from "./ui/page_files.ts";
 
@@ -117,15 +118,7 @@ export async function startQuery(
   gaugeEngine(settings, { engine, metrics, plan });
   warnOfScanFileCache(settings);
   const files = new DenoFileSystem();
-  const admission = new Admission({
-    budgetBytes: plan.bytes.pool,
-    isFull: () => keeper.isFull,
-    shareDivisor: settings.admissionMaxShareDivisor,
-    waitMs: settings.admissionWaitMs,
-    dearWaitMs: settings.dearWaitMs,
-    clock,
-    metrics,
-  });
+  const admission = admissionOf(settings, { plan, keeper, clock, metrics });
   const longStatements = openLongStatements(settings, { starting, files, clock });
   const calls = { engine, admission, metrics, clock, observer, longStatements };
   const jobs = starting.use(openJobs(settings, { calls, admission, metrics }));
@@ -137,6 +130,7 @@ export async function startQuery(
   keeper.keep("trace_names", traceNames);
   const held = { answersBytes: () => answers.used, auditBytes: () => audit.bytes };
   memory.watch(engine, held);
+  const tails = new TailDesk();
   const app = queryApp({
     ...calls,
     jobs: jobs.desk,
@@ -146,7 +140,7 @@ export async function startQuery(
     rowsCeiling: settings.maxRows,
     page: settings.noUi ? undefined : await readPageFiles(files, PAGE_FOLDER),
     stallMsMax: 1000 * settings.streamStallSecs,
-    ...{ answers, traceNames },
+    ...{ answers, traceNames, tails },
   });
   const { server, metricsServer } = startListeners(settings, {
     ...{ starting, bind, metricsBind, bounds, tls, metrics },
@@ -159,11 +153,26 @@ export async function startQuery(
   let stopping: Promise<void> | undefined;
   const stop = () => {
     readiness.end();
+    tails.end();
     jobs.desk.endWaits(); // The listener lets requests in flight end.
     return stopping ??= resources.disposeAsync();
   };
   const [address, metricsAddress] = [server.address, metricsServer.address];
   return { address, metricsAddress, stop, [Symbol.asyncDispose]: stop };
+}
+
+function admissionOf(
+  settings: QuerySettings,
+  { plan, keeper, clock, metrics }: Pick<EngineParts, "plan" | "keeper" | "clock" | "metrics">,
+): Admission {
+  return new Admission({
+    budgetBytes: plan.bytes.pool,
+    isFull: () => keeper.isFull,
+    shareDivisor: settings.admissionMaxShareDivisor,
+    waitMs: settings.admissionWaitMs,
+    dearWaitMs: settings.dearWaitMs,
+    ...{ clock, metrics },
+  });
 }
 
 /** What the engine's pool and caches may hold, and how many statements wait in it. */

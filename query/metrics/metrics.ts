@@ -23,6 +23,7 @@ import { HOT_CACHE_METRICS } from "./hot_cache_metrics.ts";
 import { OBJECT_CACHE_METRICS } from "./object_cache_metrics.ts";
 import { SCAN_FILE_CACHE_METRICS } from "./scan_file_cache_metrics.ts";
 import { MEMORY_METRICS } from "../memory/memory_metrics.ts";
+import { TAIL_METRICS } from "../tail/metrics.ts";
 import { TRACE_ENDPOINTS } from "../tracing/metrics.ts";
 
 /** How a request for SQL ended. `timeout`: the wall clock ran out. */
@@ -35,6 +36,7 @@ export const ENDPOINTS = [
   "sql_explain",
   "fields",
   "field_values",
+  "tail",
   ...TRACE_ENDPOINTS,
 ] as const;
 export type Endpoint = typeof ENDPOINTS[number];
@@ -94,6 +96,7 @@ export const METRICS = {
     help: "Statements that were run, by what answers them: stats.served_by",
     labels: { served_by: SERVED_BY },
   },
+  ...TAIL_METRICS,
   ...BREAKER_METRICS,
   authFailures: {
     kind: "counter",

@@ -24,6 +24,7 @@ import { type HotCacheMeter, HotCaches } from "./hot_caches/hot_caches.ts";
 import type { HotSource } from "./hot_caches/hot_plan.ts";
 import { HeldRows, type HeldRowsMeter } from "./held_rows/held_rows.ts";
 import { heldTables } from "./held_rows/load_held.ts";
+import { TableFollowers } from "./follow/table_follower.ts";
 import type { FanIn } from "./order/ordered_scan.ts";
 import { StatementCache } from "./statement/statement_cache.ts";
 import {
@@ -155,14 +156,19 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     fileBytesMax: WIDE_ANSWERS_BYTES_MAX,
   });
   keep("table_answers", answers);
+  const caches = statementCachesOf(options);
   return new SqlEngine({
     ...{ databases, turns, turnCounts, probes },
+    followers: new TableFollowers({
+      ...{ catalog, wal, files, dir: dirs.follow, tables: caches.tables },
+      onDamage: options.onWalDamage ?? (() => {}),
+    }),
     works: delta === undefined ? works : [new DeltaSweep(delta, clock), ...works],
     memoryBytesMax: options.memoryBytesMax,
     spillBytesMax: options.spillBytesMax,
     prepare: {
       ...{ catalog, wal, delta, edgeTimes, held, nowMs },
-      ...statementCachesOf(options),
+      ...caches,
       hot: hotSourceOf(options, dirs.wal),
       dataFiles: new FewRowsDataFiles(
         decoded === undefined ? data : new DecodedDataFiles(data, {
@@ -191,6 +197,8 @@ interface CacheDirs {
   readonly answers: string;
   /** Decoded copies of data files. */
   readonly decoded: string;
+  /** New rows of tables that are followed. */
+  readonly follow: string;
 }
 
 async function cacheDirs({ files, cacheDir }: EngineOptions): Promise<CacheDirs> {
@@ -200,6 +208,7 @@ async function cacheDirs({ files, cacheDir }: EngineOptions): Promise<CacheDirs>
     objects: `${cacheDir}/objects`,
     answers: `${cacheDir}/answers`,
     decoded: `${cacheDir}/decoded`,
+    follow: `${cacheDir}/follow`,
   };
   for (const dir of Object.values(dirs)) await files.mkdir(dir);
   return dirs;

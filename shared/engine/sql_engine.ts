@@ -12,6 +12,7 @@ import { faultError } from "./duckdb/fault_error.ts";
 import type { EngineDatabase } from "./duckdb/driver.ts";
 import { OVERDUE_MS_MAX } from "./limits.ts";
 import { onceMore, SecondChance } from "./duckdb/once_more.ts";
+import type { TableFollowers } from "./follow/table_follower.ts";
 import { type PrepareDeps, prepareStatement } from "./prepare.ts";
 import { PreparedStatement } from "./prepared_statement.ts";
 import { checkPredicate } from "./predicate/check_predicate.ts";
@@ -22,11 +23,13 @@ import type {
   CheckedPredicate,
   Cost,
   Engine,
+  FollowedTable,
   MemoryUse,
   PredicateRequest,
   PreparedQuery,
   QueryRequest,
   StatementsWaiting,
+  TableFollower,
   TurnWaits,
 } from "./types.ts";
 
@@ -43,6 +46,7 @@ export interface SqlEngineOptions {
   readonly works: readonly (Disposable | AsyncDisposable)[];
   readonly memoryBytesMax: number;
   readonly spillBytesMax: number;
+  readonly followers: TableFollowers;
 }
 
 export class SqlEngine implements Engine {
@@ -58,6 +62,7 @@ export class SqlEngine implements Engine {
   readonly #works: readonly (Disposable | AsyncDisposable)[];
   readonly #poolBytesMax: number;
   readonly #spillBytesMax: number;
+  readonly #followers: TableFollowers;
 
   constructor(options: SqlEngineOptions) {
     this.#databases = options.databases;
@@ -69,6 +74,7 @@ export class SqlEngine implements Engine {
     this.#works = options.works;
     this.#poolBytesMax = options.memoryBytesMax;
     this.#spillBytesMax = options.spillBytesMax;
+    this.#followers = options.followers;
   }
 
   get residentBytes(): readonly number[] {
@@ -126,6 +132,10 @@ export class SqlEngine implements Engine {
     } catch (error) {
       throw deadline.signal.aborted ? deadline.signal.reason : faultError(error);
     }
+  }
+
+  follow(table: FollowedTable): TableFollower {
+    return this.#followers.follow(table);
   }
 
   waiting(): StatementsWaiting {

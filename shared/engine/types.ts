@@ -5,7 +5,9 @@
  */
 
 import type { TimeRange } from "../iceberg/types.ts";
-import type { ColumnType } from "../schema/schema.ts";
+import type { Column, ColumnType } from "../schema/schema.ts";
+import type { FollowPosition } from "./follow/follow_position.ts";
+import type { DeltaFile } from "./plan/delta_file.ts";
 
 /** A value has the type that it would have if it were written into the statement. */
 export type ParameterValue = string | number | boolean | null;
@@ -46,6 +48,8 @@ export interface QueryRequest {
    * there are such counts, the statement itself reads only rows that no snapshot holds yet.
    */
   readonly columnCounts?: ColumnCountsRequest;
+  /** Reads nothing but the rows of a step (`follow/`). */
+  readonly step?: FollowStep;
   /** Whether summaries may answer instead of rows (`fast_paths/`); default true. */
   readonly fastPaths?: boolean;
   /**
@@ -152,7 +156,55 @@ export interface Engine extends AsyncDisposable {
   memory(): Promise<MemoryUse>;
   /** Statements in line now. */
   waiting(): StatementsWaiting;
+  /** Follows the rows of a table as they come. Absent in engines of tests. */
+  follow?(table: FollowedTable): TableFollower;
   close(): Promise<void>;
+}
+
+export interface FollowedTable {
+  readonly namespace: string;
+  readonly tenant: string;
+  readonly table: string;
+}
+
+/** A table that is followed, until it is disposed. Whoever follows it gets the same steps. */
+export interface TableFollower extends Disposable {
+  /** The end of what there is. Errors: those of catalog and store. */
+  end(): Promise<FollowPosition>;
+  /** The rows behind a position, as far as they are there. Errors: those of catalog and store. */
+  next(position: FollowPosition): Promise<FollowedRows>;
+}
+
+/** What is behind a position of a table that is followed. */
+export type FollowedRows =
+  /** No rows. */
+  | { readonly kind: "none"; readonly position: FollowPosition }
+  /** Rows, which a statement with this step reads. Dispose it after that. */
+  | {
+    readonly kind: "rows";
+    /** Rows of the step, whatever a statement makes of them. */
+    readonly rows: number;
+    /** Whether there were no more rows behind them. */
+    readonly isLast: boolean;
+    readonly position: FollowPosition;
+    readonly step: FollowStep;
+    readonly [Symbol.dispose]: () => void;
+  }
+  /** Rows that cannot be read any more, or not be told from those before. */
+  | { readonly kind: "lost"; readonly position: FollowPosition };
+
+/** Rows of a table that came together. */
+export type FollowStep =
+  | { readonly kind: "wal"; readonly appended: AppendedRows }
+  /** The files that came with `snapshot`, a pin, after `since`. */
+  | { readonly kind: "commit"; readonly snapshot: string; readonly since: string | undefined };
+
+/** Rows of a segment of the WAL, as a Parquet file. */
+export interface AppendedRows {
+  readonly file: DeltaFile;
+  readonly columns: readonly Column[];
+  /** Epoch of the rows: `TableSchema.epoch`. */
+  readonly epoch: number;
 }
 
 export interface PredicateRequest {

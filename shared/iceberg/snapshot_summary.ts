@@ -53,6 +53,12 @@ export function rewriteKindOf(summary: Summary | undefined): RewriteKind | undef
   return kind === "merge" || kind === "retention" || kind === "delete" ? kind : undefined;
 }
 
+/** The WAL segments whose rows an append brought; none of another program's. */
+export function segmentsOf(summary: Summary | undefined): readonly string[] {
+  const list: unknown = JSON.parse(summary?.[WAL_SEGMENTS] ?? "[]");
+  return Array.isArray(list) ? list.map(String) : [];
+}
+
 /** `replace` is for a change that leaves the table's rows as they are. */
 function operationOf({ kind, files }: RewriteCommit): string {
   if (kind === "merge") return "replace";

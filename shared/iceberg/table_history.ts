@@ -9,13 +9,18 @@ import type { IcebergReader, LoadedTable } from "./iceberg_reader.ts";
 import { STATUS } from "./manifest.ts";
 import { CONTENT } from "./manifest_list.ts";
 import { compareFiles } from "./prune.ts";
-import { rewriteKindOf } from "./snapshot_summary.ts";
+import { rewriteKindOf, segmentsOf } from "./snapshot_summary.ts";
 import type { Snapshot } from "./table_metadata.ts";
 import type { DataFile } from "./types.ts";
 
 export type HistoryStep =
-  /** Rows came; files oldest first. */
-  | { readonly kind: "append"; readonly snapshotId: bigint; readonly files: readonly DataFile[] }
+  /** Rows came; files oldest first, and the WAL segments that their rows were in. */
+  | {
+    readonly kind: "append";
+    readonly snapshotId: bigint;
+    readonly files: readonly DataFile[];
+    readonly segments: readonly string[];
+  }
   /**
    * Rows went, or moved to other files: merges, retention, delete tasks, and what other programs
    * do.
@@ -37,7 +42,8 @@ export async function* historySince(
   for (const snapshot of newer.reverse()) {
     const snapshotId = snapshot["snapshot-id"];
     if (snapshot.summary?.["operation"] === "append") {
-      yield { kind: "append", snapshotId, files: await addedFiles(reader, table, snapshot) };
+      const files = await addedFiles(reader, table, snapshot);
+      yield { kind: "append", snapshotId, files, segments: segmentsOf(snapshot.summary) };
     } else {
       const origin = rewriteKindOf(snapshot.summary) === undefined ? "foreign" : "svc";
       yield { kind: "rewrite", snapshotId, origin };

@@ -16,6 +16,7 @@ import type { JobDesk } from "../../query/jobs/batch_jobs.ts";
 import { createQueryMetrics } from "../../query/metrics/metrics.ts";
 import { OPTIONS, startQuery } from "../../query/mod.ts";
 import type { QueryService } from "../../query/routes.ts";
+import { TailDesk } from "../../query/tail/tail_desk.ts";
 import { NameCache } from "../../query/tracing/name_lists.ts";
 
 export interface TestServer extends AsyncDisposable {
@@ -86,6 +87,7 @@ export function testService(engine: Engine, fields: Partial<QueryService> = {}):
     answers: new ByteBudget(2 ** 20),
     traceNames: new NameCache(32 * 2 ** 20),
     jobs: NO_JOBS,
+    tails: new TailDesk(),
     page: undefined,
     readiness: { problem: undefined },
     indexes: new ManagedIndexes({

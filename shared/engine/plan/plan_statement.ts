@@ -16,7 +16,7 @@ import type { QueryRequest } from "../types.ts";
 import type { TablePlan } from "./plan.ts";
 import { type PlanRequest, type PlanSource, planTables } from "./plan_tables.ts";
 import { namedColumns } from "./projection.ts";
-import { decodePin, encodePin } from "./snapshot_pin.ts";
+import { decodePin, encodePin, LATEST } from "./snapshot_pin.ts";
 
 /** A bounded statement with the tables that it reads, and the leases that it holds. */
 export interface Planned extends Bounded {
@@ -87,9 +87,24 @@ function requestOf(
     ranges: bounds.ranges,
     named: namedColumns(statement.root),
     deadline,
-    pin: request.snapshot === undefined ? undefined : decodePin(request.snapshot),
-    since: request.since === undefined ? undefined : BigInt(request.since),
-    uncommittedOnly: request.uncommittedOnly ?? false,
+    ...rowsOf(request),
+  };
+}
+
+/** Which rows of the tables the request reads. */
+function rowsOf(
+  { snapshot, since, uncommittedOnly = false, step }: QueryRequest,
+): Pick<PlanRequest, "pin" | "since" | "uncommittedOnly" | "appended"> {
+  if (step?.kind === "wal") {
+    const { appended } = step;
+    return { pin: decodePin(LATEST), since: undefined, uncommittedOnly: true, appended };
+  }
+  const asked = step ?? { snapshot, since };
+  return {
+    pin: asked.snapshot === undefined ? undefined : decodePin(asked.snapshot),
+    since: asked.since === undefined ? undefined : BigInt(asked.since),
+    uncommittedOnly,
+    appended: undefined,
   };
 }
 

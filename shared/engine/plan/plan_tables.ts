@@ -27,6 +27,7 @@ import { NO_ORDER, type TableOrder, type TablePlan, type TableVersion } from "./
 import { projectedOf } from "./projection.ts";
 import { readSnapshot, type SnapshotSource, type TableSnapshot } from "./snapshot.ts";
 import { pinned, type SnapshotPin } from "./snapshot_pin.ts";
+import type { AppendedRows } from "../types.ts";
 import type { DeltaLease, WalDelta } from "./wal_delta.ts";
 
 /** Where planning finds tables and their rows. */
@@ -60,6 +61,8 @@ export interface PlanRequest {
   readonly since: bigint | undefined;
   /** Whether committed rows are left out. */
   readonly uncommittedOnly: boolean;
+  /** Rows that are read in place of the WAL's and of the committed ones. */
+  readonly appended: AppendedRows | undefined;
 }
 
 /** The tables that a statement reads, with the WAL files that it uses. */
@@ -153,7 +156,8 @@ async function planOnce(
   // half there.
   const state = BUILT_IN_TABLES.has(name) ? undefined : await source.catalog.indexState(ident);
   const startMs = nowMs();
-  const lease = await leaseOf(source, {
+  const { appended } = request;
+  const lease = appended !== undefined ? leaseOfAppended(appended, state) : await leaseOf(source, {
     lane,
     snapshot,
     range,
@@ -271,6 +275,15 @@ function orderOf(table: LoadedTable | undefined, mapping: DocMapping | undefined
   if (table === undefined) return { ...NO_ORDER, isImplicit };
   const refusal = orderRefusal(table.metadata, table.schema);
   return { id: table.sortOrderId, refusal, isImplicit };
+}
+
+/** Rows of a table that was dropped since are nobody's. */
+function leaseOfAppended(
+  { file, columns, epoch }: AppendedRows,
+  state: IndexState | undefined,
+): DeltaLease {
+  const files = epoch >= (state?.epoch ?? 0) ? [file] : [];
+  return { files, columns, [Symbol.dispose]: () => {} };
 }
 
 async function leaseOf(

@@ -42,12 +42,20 @@ const PIN_LENGTH_MAX = 16_384;
  * before the first commit. A table that is not there has an empty uuid and no schema id.
  */
 export function encodePin(tables: readonly TablePlan[]): string {
-  const entries = tables.map(({ name, version }) => [
+  return encoded(tables.map(({ name, version }) => [
     name,
     version?.uuid ?? "",
     version?.snapshotId === undefined ? null : String(version.snapshotId),
     ...(version === undefined ? [] : [version.schemaId]),
-  ]);
+  ]));
+}
+
+/** Writes a pin of one snapshot of `table`, with the columns that the table has now. */
+export function pinOf({ ident, uuid, schemaId }: LoadedTable, snapshotId: bigint): string {
+  return encoded([[ident.name, uuid, String(snapshotId), schemaId]]);
+}
+
+function encoded(entries: readonly unknown[]): string {
   const bytes = new TextEncoder().encode(JSON.stringify(entries));
   return `${VERSION}.${bytes.toBase64({ alphabet: "base64url", omitPadding: true })}`;
 }

@@ -1,6 +1,7 @@
 import { deepStrictEqual, rejects, strictEqual } from "node:assert/strict";
 import { EngineFault } from "../driver.ts";
 import type { PrepareDeps } from "../../prepare.ts";
+import { type FollowSource, TableFollowers } from "../../follow/table_follower.ts";
 import { LivenessProbe } from "../liveness_probe.ts";
 import { SqlEngine } from "../../sql_engine.ts";
 import { StatementCache } from "../../statement/statement_cache.ts";
@@ -143,6 +144,7 @@ for (const failure of [undefined, new EngineFault("internal", "it cannot be rele
         works: [],
         memoryBytesMax: 1,
         spillBytesMax: 1,
+        followers: new TableFollowers({} as FollowSource),
       });
       const request: QueryRequest = {
         ...{ sql: "SELECT 1", namespace: "n", tenant: "t" },
