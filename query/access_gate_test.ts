@@ -28,10 +28,13 @@ for (const [claims, who] of PEOPLE) {
     fn: async () => {
       await using issuer = await FakeIssuer.start();
       const oidc = ["--oidc-issuer", issuer.url, "--oidc-audience", AUDIENCE];
-      assert.deepEqual(await admitted(oidc, await issuer.token(claims)), {
+      const expiresSecs = Math.floor(Date.now() / 1_000) + 600;
+      const token = await issuer.token({ ...claims, exp: expiresSecs });
+      assert.deepEqual(await admitted(oidc, token), {
         namespace: "svc",
         tenant: "default",
         ...who,
+        expiresMs: 1_000 * expiresSecs,
       });
     },
   });
@@ -50,12 +53,14 @@ Deno.test({
   fn: async () => {
     await using issuer = await FakeIssuer.start();
     const oidc = ["--oidc-issuer", issuer.url, "--oidc-audience", AUDIENCE];
-    const token = await issuer.token({ sub: "ann", org: "acme" });
+    const expiresSecs = Math.floor(Date.now() / 1_000) + 600;
+    const token = await issuer.token({ sub: "ann", org: "acme", exp: expiresSecs });
     assert.deepEqual(await admitted([...oidc, "--oidc-tenant-claim", "org"], token), {
       namespace: "acme",
       tenant: "acme",
       isOneOfMany: true,
       subject: "ann",
+      expiresMs: 1_000 * expiresSecs,
     });
   },
 });

@@ -1,5 +1,5 @@
 /**
- * HTTP client of the query server's `/api/v1/sql`, `/api/v1/jobs` and `/api/v1/indexes`. Every
+ * HTTP client of the query server's `/api/v1/sql`, `/jobs`, `/indexes` and `/tail`. Every
  * failure is an `OperatingError` whose message can be shown as it is. No timeout of its own: the
  * server's wall clock ends a query, the signal cancels it.
  */
@@ -186,6 +186,31 @@ export class SqlClient {
       throw failureOf(response, await this.#textOf(response));
     }
     return { body: this.#lines(response.body), serverMicros: serverMicrosOf(response) };
+  }
+
+  /**
+   * The events of `GET /api/v1/tail` behind the event `lastId`; undefined: from now on. Errors:
+   * those of the server, `unavailable` where it cannot be reached.
+   */
+  async tail(
+    params: URLSearchParams,
+    { lastId, signal }: { readonly lastId: string | undefined; readonly signal: AbortSignal },
+  ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+    const resumed: Readonly<Record<string, string>> = lastId === undefined
+      ? {}
+      : { "last-event-id": lastId };
+    try {
+      const response = await this.#fetch(`${this.#base}/tail?${params}`, {
+        headers: { ...this.#headers, ...resumed },
+        signal,
+      });
+      if (!response.ok || response.body === null) {
+        throw failureOf(response, await response.text());
+      }
+      return response.body;
+    } catch (cause) {
+      throw this.#unreachable(cause, signal);
+    }
   }
 
   #post(body: Record<string, unknown>, signal: AbortSignal | undefined): Promise<Response> {
