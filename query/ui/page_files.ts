@@ -1,6 +1,6 @@
 /**
- * The files of the page, read once at the start: `deno task web` builds them into `web/dist`. They
- * are small, and a server that holds them needs no disk to answer.
+ * The files of the page, read once at the start: `deno task web` builds them into `web/dist`. Most
+ * are small and held, as the build compressed them.
  */
 
 import { join } from "node:path";
@@ -8,12 +8,17 @@ import type { ReadableFiles } from "../../shared/os/file_system.ts";
 
 /** A file as it is sent. */
 export interface PageFile {
-  readonly bytes: Uint8Array<ArrayBuffer>;
   readonly contentType: string;
+  /** Whether `read` gives the file compressed by gzip. */
+  readonly isPacked: boolean;
+  readonly read: () => Promise<Uint8Array<ArrayBuffer>>;
 }
 
 /** Files by their names, `index.html` among them; empty where the page is not built. */
 export type PageFiles = ReadonlyMap<string, PageFile>;
+
+/** The document, which names the other files. */
+export const PAGE_DOCUMENT = "index.html";
 
 /** Where the page is built. */
 export const PAGE_FOLDER = join(import.meta.dirname ?? ".", "../../web/dist");
@@ -22,7 +27,11 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   html: "text/html; charset=utf-8",
   js: "text/javascript; charset=utf-8",
   css: "text/css; charset=utf-8",
+  wasm: "application/wasm",
 };
+
+/** A longer file is read when it is asked for, and not held. */
+const HELD_BYTES_MAX = 1_048_576;
 
 /**
  * Reads the page; a file of another kind is left out. A folder that is not there, or that the
@@ -34,15 +43,26 @@ export async function readPageFiles(
   folder: string,
 ): Promise<PageFiles> {
   const { NotFound, NotCapable } = Deno.errors;
-  const entries = await files.readDir(folder).catch((error) => {
-    if (error instanceof NotFound || error instanceof NotCapable) return [];
+  const absent = (error: unknown) => {
+    if (error instanceof NotFound || error instanceof NotCapable) return undefined;
     throw error;
-  });
+  };
+  // A build writes the document last, so the files that it names are in a list made after it.
+  const text = await files.readFile(join(folder, PAGE_DOCUMENT)).catch(absent);
+  const names = new Set((await files.readDir(folder).catch(absent) ?? []).map(({ name }) => name));
   const found = new Map<string, PageFile>();
-  for (const { name } of entries) {
+  for (const name of names) {
     const contentType = CONTENT_TYPES[name.slice(name.lastIndexOf(".") + 1)];
     if (contentType === undefined) continue;
-    found.set(name, { bytes: await files.readFile(join(folder, name)), contentType });
+    const isPacked = name !== PAGE_DOCUMENT && names.has(`${name}.gz`);
+    const path = join(folder, isPacked ? `${name}.gz` : name);
+    const bytes = name === PAGE_DOCUMENT ? text : await files.readFile(path).catch(absent);
+    // A build that runs removes files of older ones.
+    if (bytes === undefined) continue;
+    const read = bytes.byteLength > HELD_BYTES_MAX
+      ? () => files.readFile(path)
+      : () => Promise.resolve(bytes);
+    found.set(name, { contentType, isPacked, read });
   }
   return found;
 }

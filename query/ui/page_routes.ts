@@ -6,7 +6,7 @@
 import type { Hono } from "hono";
 import { OperatingError } from "../../shared/base/errors.ts";
 import { errorResponse } from "../../shared/http/error_response.ts";
-import type { PageFiles } from "./page_files.ts";
+import { PAGE_DOCUMENT, type PageFiles } from "./page_files.ts";
 
 /**
  * What the page may load and ask: this server alone. No script stands in the page's text, and
@@ -29,7 +29,6 @@ const HEADERS = {
   "referrer-policy": "no-referrer",
 } as const;
 
-const INDEX = "index.html";
 /** Names of other files hold a hash of their bytes. */
 const FOREVER = "public, max-age=31536000, immutable";
 
@@ -41,11 +40,11 @@ export function addPage<Bindings extends object>(
   if (files === undefined) return;
   // Relative, so that a proxy may put a path before it.
   app.get("/ui", () => redirect("ui/"));
-  app.get("/ui/", () => fileResponse(files, INDEX));
+  app.get("/ui/", ({ req }) => fileResponse(files, PAGE_DOCUMENT, req));
   // A name without an ending is one of the document's own pages, such as /ui/sql.
-  app.get("/ui/:name", (context) => {
-    const name = context.req.param("name");
-    return fileResponse(files, name.includes(".") ? name : INDEX);
+  app.get("/ui/:name", ({ req }) => {
+    const name = req.param("name");
+    return fileResponse(files, name.includes(".") ? name : PAGE_DOCUMENT, req);
   });
   app.get("/", (context) => {
     const isBrowser = context.req.header("accept")?.includes("text/html") ?? false;
@@ -57,14 +56,27 @@ function redirect(to: string): Response {
   return new Response(null, { status: 302, headers: { location: to } });
 }
 
-function fileResponse(files: PageFiles, name: string): Response {
+async function fileResponse(
+  files: PageFiles,
+  name: string,
+  { raw: { headers } }: { readonly raw: Request },
+): Promise<Response> {
   const file = files.get(name);
   if (file === undefined) return errorResponse(missing(files, name));
-  return new Response(file.bytes, {
+  const bytes = await file.read();
+  const takesPacked = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:\s|,|$))/.test(
+    headers.get("accept-encoding") ?? "",
+  );
+  const body = file.isPacked && !takesPacked
+    ? new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))
+    : bytes;
+  return new Response(body, {
     headers: {
       ...HEADERS,
       "content-type": file.contentType,
-      "cache-control": name === INDEX ? "no-cache" : FOREVER,
+      "cache-control": name === PAGE_DOCUMENT ? "no-cache" : FOREVER,
+      ...(file.isPacked ? { vary: "accept-encoding" } : {}),
+      ...(file.isPacked && takesPacked ? { "content-encoding": "gzip" } : {}),
     },
   });
 }

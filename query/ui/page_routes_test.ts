@@ -21,9 +21,18 @@ Deno.test({
       for (const name of ["index.html", "main-A1.js", "main-B2.css", "main.js.map"]) {
         await Deno.writeTextFile(join(folder, name), name);
       }
+      const packed = new Blob(["const packed = 1;"]).stream()
+        .pipeThrough(new CompressionStream("gzip"));
+      await Deno.writeFile(join(folder, "main-A1.js.gz"), packed);
+      await Deno.writeFile(join(folder, "big-C3.wasm"), new Uint8Array(2_000_000));
       const files = new DenoFileSystem();
       const found = await readPageFiles(files, folder);
-      deepStrictEqual([...found.keys()].toSorted(), ["index.html", "main-A1.js", "main-B2.css"]);
+      deepStrictEqual([...found.keys()].toSorted(), [
+        "big-C3.wasm",
+        "index.html",
+        "main-A1.js",
+        "main-B2.css",
+      ]);
       deepStrictEqual(await readPageFiles(files, join(folder, "absent")), new Map());
       const app = appOf(found);
       const page = await app.request("/ui/");
@@ -36,6 +45,17 @@ Deno.test({
       const script = await app.request("/ui/main-A1.js");
       match(script.headers.get("cache-control") ?? "", /immutable/);
       match(script.headers.get("content-type") ?? "", /^text\/javascript/);
+      strictEqual(script.headers.get("content-encoding"), null);
+      strictEqual(await script.text(), "const packed = 1;");
+      for (const [accepted, encoding] of [["gzip, br", "gzip"], ["br, gzip;q=0", null]] as const) {
+        const headers = { "accept-encoding": accepted };
+        const answer = await app.request("/ui/main-A1.js", { headers });
+        strictEqual(answer.headers.get("content-encoding"), encoding, accepted);
+        strictEqual(answer.headers.get("vary"), "accept-encoding");
+      }
+      const big = await app.request("/ui/big-C3.wasm");
+      strictEqual((await big.arrayBuffer()).byteLength, 2_000_000);
+      strictEqual(big.headers.get("content-type"), "application/wasm");
     } finally {
       await Deno.remove(folder, { recursive: true });
     }

@@ -44,11 +44,11 @@ export async function openPageLab(
   };
 }
 
-/** Builds the page by its task. */
+/** Builds the page by its task, where a source is newer. */
 export async function buildPage(): Promise<void> {
   const root = new URL("../..", import.meta.url);
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["task", "--quiet", "web"],
+    args: ["task", "--quiet", "web", "--if-newer"],
     cwd: root,
   }).output();
   ok(success, new TextDecoder().decode(stderr));

@@ -29,6 +29,7 @@ export function Frame(): JSX.Element {
     <>
       <header class="frame">
         <a class="name" href="./">svc</a>
+        <h1 class="unseen">{entry?.title}</h1>
         <nav aria-label="Pages">
           {PAGES.map((one) => <PageLink key={one.path} page={one} isShown={one === entry} />)}
         </nav>

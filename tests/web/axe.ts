@@ -1,0 +1,36 @@
+/** What axe-core finds on a page: WCAG 2.2 A and AA, in the dark and the light theme. */
+
+import { deepStrictEqual } from "node:assert/strict";
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+
+const THEMES = ["dark", "light"] as const;
+const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+/** A frame paints what the theme changed. */
+const PAINTED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))";
+
+interface Violation {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+}
+
+/** Asserts that the page, as it is now, breaks no rule in either theme; the theme is put back. */
+export async function expectAccessible(page: Page): Promise<void> {
+  // The Content-Security-Policy admits no script of a test, but the debugger may evaluate one.
+  await page.evaluate(`${axe.source}; undefined`);
+  const before = await page.evaluate<string>("document.documentElement.dataset.theme");
+  for (const theme of THEMES) {
+    await page.evaluate(`document.documentElement.dataset.theme = "${theme}"`);
+    await page.evaluate(PAINTED);
+    const { violations } = await page.evaluate<{ readonly violations: readonly Violation[] }>(
+      `axe.run(document, ${JSON.stringify({ runOnly: TAGS, resultTypes: ["violations"] })})`,
+    );
+    const told = violations.map(({ id, nodes }) => ({
+      id,
+      theme,
+      nodes: nodes.map(({ html, failureSummary }) => `${html}\n${failureSummary}`),
+    }));
+    deepStrictEqual(told, []);
+  }
+  await page.evaluate(`document.documentElement.dataset.theme = "${before}"`);
+}
