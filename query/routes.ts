@@ -32,8 +32,7 @@ import { answerSql, explainSql, refuseWithoutPeers } from "./sql/sql.ts";
 import type { CallerGate, Peer, QueryCaller } from "./query_caller.ts";
 import type { SqlService } from "./sql/sql_service.ts";
 import type { Readiness } from "./readiness.ts";
-import type { PageFiles } from "./ui/page_files.ts";
-import { addPage } from "./ui/page_routes.ts";
+import { addPage, type ServedPage } from "./ui/page_routes.ts";
 import {
   refuseRest,
   REST_PREFIX,
@@ -58,7 +57,9 @@ export interface QueryService
   readonly callers: CallerGate;
   readonly jobs: JobDesk;
   /** The page for browsers; undefined: there is none. */
-  readonly page: PageFiles | undefined;
+  readonly page: ServedPage | undefined;
+  /** A path that every path may have before it; "" for none. */
+  readonly basePath: string;
 }
 
 /**
@@ -119,6 +120,11 @@ export const ROUTES: readonly Route[] = [
   { method: "GET", path: "/api/v1/fields/:id/values", answerFor: answerFieldValues },
   {
     method: "GET",
+    path: "/api/v1/caller",
+    answer: (_, __, caller) => Promise.resolve(jsonResponse(callerReport(caller))),
+  },
+  {
+    method: "GET",
     path: "/debug/memory-pool",
     answer: (_, service, caller) => memoryPool(service, caller),
   },
@@ -130,7 +136,10 @@ const SERVER_MICROS_HEADER = "x-svc-server-micros";
 
 /** Makes the app; its `fetch` answers every request, errors included. */
 export function queryApp(service: QueryService): App {
-  const app: App = new Hono();
+  const { basePath } = service;
+  const app: App = new Hono(
+    basePath === "" ? {} : { getPath: (request) => pathBelow(basePath, request) },
+  );
   app.use("/api/v1/*", async (context, next) => {
     const startedMs = service.clock.monotonicMs();
     await next();
@@ -210,6 +219,13 @@ async function answerRest(
   }
 }
 
+/** The path of a request without `basePath`, where it begins with that. */
+export function pathBelow(basePath: string, { url }: Pick<Request, "url">): string {
+  const path = new URL(url).pathname;
+  if (path === basePath) return "/";
+  return path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path;
+}
+
 /**
  * A refused request is read to its end, within bounds, so that its sender sees the status and not a
  * reset.
@@ -221,6 +237,11 @@ async function admit(request: Request, callers: CallerGate, peer: Peer): Promise
     await drainBody(request);
     throw error;
   }
+}
+
+/** Whom the server takes the caller for. */
+function callerReport({ tenant, namespace, subject, email }: QueryCaller) {
+  return { tenant, namespace, subject, email };
 }
 
 function readyz({ readiness }: QueryService): Response {

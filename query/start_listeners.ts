@@ -26,12 +26,14 @@ export interface ListenerParts {
   readonly handler: Handler;
   /** Nobody has to say who they are. */
   readonly isOpen: boolean;
+  /** Whether a link of another site may lead there. */
+  readonly mayVisit: (request: Request) => boolean;
 }
 
 /** Starts both, and logs where they listen. Errors: those of `serve`. */
 export function startListeners(
   settings: QuerySettings,
-  { starting, bind, metricsBind, bounds, tls, metrics, handler, isOpen }: ListenerParts,
+  { starting, bind, metricsBind, bounds, tls, metrics, handler, isOpen, mayVisit }: ListenerParts,
 ): { readonly server: RunningServer; readonly metricsServer: RunningServer } {
   const metricsServer = starting.use(serveMetrics({ bind: metricsBind, settings, metrics }));
   const server = starting.use(
@@ -47,6 +49,7 @@ export function startListeners(
       handler: guardOrigin(
         handler,
         browserRulesOf(settings, { hostname: bind.hostname, isOpen }),
+        { mayVisit },
       ),
     }),
   );

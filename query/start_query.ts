@@ -59,11 +59,13 @@ import { queryPaths } from "./query_paths.ts";
 import type { QueryObserver } from "./query_record.ts";
 import { Readiness } from "./readiness.ts";
 import type { CallerGate } from "./query_caller.ts";
-import { queryApp } from "./routes.ts";
+import { pathBelow, queryApp } from "./routes.ts";
 import { startListeners } from "./start_listeners.ts";
 import { TailDesk } from "./tail/tail_desk.ts";
 import { NameCache } from "./tracing/name_lists.ts";
+import { basePathOf, pageConfigOf } from "./ui/page_config.ts";
 import { PAGE_FOLDER, readPageFiles } from "./ui/page_files.ts";
+import { isPagePath } from "./ui/page_routes.ts";
 
 /** What tests put instead of the real parts. */
 export interface QueryDeps {
@@ -100,6 +102,8 @@ export async function startQuery(
   await using starting = new AsyncDisposableStack();
   const tls = await readTlsFiles(settings, new DenoFileSystem());
   const access = starting.use(openAccess(settings, { clock, metrics }));
+  const config = pageConfigOf(settings, access.mode);
+  const basePath = basePathOf(settings);
   const memory = starting.use(openMemory(settings, { clock, metrics }));
   const { plan, keeper } = memory;
   const audit = starting.use(
@@ -138,7 +142,8 @@ export async function startQuery(
     callers: deps.callers ?? access,
     ...managedParts(settings, { starting, files, catalog, engine, clock }),
     rowsCeiling: settings.maxRows,
-    page: settings.noUi ? undefined : await readPageFiles(files, PAGE_FOLDER),
+    page: settings.noUi ? undefined : { config, files: await readPageFiles(files, PAGE_FOLDER) },
+    basePath,
     stallMsMax: 1000 * settings.streamStallSecs,
     ...{ answers, traceNames, tails },
   });
@@ -146,6 +151,7 @@ export async function startQuery(
     ...{ starting, bind, metricsBind, bounds, tls, metrics },
     handler: (request, connection) => app.fetch(request, connection),
     isOpen: access.mode === "open",
+    mayVisit: (request) => !settings.noUi && isPagePath(pathBelow(basePath, request)),
   });
   warnOfAccess(settings, access.mode);
 

@@ -1,10 +1,19 @@
 /** The page's entry. */
 
 import { render } from "preact";
+import { signInWish } from "./api/session.ts";
+import { takeSignInAnswer } from "./api/sign_in.ts";
 import { Frame } from "./frame/frame.tsx";
 import "./style.css";
 import "./logs/logs.css";
 
 const app = document.getElementById("app");
 if (app === null) throw new Error("index.html has an element app");
-render(<Frame />, app);
+
+const answer = await takeSignInAnswer();
+if (answer.kind === "here") dispatchEvent(new PopStateEvent("popstate"));
+if (answer.failure !== undefined) signInWish.value = { reason: answer.failure };
+render(
+  answer.kind === "window" ? <p class="empty">You can close this window.</p> : <Frame />,
+  app,
+);

@@ -5,61 +5,85 @@
 
 import type { Hono } from "hono";
 import { OperatingError } from "../../shared/base/errors.ts";
-import { errorResponse } from "../../shared/http/error_response.ts";
+import { errorResponse, jsonResponse } from "../../shared/http/error_response.ts";
+import type { PageConfig } from "./page_config.ts";
 import { PAGE_DOCUMENT, type PageFiles } from "./page_files.ts";
 
-/**
- * What the page may load and ask: this server alone. No script stands in the page's text, and
- * nobody else's page may hold this one.
- */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "connect-src 'self'",
-  "img-src 'self' data:",
-  "base-uri 'none'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-].join("; ");
+/** The page, and what it is told. */
+export interface ServedPage {
+  readonly files: PageFiles;
+  readonly config: PageConfig;
+}
 
-const HEADERS = {
-  "content-security-policy": CONTENT_SECURITY_POLICY,
-  "x-content-type-options": "nosniff",
-  "referrer-policy": "no-referrer",
-} as const;
+/**
+ * What the page may load and ask: this server, and the issuer that signs people in. No script
+ * stands in the page's text, and nobody else's page may hold this one.
+ */
+function contentSecurityPolicy({ oidc }: PageConfig): string {
+  const issuer = oidc === undefined ? "" : ` ${new URL(oidc.issuer).origin}`;
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    `connect-src 'self'${issuer}`,
+    "img-src 'self' data:",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+}
 
 /** Names of other files hold a hash of their bytes. */
 const FOREVER = "public, max-age=31536000, immutable";
 
+/** Whether a link of any site may lead a browser to `path`: the page's document, and its files. */
+export function isPagePath(path: string): boolean {
+  return /^\/(?:ui(?:\/[^/]*)?)?$/.test(path);
+}
+
 /** Adds the page's routes to `app`; undefined: `--no-ui`. */
 export function addPage<Bindings extends object>(
   app: Hono<{ Bindings: Bindings }>,
-  files: PageFiles | undefined,
+  page: ServedPage | undefined,
 ): void {
-  if (files === undefined) return;
-  // Relative, so that a proxy may put a path before it.
-  app.get("/ui", () => redirect("ui/"));
-  app.get("/ui/", ({ req }) => fileResponse(files, PAGE_DOCUMENT, req));
+  if (page === undefined) return;
+  const { config } = page;
+  app.get("/ui", ({ req }) => redirect(req.raw, "ui/"));
+  app.get("/ui/", ({ req }) => fileResponse(page, PAGE_DOCUMENT, req.raw));
+  app.get("/ui/config.json", () =>
+    jsonResponse(config, {
+      headers: { ...headersOf(config), "cache-control": "no-cache" },
+    }));
   // A name without an ending is one of the document's own pages, such as /ui/sql.
   app.get("/ui/:name", ({ req }) => {
     const name = req.param("name");
-    return fileResponse(files, name.includes(".") ? name : PAGE_DOCUMENT, req);
+    return fileResponse(page, name.includes(".") ? name : PAGE_DOCUMENT, req.raw);
   });
   app.get("/", (context) => {
     const isBrowser = context.req.header("accept")?.includes("text/html") ?? false;
-    return isBrowser ? redirect("ui/") : context.notFound();
+    return isBrowser ? redirect(context.req.raw, "ui/") : context.notFound();
   });
 }
 
-function redirect(to: string): Response {
-  return new Response(null, { status: 302, headers: { location: to } });
+/** Leads on relatively, since a proxy may put a path before it: `/logs` goes to `logs/ui/`. */
+function redirect({ url }: Request, to: string): Response {
+  const last = new URL(url).pathname.split("/").at(-1) ?? "";
+  const before = last === "" || last === "ui" ? "" : `${last}/`;
+  return new Response(null, { status: 302, headers: { location: before + to } });
+}
+
+function headersOf(config: PageConfig) {
+  return {
+    "content-security-policy": contentSecurityPolicy(config),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+  };
 }
 
 async function fileResponse(
-  files: PageFiles,
+  { files, config }: ServedPage,
   name: string,
-  { raw: { headers } }: { readonly raw: Request },
+  { headers }: Request,
 ): Promise<Response> {
   const file = files.get(name);
   if (file === undefined) return errorResponse(missing(files, name));
@@ -72,7 +96,7 @@ async function fileResponse(
     : bytes;
   return new Response(body, {
     headers: {
-      ...HEADERS,
+      ...headersOf(config),
       "content-type": file.contentType,
       "cache-control": name === PAGE_DOCUMENT ? "no-cache" : FOREVER,
       ...(file.isPacked ? { vary: "accept-encoding" } : {}),

@@ -1,15 +1,19 @@
-import { deepStrictEqual, match, strictEqual } from "node:assert/strict";
+import { deepStrictEqual, match, strictEqual, throws } from "node:assert/strict";
 import { join } from "node:path";
 import { Hono } from "hono";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
+import { OPTIONS } from "../flags.ts";
+import { basePathOf, type PageConfig, pageConfigOf } from "./page_config.ts";
 import { type PageFiles, readPageFiles } from "./page_files.ts";
-import { addPage } from "./page_routes.ts";
+import { addPage, isPagePath } from "./page_routes.ts";
+import { parseOptions } from "../../shared/config/parse_options.ts";
+import { pathBelow } from "../routes.ts";
 
 const BROWSER = { headers: { accept: "text/html,application/xhtml+xml" } };
 
-function appOf(files: PageFiles | undefined) {
+function appOf(files: PageFiles | undefined, config: PageConfig = { auth: "open" }) {
   const app = new Hono<{ Bindings: Record<string, never> }>();
-  addPage(app, files);
+  addPage(app, files && { files, config });
   return app;
 }
 
@@ -73,5 +77,61 @@ Deno.test({
     strictEqual(missing.status, 404);
     match((await missing.json()).error, /not built here; run deno task web/);
     strictEqual((await appOf(undefined).request("/ui/")).status, 404);
+  },
+});
+
+const ISSUER = ["--oidc-issuer", "https://id.example/realm", "--oidc-audience", "logs"];
+const configOf = (...args: string[]) => pageConfigOf(parseOptions(OPTIONS, args), "oidc");
+
+Deno.test({
+  name: "the page is told the issuer and its client, and may ask that issuer alone",
+  async fn() {
+    const config = configOf(...ISSUER, "--oidc-client-id", "page", "--oidc-scope", "openid email");
+    const app = appOf(new Map(), config);
+    const answer = await app.request("/ui/config.json");
+    deepStrictEqual(await answer.json(), {
+      auth: "oidc",
+      oidc: {
+        issuer: "https://id.example/realm",
+        client_id: "page",
+        scope: "openid email",
+        bearer: "access_token",
+      },
+    });
+    match(
+      answer.headers.get("content-security-policy") ?? "",
+      /; connect-src 'self' https:\/\/id\.example; /,
+    );
+    strictEqual(configOf(...ISSUER, "--oidc-client-id", "logs").oidc?.bearer, "id_token");
+    strictEqual(configOf(...ISSUER).oidc, undefined);
+    throws(() => configOf("--oidc-client-id", "page"), /give --oidc-issuer/);
+    throws(() => configOf(...ISSUER, "--oidc-client-id", "p", "--oidc-scope", "x"), /openid/);
+  },
+});
+
+Deno.test({
+  name: "--ui-base-path is a path, and is taken away where a request has it",
+  fn() {
+    const base = (path: string) => basePathOf(parseOptions(OPTIONS, ["--ui-base-path", path]));
+    strictEqual(base("/logs/"), "/logs");
+    strictEqual(base("/"), "");
+    for (const path of ["logs", "/a b", "/a?b", "https://x.example/logs", "/a//b"]) {
+      throws(() => base(path), /give a path such as/, path);
+    }
+    const below = (path: string) => pathBelow("/logs", { url: `http://x.example${path}` });
+    deepStrictEqual(
+      ["/logs", "/logs/", "/logs/ui/sql?q=1", "/ui/", "/logsx/ui/"].map(below),
+      ["/", "/", "/ui/sql", "/ui/", "/logsx/ui/"],
+    );
+  },
+});
+
+Deno.test({
+  name: "links may lead to / and to the page, and not to the API",
+  fn() {
+    for (const path of ["/", "/ui", "/ui/", "/ui/sql"]) strictEqual(isPagePath(path), true, path);
+    for (const path of ["/api/v1/jobs", "/ui/a/b", "/uix", "/metrics"]) {
+      strictEqual(isPagePath(path), false, path);
+    }
   },
 });

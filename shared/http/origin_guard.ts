@@ -22,14 +22,23 @@ const EXPOSED = "retry-after, etag, location, x-svc-server-micros, x-elastic-pro
 const PREFLIGHT_SECS = "7200";
 const ASKED_HEADERS_CHARS_MAX = 2_048;
 
+export interface GuardOptions {
+  /** Whether a link of another site may lead a browser there: to a page, which asks for itself. */
+  readonly mayVisit?: (request: Request) => boolean;
+}
+
 /** `handler` for requests that `rules` let pass. */
-export function guardOrigin<I>(handler: Answer<I>, rules: BrowserRules): Answer<I> {
+export function guardOrigin<I>(
+  handler: Answer<I>,
+  rules: BrowserRules,
+  { mayVisit = () => false }: GuardOptions = {},
+): Answer<I> {
   const isShared = rules.origins.size > 0;
   return (request, info) => {
     const { headers } = request;
     const verdict = judgeSource({
       origin: headers.get("origin"),
-      site: headers.get("sec-fetch-site"),
+      site: siteOf(request, mayVisit),
       host: () => headers.get("host") ?? authorityOf(request.url),
       isSecure: () => request.url.startsWith("https:"),
     }, rules);
@@ -39,6 +48,16 @@ export function guardOrigin<I>(handler: Answer<I>, rules: BrowserRules): Answer<
     if (origin !== undefined && isPreflight(request)) return allow(request, origin);
     return answerShared(handler(request, info), origin);
   };
+}
+
+/** `Sec-Fetch-Site`; a visit that is welcome counts as one by the address bar. */
+function siteOf(request: Request, mayVisit: (request: Request) => boolean): string | null {
+  const { headers, method } = request;
+  const site = headers.get("sec-fetch-site");
+  if (site === null || site === "same-origin" || site === "none") return site;
+  const isVisit = method === "GET" && headers.get("sec-fetch-mode") === "navigate" &&
+    headers.get("sec-fetch-dest") === "document";
+  return isVisit && mayVisit(request) ? "none" : site;
 }
 
 /** Host and port of an absolute URL. */

@@ -118,3 +118,36 @@ Deno.test({
     }
   },
 });
+
+Deno.test({
+  name: "guardOrigin lets links of other sites lead to pages, and to nothing else",
+  async fn() {
+    const rules = browserRulesOf(parseOptions(BROWSER_OPTIONS, []), {
+      hostname: "127.0.0.1",
+      isOpen: true,
+    });
+    const handler = guardOrigin((_: Request, __: undefined) => new Response("page"), rules, {
+      mayVisit: ({ url }) => url.includes("/ui/"),
+    });
+    const visit = {
+      "sec-fetch-site": "cross-site",
+      "sec-fetch-mode": "navigate",
+      "sec-fetch-dest": "document",
+    };
+    const page = "http://localhost:8089/ui/sql?query=x";
+    const cases: readonly (readonly [number, string, RequestInit])[] = [
+      [200, page, { headers: visit }],
+      [403, URL, { headers: visit }],
+      [403, page, { headers: visit, method: "POST" }],
+      [403, page, { headers: { ...visit, "sec-fetch-dest": "iframe" } }],
+      [403, page, { headers: { ...visit, "sec-fetch-mode": "no-cors" } }],
+      [403, page, { headers: { ...visit, origin: SHOP } }],
+      [403, page.replace("localhost", "evil.example"), { headers: visit }],
+    ];
+    for (const [status, url, init] of cases) {
+      const answer = await handler(new Request(url, init), undefined);
+      assert.equal(answer.status, status, `${url} ${JSON.stringify(init)}`);
+      await answer.body?.cancel();
+    }
+  },
+});

@@ -89,6 +89,7 @@ export function testService(engine: Engine, fields: Partial<QueryService> = {}):
     jobs: NO_JOBS,
     tails: new TailDesk(),
     page: undefined,
+    basePath: "",
     readiness: { problem: undefined },
     indexes: new ManagedIndexes({
       catalog: {

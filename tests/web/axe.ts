@@ -14,8 +14,14 @@ interface Violation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
 }
 
-/** Asserts that the page, as it is now, breaks no rule in either theme; the theme is put back. */
-export async function expectAccessible(page: Page): Promise<void> {
+/**
+ * Asserts that the page, or its part `within`, breaks no rule in either theme as it is now. The
+ * theme is put back.
+ */
+export async function expectAccessible(
+  page: Page,
+  { within = ":root" }: { readonly within?: string } = {},
+): Promise<void> {
   // The Content-Security-Policy admits no script of a test, but the debugger may evaluate one.
   await page.evaluate(`${axe.source}; undefined`);
   const before = await page.evaluate<string>("document.documentElement.dataset.theme");
@@ -23,7 +29,9 @@ export async function expectAccessible(page: Page): Promise<void> {
     await page.evaluate(`document.documentElement.dataset.theme = "${theme}"`);
     await page.evaluate(PAINTED);
     const { violations } = await page.evaluate<{ readonly violations: readonly Violation[] }>(
-      `axe.run(document, ${JSON.stringify({ runOnly: TAGS, resultTypes: ["violations"] })})`,
+      `axe.run(${JSON.stringify(within)}, ${
+        JSON.stringify({ runOnly: TAGS, resultTypes: ["violations"] })
+      })`,
     );
     const told = violations.map(({ id, nodes }) => ({
       id,

@@ -5,7 +5,7 @@
 
 import { deepStrictEqual, ok } from "node:assert/strict";
 import type { Browser, Page } from "playwright-core";
-import { OPTIONS, startQuery } from "../../query/mod.ts";
+import { OPTIONS, type QueryServer, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { launchChromium } from "../clients/chromium.ts";
@@ -15,6 +15,9 @@ const WAIT_MS_MAX = 30_000;
 export interface PageLab extends AsyncDisposable {
   readonly url: string;
   readonly browser: Browser;
+  /** Ends the server, and begins another at the same address, with other options if given. */
+  stop(): Promise<void>;
+  start(args?: readonly string[]): Promise<void>;
 }
 
 /**
@@ -28,18 +31,26 @@ export async function openPageLab(
   await using held = new AsyncDisposableStack();
   const lab = held.use(await EngineLab.open());
   await fill(lab);
-  const server = held.use(
-    await startQuery(parseOptions(OPTIONS, [
-      ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
-      ...["--data-dir", lab.dir, "--threads", "2", ...args],
-    ])),
-  );
+  let port = 0;
+  let server: QueryServer | undefined;
+  const stop = async () => await server?.stop();
+  const start = async (given = args) => {
+    server = await startQuery(parseOptions(OPTIONS, [
+      ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
+      ...["--data-dir", lab.dir, "--threads", "2", ...given],
+    ]));
+    port = server.address.port;
+  };
+  await start();
+  held.defer(stop);
   const browser = await launchChromium();
   held.defer(() => browser.close());
   const all = held.move();
   return {
-    url: `http://127.0.0.1:${server.address.port}`,
+    url: `http://127.0.0.1:${port}`,
     browser,
+    stop,
+    start,
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
 }
@@ -54,6 +65,15 @@ export async function buildPage(): Promise<void> {
   ok(success, new TextDecoder().decode(stderr));
 }
 
+export interface PageOptions {
+  /** Where the page is, when not at the server itself. */
+  readonly at?: string;
+  /** What the browser may print: it tells of each request that fails. */
+  readonly allowed?: RegExp;
+  /** Another origin that the page may ask and lead to; what that one asks is its own matter. */
+  readonly other?: string;
+}
+
 /**
  * A page of its own at `/ui/` and `query`; `test` may cause no error in it and no request to
  * elsewhere.
@@ -62,19 +82,25 @@ export async function withPage(
   lab: Pick<PageLab, "url" | "browser">,
   query: string,
   test: (page: Page) => Promise<void>,
+  { at = `${lab.url}/ui/`, allowed, other }: PageOptions = {},
 ): Promise<void> {
   const context = await lab.browser.newContext({ timezoneId: "UTC", locale: "en-US" });
   context.setDefaultTimeout(WAIT_MS_MAX);
   const page = await context.newPage();
   const faults: string[] = [];
   page.on("console", (message) => {
-    if (message.type() === "error") faults.push(message.text());
+    const isAllowed = allowed?.test(message.text()) ?? false;
+    if (message.type() === "error" && !isAllowed) faults.push(message.text());
   });
   page.on("pageerror", (error) => faults.push(error.message));
+  const { origin } = new URL(at);
+  const known = [origin, other];
+  await context.route((url) => !known.includes(url.origin), (route) => route.abort());
   page.on("request", (request) => {
-    if (!request.url().startsWith(lab.url)) faults.push(request.url());
+    const isOthers = other !== undefined && request.frame().url().startsWith(other);
+    if (!isOthers && !known.includes(new URL(request.url()).origin)) faults.push(request.url());
   });
-  await page.goto(`${lab.url}/ui/${query}`);
+  await page.goto(at + query);
   await test(page);
   deepStrictEqual(faults, []);
   await context.close();

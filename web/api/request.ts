@@ -1,6 +1,7 @@
 /** Requests to the query server that served this page. */
 
-import { tokenHeader, wantToken } from "./token.ts";
+import { noteServerAway, noteServerHere, untilBack } from "./server_state.ts";
+import { bearerToken, wantToken } from "./session.ts";
 
 /** Why a request has no answer; `message` is for people. */
 export class RequestError extends Error {
@@ -12,34 +13,61 @@ export class RequestError extends Error {
 }
 
 /** The page lies beside the API, whatever path prefix a proxy puts before both. */
-const API = new URL("../api/v1/", location.href);
+const API = "../api/v1/";
 
 /** `signal` ends the request, and the server stops what it runs for it. */
 export type RequestOptions = Omit<RequestInit, "signal" | "headers"> & {
   readonly signal: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Asking twice does no harm: it waits while the server is away. Reads do so by themselves. */
+  readonly isRepeatable?: boolean;
 };
 
+/** A server that answers probes and breaks this request each time is not asked for ever. */
+const ATTEMPTS_MAX = 4;
+
 /**
- * Asks `path` below `/api/v1/`, whatever the status of the answer. Where the server wants a token
- * the user is asked, and the request goes on with it: callers never see 401. Errors: `RequestError`
- * when the server cannot be reached or no token was given; the signal's reason.
+ * Asks `path` below `/api/v1/`, whatever the status of the answer. Where the server wants to know
+ * who asks, the user is asked, and the request goes on: callers never see 401. While the server is
+ * away, what may be repeated waits. Errors: `RequestError` when the server cannot be reached or the
+ * user does not sign in; the signal's reason.
  */
 export async function request(path: string, options: RequestOptions): Promise<Response> {
-  const { signal } = options;
-  for (;;) {
-    const headers = { ...options.headers, ...tokenHeader() };
-    const response = await fetch(new URL(path, API), { ...options, headers }).catch((cause) => {
-      if (signal.aborted) throw signal.reason;
-      throw new RequestError("The server cannot be reached. Ask again.", 0, { cause });
-    });
+  for (let attempt = 1;; attempt += 1) {
+    const { response, token } = await ask(path, options);
+    if (response === undefined || await isAway(response)) {
+      await response?.body?.cancel();
+      await waitForServer(options, attempt);
+      continue;
+    }
+    noteServerHere();
     if (response.status !== 401) return response;
-    await response.body?.cancel();
-    await wantToken(signal).catch((cause) => {
-      if (signal.aborted) throw signal.reason;
+    const { message } = refusal(await response.text(), 401);
+    await wantToken({ refused: token, reason: message }, options.signal).catch((cause) => {
+      options.signal.throwIfAborted();
       throw new RequestError(cause.message, 401, { cause });
     });
   }
+}
+
+/** An answer whose text is whole: one that breaks off is asked for again. Errors: as `request`. */
+export async function requestText(
+  path: string,
+  options: RequestOptions,
+): Promise<{ readonly response: Response; readonly text: string }> {
+  for (let attempt = 1;; attempt += 1) {
+    const response = await request(path, options);
+    const text = await response.text().catch(() => undefined);
+    if (text !== undefined) return { response, text };
+    await waitForServer(options, attempt);
+  }
+}
+
+/** Asks `path` and reads its JSON. Errors: as `request`; `RequestError` by the server's status. */
+export async function requestJson(path: string, options: RequestOptions): Promise<unknown> {
+  const { response, text } = await requestText(path, options);
+  if (!response.ok) throw refusal(text, response.status);
+  return JSON.parse(text);
 }
 
 /** What an answer that is no success tells. */
@@ -53,10 +81,44 @@ export function refusal(text: string, status: number): RequestError {
   return new RequestError(typeof told === "string" ? told : `HTTP ${status}`, status);
 }
 
-/** Asks `path` and reads its JSON. Errors: as `request`; `RequestError` by the server's status. */
-export async function requestJson(path: string, options: RequestOptions): Promise<unknown> {
-  const response = await request(path, options);
-  const text = await response.text();
-  if (!response.ok) throw refusal(text, response.status);
-  return JSON.parse(text);
+/** The answer; none where the server cannot be reached. Errors: the signal's reason. */
+async function ask(
+  path: string,
+  options: RequestOptions,
+): Promise<{ readonly response: Response | undefined; readonly token: string | undefined }> {
+  const { signal, isRepeatable: _, ...init } = options;
+  const token = await bearerToken();
+  signal.throwIfAborted();
+  const headers = {
+    ...init.headers,
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+  };
+  const url = new URL(path, new URL(API, location.href));
+  const response = await fetch(url, { ...init, headers, signal }).catch(() => undefined);
+  signal.throwIfAborted();
+  return { response, token };
+}
+
+/** Whether a server that stops answered, or a proxy that has no server behind it. */
+async function isAway(response: Response): Promise<boolean> {
+  if (![502, 503, 504].includes(response.status)) return false;
+  if (!(response.headers.get("content-type") ?? "").startsWith("application/json")) return true;
+  if (response.status !== 503) return false;
+  const body = await response.clone().json().catch(() => undefined);
+  return body?.reason === "server_stopping";
+}
+
+async function waitForServer(
+  { signal, method = "GET", isRepeatable = method === "GET" || method === "HEAD" }: RequestOptions,
+  attempt: number,
+): Promise<void> {
+  signal.throwIfAborted();
+  if (isRepeatable && attempt < ATTEMPTS_MAX && await untilBack(signal)) return;
+  noteServerAway();
+  throw new RequestError(
+    isRepeatable
+      ? "The server cannot be reached. Ask again."
+      : "The server cannot be reached. It may have taken the request: look before you send it again.",
+    0,
+  );
 }

@@ -1,6 +1,6 @@
 /** Statements, and their answers. */
 
-import { refusal, request } from "./request.ts";
+import { refusal, requestText } from "./request.ts";
 
 /** A value of an answer: docs/api/query.md#records-answer. */
 export type Value = string | number | boolean | null | readonly Value[] | {
@@ -26,13 +26,14 @@ export async function askSql(
   query: string,
   { signal, rowsMax }: { readonly signal: AbortSignal; readonly rowsMax: number },
 ): Promise<Answer> {
-  const response = await request("sql", {
+  const { response, text } = await requestText("sql", {
     method: "POST",
+    // A statement only reads.
+    isRepeatable: true,
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ query, limits: { max_rows_returned: rowsMax } }),
     signal,
   });
-  const text = await response.text();
   const micros = Number(response.headers.get("x-svc-server-micros") ?? NaN);
   const serverMs = Number.isFinite(micros) ? micros / 1_000 : undefined;
   // 413 is an answer that was cut.

@@ -3,11 +3,13 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
+import { CallerMenu } from "./caller_menu.tsx";
 import { KeyHelp, openHelp, useKeys } from "./keys.tsx";
 import { type PageEntry, PAGES } from "./pages.ts";
 import { addressOf, goTo, place } from "./router.ts";
 import { nextTheme, theme } from "./theme.ts";
-import { TokenDialog } from "./token_dialog.tsx";
+import { ServerBanner } from "./server_banner.tsx";
+import { SignInDialog } from "./sign_in_dialog.tsx";
 
 const shown = signal<{ readonly entry: PageEntry; readonly Page: () => JSX.Element } | undefined>(
   undefined,
@@ -34,13 +36,19 @@ export function Frame(): JSX.Element {
           {PAGES.map((one) => <PageLink key={one.path} page={one} isShown={one === entry} />)}
         </nav>
         <span class="side">
-          <button type="button" title="Theme" onClick={nextTheme}>◐ {theme.value}</button>
-          <button type="button" title="Keys" onClick={openHelp}>? keys</button>
+          <CallerMenu />
+          <button type="button" title={`Theme: ${theme.value}`} onClick={nextTheme}>
+            ◐ <span class="wide">{theme.value}</span>
+          </button>
+          <button type="button" title="Keys" onClick={openHelp}>
+            ? <span class="wide">keys</span>
+          </button>
         </span>
       </header>
       {page !== undefined && <page.Page key={page.entry.path} />}
       <KeyHelp />
-      <TokenDialog />
+      <SignInDialog />
+      <ServerBanner />
     </>
   );
 }

@@ -1,0 +1,200 @@
+/**
+ * Who asks, and whether the server answers: tokens, a restart under an open page, and paths that a
+ * proxy puts before the page.
+ */
+
+import { match, ok, strictEqual } from "node:assert/strict";
+import type { Page } from "playwright-core";
+import { until } from "../../shared/testing/until.ts";
+import { HAS_CHROMIUM } from "../clients/chromium.ts";
+import { expectAccessible } from "./axe.ts";
+import { openPageLab, type PageLab, withPage } from "./page_lab.ts";
+
+const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
+const QUERY = "?range=1795132800000..1795140000000";
+const TOKEN = "three-in-the-morning";
+const NEXT_TOKEN = "four-in-the-morning";
+const BANNER = ".server-banner:not([hidden])";
+/** Chromium tells of each answer that is no success. */
+const FAILED_REQUESTS = /^Failed to load resource/;
+
+const unless = (name: string) =>
+  HAS_CHROMIUM ? name : `${name} (ignored: chromium is not installed)`;
+
+function openLab(args: readonly string[] = []): Promise<PageLab> {
+  return openPageLab((lab) =>
+    lab.commit([
+      { ns: START_NS, raw: "card declined" },
+      { ns: START_NS + 1_000_000n, raw: "cart emptied" },
+    ]), args);
+}
+
+async function search(page: Page, text: string): Promise<void> {
+  await page.fill("#search", text);
+  await page.keyboard.press("Enter");
+}
+
+async function rowsAre(page: Page, texts: readonly string[]): Promise<void> {
+  const wanted = JSON.stringify(texts);
+  await until(async () =>
+    JSON.stringify(await page.locator(".row .text").allTextContents()) === wanted
+  );
+}
+
+async function giveToken(page: Page, token: string): Promise<void> {
+  await page.fill("#token", token);
+  await page.keyboard.press("Enter");
+}
+
+Deno.test({
+  name: unless("a page asks for a token, again when it ends, and loses nothing that was typed"),
+  ignore: !HAS_CHROMIUM,
+  async fn() {
+    await using lab = await openLab(["--tokens", TOKEN]);
+    await withPage(lab, `${QUERY}&q=declined`, async (page) => {
+      await page.waitForSelector("dialog.sign-in[open] #token");
+      await expectAccessible(page);
+      await giveToken(page, "wrong");
+      await page.waitForSelector("text=The server says:");
+      await giveToken(page, TOKEN);
+      await rowsAre(page, ["card declined"]);
+      await page.waitForSelector('button[popovertarget="caller"] >> text=default');
+      await page.reload();
+      await rowsAre(page, ["card declined"]);
+      strictEqual(await page.locator("dialog[open]").count(), 0);
+      // Nothing but the tab keeps it.
+      strictEqual(await page.evaluate("localStorage.length + document.cookie.length"), 0);
+
+      await lab.stop();
+      await lab.start(["--tokens", NEXT_TOKEN]);
+      await search(page, "cart");
+      await page.waitForSelector("dialog.sign-in[open] #token");
+      strictEqual(await page.inputValue("#search"), "cart");
+      await giveToken(page, NEXT_TOKEN);
+      await rowsAre(page, ["cart emptied"]);
+
+      await page.click('button[popovertarget="caller"]');
+      await page.click("text=Sign out in this tab");
+      await page.waitForSelector('button[popovertarget="caller"]', { state: "detached" });
+      strictEqual(await page.evaluate("sessionStorage.length"), 0);
+      await search(page, "declined");
+      await page.waitForSelector("dialog.sign-in[open] #token");
+      await page.keyboard.press("Escape");
+      await page.waitForSelector("text=The server wants to know who asks");
+    }, { allowed: FAILED_REQUESTS });
+  },
+});
+
+Deno.test({
+  name: unless("a page says that its server is away, and goes on when it is back"),
+  ignore: !HAS_CHROMIUM,
+  async fn() {
+    await using lab = await openLab();
+    await withPage(lab, QUERY, async (page) => {
+      await rowsAre(page, ["cart emptied", "card declined"]);
+      await lab.stop();
+      await search(page, "declined");
+      await page.waitForSelector(BANNER);
+      match(await page.locator(BANNER).innerText(), /does not answer/);
+      await expectAccessible(page, { within: BANNER });
+      await lab.start();
+      await rowsAre(page, ["card declined"]);
+      await page.waitForSelector(BANNER, { state: "detached" });
+
+      await lab.stop();
+      await search(page, "cart");
+      await page.click("text=Stop waiting");
+      await page.waitForSelector("text=The server cannot be reached.");
+      await lab.start();
+      await page.click("text=Look now");
+      await page.waitForSelector(BANNER, { state: "detached" });
+      await page.focus("#search");
+      await page.keyboard.press("Enter");
+      await rowsAre(page, ["cart emptied"]);
+    }, { allowed: FAILED_REQUESTS });
+  },
+});
+
+interface Proxy extends AsyncDisposable {
+  readonly url: string;
+}
+
+/** A proxy that has the server below `prefix`, and takes that away or not. */
+function proxyOf(target: string, prefix: string, strips: boolean): Proxy {
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
+    const { pathname, search } = new URL(request.url);
+    if (!pathname.startsWith(`${prefix}/`)) return new Response("not here", { status: 404 });
+    const headers = new Headers(request.headers);
+    headers.set("host", new URL(target).host);
+    headers.delete("origin");
+    const path = strips ? pathname.slice(prefix.length) : pathname;
+    return fetch(target + path + search, {
+      method: request.method,
+      headers,
+      body: request.body,
+      redirect: "manual",
+    });
+  });
+  return {
+    url: `http://127.0.0.1:${server.addr.port}`,
+    [Symbol.asyncDispose]: () => server.shutdown(),
+  };
+}
+
+const PROXIES = [
+  { name: "behind a proxy that takes its path away", strips: true, args: [] },
+  {
+    name: "behind a proxy that leaves its path, with --ui-base-path",
+    strips: false,
+    args: ["--ui-base-path", "/tools/logs/"],
+  },
+] as const;
+
+for (const { name, strips, args } of PROXIES) {
+  Deno.test({
+    name: unless(`a page works ${name}`),
+    ignore: !HAS_CHROMIUM,
+    async fn() {
+      await using lab = await openLab(args);
+      await using proxy = proxyOf(lab.url, "/tools/logs", strips);
+      const at = `${proxy.url}/tools/logs/`;
+      const query = `ui/${QUERY}`;
+      await withPage(lab, "", async (page) => {
+        strictEqual(new URL(page.url()).pathname, "/tools/logs/ui/");
+        await page.goto(at + query);
+        await rowsAre(page, ["cart emptied", "card declined"]);
+        await search(page, "cart");
+        await rowsAre(page, ["cart emptied"]);
+        ok(new URL(page.url()).pathname.startsWith("/tools/logs/ui/"));
+        await page.reload();
+        await rowsAre(page, ["cart emptied"]);
+      }, { at });
+    },
+  });
+}
+
+Deno.test({
+  name: unless("a link of another site leads to the page, and --no-ui serves none"),
+  ignore: !HAS_CHROMIUM,
+  async fn() {
+    await using lab = await openLab();
+    await using chat = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+      () =>
+        new Response(`<title>chat</title><a href="${lab.url}/ui/${QUERY}">look</a>`, {
+          headers: { "content-type": "text/html" },
+        }),
+    );
+    // Another name is another site; another port alone is not.
+    const at = `http://localhost:${chat.addr.port}/`;
+    await withPage(lab, "", async (page) => {
+      await page.click("text=look");
+      await rowsAre(page, ["cart emptied", "card declined"]);
+    }, { at, other: lab.url, allowed: /favicon|404|Failed to load/ });
+    await lab.stop();
+    await lab.start(["--no-ui"]);
+    const answer = await fetch(`${lab.url}/ui/`);
+    strictEqual(answer.status, 404);
+    await answer.body?.cancel();
+  },
+});
