@@ -128,6 +128,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   server_stopping: "start_query_test.ts",
   admission_full: "sql/sql_admission_test.ts",
   midflight_rows_scanned_exceeded: "midflight_test.ts",
+  parquet_busy: "../tests/equivalence/arrow_answer_test.ts",
   answer_bytes: "reasons_test.ts",
   engine_replaced: "../shared/engine/duckdb/fault_error_test.ts",
   object_cache_in_use: "object_cache_test.ts",

@@ -13,7 +13,13 @@ import {
 import type { QueryCaller } from "../query_caller.ts";
 import { type CallMade, SqlCall } from "./sql_call.ts";
 import { recordsResponse } from "./sql_records.ts";
-import { noPeers, parseSqlRequest, type SqlRequest, streamFormatOf } from "./sql_request.ts";
+import {
+  isFile,
+  noPeers,
+  parseSqlRequest,
+  type SqlRequest,
+  streamFormatOf,
+} from "./sql_request.ts";
 import type { SqlService } from "./sql_service.ts";
 import { streamResponse } from "./sql_stream.ts";
 
@@ -30,7 +36,12 @@ export function answerSql(
     if (asked.dry_run) return jsonResponse(costReport(call));
     const format = streamFormatOf(asked);
     if (format === undefined) return await recordsResponse(call, service.answers);
-    return await streamResponse(call, { ...service, format });
+    const { stallMsMax } = service;
+    return await streamResponse(call, {
+      format,
+      stallMsMax,
+      download: asked.download ?? undefined,
+    });
   });
 }
 
@@ -73,10 +84,10 @@ async function withCall(
   using _stopping = call.stopWith(request);
   let streams = false;
   try {
-    const asked = parseSqlRequest(await readJsonText(request, { bytesMax: SQL_BODY_BYTES_MAX }));
+    const body = await readJsonText(request, { bytesMax: SQL_BODY_BYTES_MAX });
+    const asked = parseSqlRequest(body, request.headers.get("accept"));
     const isBatch = asked.priority === "batch";
-    const isFile = asked.format === "csv";
-    const tierOf = isFile ? fileTier : interactiveTier;
+    const tierOf = isFile(asked) ? fileTier : interactiveTier;
     const tier = isBatch ? BATCH_TIER : tierOf(service.rowsCeiling);
     const limits = effectiveLimits(asked.limits ?? {}, tier);
     if (isBatch && !asked.dry_run && made.endpoint !== "sql_explain") {

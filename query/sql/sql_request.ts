@@ -27,13 +27,15 @@ const LIMITS = z.strictObject({
 });
 
 /** Formats whose rows are sent while they are made. */
-export const STREAM_FORMATS = ["ndjson", "csv"] as const;
+export const STREAM_FORMATS = ["ndjson", "csv", "arrow", "parquet"] as const;
+export const ARROW_CONTENT_TYPE = "application/vnd.apache.arrow.stream";
 export type StreamFormat = typeof STREAM_FORMATS[number];
 
 const PARAMETERS_MAX = 1_000;
 const PARAMETER = z.union([z.string(), z.number(), z.boolean(), z.null()], {
   error: "give a text, a number, a boolean or null",
 });
+const FILE_NAME_CHARS_MAX = 200;
 
 const SQL_REQUEST = z.object({
   query: z.string().refine((text) => text.trim() !== "", "give a SQL statement"),
@@ -45,6 +47,7 @@ const SQL_REQUEST = z.object({
     ),
   ]).nullish(),
   format: orElse(z.enum(["records", ...STREAM_FORMATS]), "records"),
+  download: z.string().min(1).max(FILE_NAME_CHARS_MAX).nullish(),
   priority: orElse(z.enum(["interactive", "batch"]), "interactive"),
   default_order: orElse(z.boolean(), true),
   exact: orElse(z.boolean(), true),
@@ -57,21 +60,33 @@ const SQL_REQUEST = z.object({
 export type SqlRequest = z.infer<typeof SQL_REQUEST>;
 
 /** The format in which the answer streams; undefined: it is one whole. */
-export function streamFormatOf({ format }: SqlRequest): StreamFormat | undefined {
+export function streamFormatOf({ format }: Pick<SqlRequest, "format">): StreamFormat | undefined {
   return STREAM_FORMATS.find((one) => one === format);
 }
 
+/** Files have no limit of rows of their own, since nobody looks at them whole. */
+export function isFile({ format }: Pick<SqlRequest, "format">): boolean {
+  return format !== "records" && format !== "ndjson";
+}
+
 /**
- * Parses a request body. Errors: `unprocessable` naming the unknown members of `limits`, which wins
+ * Parses a request body; `accept` names the format where the body does not. Errors: `unprocessable` naming the unknown members of `limits`, which wins
  * over all else; `invalid_argument` for what is no JSON, has a wrong type, or is for servers with
  * peers.
  */
-export function parseSqlRequest(body: Uint8Array): SqlRequest {
-  const given = parseJson(body);
+export function parseSqlRequest(body: Uint8Array, accept: string | null = null): SqlRequest {
+  const json = parseJson(body);
+  const given = accept?.includes(ARROW_CONTENT_TYPE) === true && isObject(json)
+    ? { ...json, format: json["format"] ?? "arrow" }
+    : json;
   const parsed = SQL_REQUEST.safeParse(given);
   if (!parsed.success) throw refusalOf(parsed.error.issues, given);
   refuseShard(parsed.data);
   return parsed.data;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function parseJson(body: Uint8Array): unknown {

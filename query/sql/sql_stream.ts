@@ -1,19 +1,21 @@
 /**
  * A streamed answer, docs/api/query.md#ndjson-answer: rows as they come, then at most one trailer.
- * Nothing is read ahead of the client, and a client that leaves stops the query. A CSV file has no
- * place for a trailer: whatever it would tell cuts the connection, so that nobody takes the file
- * for whole.
+ * Nothing is read ahead of the client, and a client that leaves stops the query. CSV, Arrow and
+ * Parquet have no place for a trailer: whatever it would tell cuts the connection, so that nobody
+ * takes the file for whole.
  */
 
 import { getLogger } from "@logtape/logtape";
 import { MIDFLIGHT_ROWS_SCANNED } from "../../shared/engine/duckdb/rows_breaker.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
+import { ARROW_END } from "../../shared/engine/answer/arrow_message.ts";
 import { csvHeader } from "../../shared/engine/answer/render.ts";
-import type { ResultChunk, ResultColumn, RowShape } from "../../shared/engine/types.ts";
+import type { ResultChunk, RowShape, RunningQuery } from "../../shared/engine/types.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
-import { ndjsonResponse } from "../../shared/http/ndjson.ts";
+import { pulledResponse } from "../../shared/http/pulled_response.ts";
+import { ArrowParquet } from "../../shared/parquet/arrow_parquet.ts";
 import type { SqlCall } from "./sql_call.ts";
-import type { StreamFormat } from "./sql_request.ts";
+import { ARROW_CONTENT_TYPE, type StreamFormat } from "./sql_request.ts";
 
 type Line = string | Uint8Array<ArrayBuffer>;
 
@@ -29,20 +31,46 @@ function isTrailer(line: Line | Trailer): line is Trailer {
 
 interface StreamKind {
   readonly shape: RowShape;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly head: (columns: readonly ResultColumn[]) => string | undefined;
+  readonly contentType: string;
+  /** The ending of a file's name. */
+  readonly ending: string;
+  /** The name of the file where the request gives none; undefined: it is no file then. */
+  readonly file?: string;
+  readonly head: (running: RunningQuery) => Line | undefined;
+  readonly tail?: Line;
   readonly hasTrailer: boolean;
 }
 
 const KINDS: Readonly<Record<StreamFormat, StreamKind>> = {
-  ndjson: { shape: "objects", headers: {}, head: () => undefined, hasTrailer: true },
+  ndjson: {
+    shape: "objects",
+    contentType: "application/x-ndjson",
+    ending: "ndjson",
+    head: () => undefined,
+    hasTrailer: true,
+  },
   csv: {
     shape: "csv",
-    headers: {
-      "content-type": "text/csv; charset=utf-8; header=present",
-      "content-disposition": 'attachment; filename="rows.csv"',
-    },
-    head: (columns) => csvHeader(columns.map(({ name }) => name)),
+    contentType: "text/csv; charset=utf-8; header=present",
+    ending: "csv",
+    file: "rows",
+    head: ({ columns }) => csvHeader(columns.map(({ name }) => name)),
+    hasTrailer: false,
+  },
+  arrow: {
+    shape: "arrow",
+    contentType: ARROW_CONTENT_TYPE,
+    ending: "arrows",
+    head: (running) => running.arrowSchema(),
+    tail: ARROW_END,
+    hasTrailer: false,
+  },
+  parquet: {
+    shape: "arrow",
+    contentType: "application/vnd.apache.parquet",
+    ending: "parquet",
+    file: "rows",
+    head: (running) => running.arrowSchema(),
     hasTrailer: false,
   },
 };
@@ -50,6 +78,8 @@ const KINDS: Readonly<Record<StreamFormat, StreamKind>> = {
 interface StreamOptions {
   readonly format: StreamFormat;
   readonly stallMsMax: number;
+  /** The name of the file, without its ending; undefined: the format's own, if it has one. */
+  readonly download: string | undefined;
 }
 
 /**
@@ -58,18 +88,38 @@ interface StreamOptions {
  */
 export async function streamResponse(
   call: SqlCall,
-  { format, stallMsMax }: StreamOptions,
+  { format, stallMsMax, download }: StreamOptions,
 ): Promise<Response> {
   const kind = KINDS[format];
+  using held = new DisposableStack();
+  const parquet = format === "parquet" ? held.use(new ArrowParquet()) : undefined;
   const running = await call.run();
   const chunks = running.chunks(kind.shape)[Symbol.asyncIterator]();
   const first = await chunks.next();
   call.throwIfStopped();
-  const head = kind.head(running.columns);
-  const lines = renderLines(call, { head, first, chunks });
-  return ndjsonResponse({
-    [Symbol.asyncIterator]: () => new StreamedLines(call, { lines, kind, stallMsMax }),
-  }, { headers: kind.headers });
+  const rendered = renderLines(call, { kind, head: kind.head(running), first, chunks });
+  const all = held.move();
+  const lines = inPieces(parquet === undefined ? rendered : parquetFile(rendered, parquet));
+  return pulledResponse({
+    [Symbol.asyncIterator]: () => new StreamedLines(call, { lines, kind, stallMsMax, held: all }),
+  }, {
+    headers: { "content-type": kind.contentType, ...disposition(download ?? kind.file, kind) },
+  });
+}
+
+/** RFC 6266: a plain name for every client, and the name itself. */
+function disposition(name: string | undefined, { ending }: StreamKind): Record<string, string> {
+  if (name === undefined) return {};
+  const plain = name.replaceAll(/[^A-Za-z0-9 ._-]/g, "_");
+  const whole = encodeURIComponent(`${name}.${ending}`).replaceAll(
+    /['()*]/g,
+    (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return {
+    "content-disposition": plain === name
+      ? `attachment; filename="${name}.${ending}"`
+      : `attachment; filename="${plain}.${ending}"; filename*=UTF-8''${whole}`,
+  };
 }
 
 /**
@@ -87,6 +137,8 @@ class StreamedLines implements AsyncIterator<Line> {
       readonly lines: AsyncGenerator<Line | Trailer, undefined>;
       readonly kind: StreamKind;
       readonly stallMsMax: number;
+      /** What the lines hold, also before the first was asked for. */
+      readonly held: Disposable;
     },
   ) {}
 
@@ -133,14 +185,16 @@ class StreamedLines implements AsyncIterator<Line> {
 
   async #end(): Promise<void> {
     await this.options.lines.return(undefined);
+    this.options.held[Symbol.dispose]();
     await this.call[Symbol.asyncDispose]();
   }
 }
 
 async function* renderLines(
   call: SqlCall,
-  { head, first, chunks }: {
-    readonly head: string | undefined;
+  { kind, head, first, chunks }: {
+    readonly kind: StreamKind;
+    readonly head: Line | undefined;
     readonly first: IteratorResult<ResultChunk>;
     readonly chunks: AsyncIterator<ResultChunk>;
   },
@@ -153,13 +207,16 @@ async function* renderLines(
       call.throwIfStopped();
       const rows = Math.min(next.value.rowCount, rowsMax - sent);
       sent += rows;
-      if (rows > 0) yield* pieces(next.value.bytes(rows));
-      if (next.value.rowCount > rows) {
+      const isCut = next.value.rowCount > rows;
+      // An Arrow message is whole, or not sent: without a trailer this answer fails anyway.
+      if (rows > 0 && !(isCut && kind.shape === "arrow")) yield next.value.bytes(rows);
+      if (isCut) {
         call.end("truncated", { rowsReturned: sent });
         yield { _meta: "truncated", row_count: sent, max_rows: rowsMax };
         return;
       }
     }
+    if (kind.tail !== undefined) yield kind.tail;
     call.throwIfStopped();
     call.end("ok", { rowsReturned: sent });
   } catch (thrown) {
@@ -172,12 +229,47 @@ async function* renderLines(
   }
 }
 
+/** The messages of an Arrow stream as a Parquet file. */
+async function* parquetFile(
+  messages: AsyncGenerator<Line | Trailer, undefined>,
+  file: ArrowParquet,
+): AsyncGenerator<Line | Trailer, undefined> {
+  using _file = file;
+  let isFirst = true;
+  try {
+    for await (const message of messages) {
+      if (isTrailer(message) || typeof message === "string") {
+        yield message;
+        return;
+      }
+      const ready = isFirst ? await file.schema(message) : await file.batch(message);
+      isFirst = false;
+      if (ready.byteLength > 0) yield ready;
+    }
+    yield await file.end();
+  } finally {
+    await messages.return(undefined);
+  }
+}
+
 /** Bytes that are handed out at once. A client that takes less than this stalls. */
 const PIECE_BYTES = 262_144;
 
-function* pieces(bytes: Uint8Array<ArrayBuffer>): Generator<Uint8Array<ArrayBuffer>> {
-  for (let at = 0; at < bytes.byteLength; at += PIECE_BYTES) {
-    yield bytes.subarray(at, at + PIECE_BYTES);
+async function* inPieces(
+  lines: AsyncGenerator<Line | Trailer, undefined>,
+): AsyncGenerator<Line | Trailer, undefined> {
+  try {
+    for await (const line of lines) {
+      if (typeof line === "string" || isTrailer(line)) {
+        yield line;
+        continue;
+      }
+      for (let at = 0; at < line.byteLength; at += PIECE_BYTES) {
+        yield line.subarray(at, at + PIECE_BYTES);
+      }
+    }
+  } finally {
+    await lines.return(undefined);
   }
 }
 

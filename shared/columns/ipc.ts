@@ -16,13 +16,8 @@ import { OperatingError } from "../base/errors.ts";
 import type { Column, TableSchema } from "../schema/schema.ts";
 import { type ColumnBatch, type ColumnData, type EncodedBatch, valueBytes } from "./batch.ts";
 import { compactColumns, expandColumns, isStoredForm, type StoredColumn } from "./compact.ts";
-import {
-  CONTINUATION,
-  HEADER_RECORD_BATCH,
-  METADATA_V5,
-  PREFIX_BYTES,
-  readMessage,
-} from "./ipc_message.ts";
+import { recordBatchMetadata } from "./ipc_batch.ts";
+import { HEADER_RECORD_BATCH, readMessage } from "./ipc_message.ts";
 import { timestampRangeOf } from "./timestamps.ts";
 
 export { decodeSchemaMessage, encodeSchemaMessage, epochOfSchemaMessage } from "./ipc_schema.ts";
@@ -85,7 +80,8 @@ function encodeStored(
     }
     add(data.values);
   });
-  const metadata = batchMetadata(batch.rows, { stored, buffers, bodyBytes });
+  const nodes = stored.flatMap(({ rows, data }) => [rows, data.nullCount]);
+  const metadata = recordBatchMetadata(batch.rows, { nodes, buffers, bodyBytes });
   pieces[0] = metadata;
   return { pieces, byteLength: metadata.byteLength + bodyBytes };
 }
@@ -195,57 +191,6 @@ function assertShape(column: Column, data: ColumnData, rows: number): void {
     data.offsets[0] === 0 && data.offsets[rows] === data.values.byteLength,
     `offsets of column ${column.name} do not cover its values`,
   );
-}
-
-/** Where the parts of the metadata lie; the vectors follow at `nodes`. See `batchMetadata`. */
-const LAYOUT = { messageVtable: 4, message: 16, batchVtable: 36, batch: 48, nodes: 68 } as const;
-
-/**
- * Prefix and metadata of a record batch, laid out by hand because it is written for every request.
- * It has the root table `Message`, the table `RecordBatch`, the vector of field nodes and the
- * vector of buffers. Every 64-bit value lies at a multiple of 8, and so does the end.
- */
-function batchMetadata(
-  rows: number,
-  { stored, buffers, bodyBytes }: {
-    stored: readonly StoredColumn[];
-    buffers: readonly number[];
-    bodyBytes: number;
-  },
-): Uint8Array {
-  const nodesEnd = LAYOUT.nodes + 4 + 16 * stored.length;
-  const metadataBytes = nodesEnd + 8 + 8 * buffers.length;
-  const view = new DataView(new ArrayBuffer(PREFIX_BYTES + metadataBytes));
-  view.setUint32(0, CONTINUATION, true);
-  view.setInt32(4, metadataBytes, true);
-  const u16 = (at: number, ...values: number[]) =>
-    values.forEach((value, i) => view.setUint16(PREFIX_BYTES + at + 2 * i, value, true));
-  const u32 = (at: number, value: number) => view.setUint32(PREFIX_BYTES + at, value, true);
-  const u64 = (at: number, value: number) => {
-    u32(at, value);
-    u32(at + 4, Math.floor(value / 0x1_0000_0000));
-  };
-  u32(0, LAYOUT.message);
-  // Message: header at 4, bodyLength at 8, version at 16, header type at 18.
-  u16(LAYOUT.messageVtable, 12, 20, 16, 18, 4, 8);
-  u32(LAYOUT.message, LAYOUT.message - LAYOUT.messageVtable);
-  u32(LAYOUT.message + 4, LAYOUT.batch - (LAYOUT.message + 4));
-  u64(LAYOUT.message + 8, bodyBytes);
-  u16(LAYOUT.message + 16, METADATA_V5, HEADER_RECORD_BATCH);
-  // RecordBatch: nodes at 4, length at 8, buffers at 16.
-  u16(LAYOUT.batchVtable, 10, 20, 8, 4, 16);
-  u32(LAYOUT.batch, LAYOUT.batch - LAYOUT.batchVtable);
-  u32(LAYOUT.batch + 4, LAYOUT.nodes - (LAYOUT.batch + 4));
-  u64(LAYOUT.batch + 8, rows);
-  u32(LAYOUT.batch + 16, nodesEnd + 4 - (LAYOUT.batch + 16));
-  u32(LAYOUT.nodes, stored.length);
-  stored.forEach((column, i) => {
-    u64(LAYOUT.nodes + 4 + 16 * i, column.rows);
-    u64(LAYOUT.nodes + 12 + 16 * i, column.data.nullCount);
-  });
-  u32(nodesEnd + 4, buffers.length / 2);
-  buffers.forEach((value, i) => u64(nodesEnd + 8 + 8 * i, value));
-  return new Uint8Array(view.buffer);
 }
 
 function corrupt(what: string): OperatingError {

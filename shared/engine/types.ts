@@ -296,13 +296,18 @@ export interface RunningQuery extends AsyncDisposable {
    * have many more rows: the reader stops.
    */
   chunks(shape: RowShape): AsyncIterable<ResultChunk>;
+  /** The Arrow message before those of `arrow`: names and types of the columns. */
+  arrowSchema(): Uint8Array<ArrayBuffer>;
   /** What the run did so far. */
   progress(): RunProgress;
   /** Complete once `chunks` is exhausted. */
   stats(): Promise<Stats>;
 }
 
-export type RowShape = "arrays" | "array_lines" | "objects" | "csv";
+export type RowShape = TextShape | "arrow";
+
+/** Shapes whose rows are texts. */
+export type TextShape = "arrays" | "array_lines" | "objects" | "csv";
 
 export interface RunProgress {
   /** Rows that it took from its sources. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { isOperatingError } from "../base/errors.ts";
 import { withDeadline } from "../base/with_deadline.ts";
 import { formatListenAddress, parseListenAddress } from "./listen_address.ts";
-import { ndjsonResponse } from "./ndjson.ts";
+import { pulledResponse } from "./pulled_response.ts";
 import { serve } from "./serve.ts";
 
 const ADDRESSES: [text: string, hostname: string, port: number, formatted: string][] = [
@@ -131,7 +131,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "ndjsonResponse pulls only what the client takes, and ends the work when it leaves",
+  name: "pulledResponse pulls only what the client takes, and ends the work when it leaves",
   fn: async () => {
     let made = 0;
     let ended = false;
@@ -146,7 +146,7 @@ Deno.test({
         ended = true;
       }
     }
-    const response = ndjsonResponse(lines());
+    const response = pulledResponse(lines(), { headers: {} });
     assert.equal(response.headers.get("content-type"), "application/x-ndjson");
     const reader = response.body?.getReader();
     const first = await reader?.read();

@@ -129,6 +129,7 @@ export class FakeEngine implements Engine {
         ? {}
         : { approximation: this.options.approximation }),
       chunks: (shape) => this.#chunks(request, shape),
+      arrowSchema: () => new Uint8Array(),
       progress: () => FAKE_PROGRESS,
       stats: () => Promise.resolve(FAKE_STATS),
       ...this.#counted(),
@@ -144,7 +145,7 @@ export class FakeEngine implements Engine {
       const values = wanted.slice(at * chunkRows, (at + 1) * chunkRows);
       const texts = values.map((n) => {
         const value = shape === "objects" ? { n } : shape === "csv" ? n : [n];
-        return JSON.stringify(value) + ROW_ENDS[shape];
+        return JSON.stringify(value) + (shape === "arrow" ? "" : ROW_ENDS[shape]);
       });
       yield {
         rowCount: texts.length,

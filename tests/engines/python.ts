@@ -7,6 +7,17 @@ const PYTHON = `${FOLDER}/bin/python`;
 
 export const HAS_PYTHON = await isInstalled(PYTHON);
 
+/** Whether it is there with these packages: an older one may lack some of `requirements.txt`. */
+export async function hasPackages(names: readonly string[]): Promise<boolean> {
+  if (!HAS_PYTHON) return false;
+  const { success } = await new Deno.Command(PYTHON, {
+    args: ["-c", `import ${names.join(", ")}`],
+    stdout: "null",
+    stderr: "null",
+  }).output();
+  return success;
+}
+
 /** Why tests that need it are ignored. */
 export const NO_PYTHON = `ignored: no ${PYTHON}, see tests/engines/README.md`;
 

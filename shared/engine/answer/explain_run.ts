@@ -16,8 +16,10 @@ import type {
   RunningQuery,
   RunProgress,
   Stats,
+  TextShape,
 } from "../types.ts";
 import { jsonReads } from "./json_reads.ts";
+import { arrowSchemaMessage, arrowTextMessage } from "./arrow_message.ts";
 import { ROW_ENDS } from "./render.ts";
 import { statsOf } from "./stats.ts";
 
@@ -76,8 +78,14 @@ export class ExplainRun implements RunningQuery {
 
   async *chunks(shape: RowShape): AsyncGenerator<ResultChunk> {
     const plan = await this.explain();
-    const row = utf8(planText(plan, shape) + ROW_ENDS[shape]);
+    const row = shape === "arrow"
+      ? arrowTextMessage(plan)
+      : utf8(planText(plan, shape) + ROW_ENDS[shape]);
     yield { rowCount: 1, bytes: (rows = 1) => row.subarray(0, rows * row.byteLength) };
+  }
+
+  arrowSchema(): Uint8Array<ArrayBuffer> {
+    return arrowSchemaMessage([{ name: "plan", type: { kind: "utf8" } }]);
   }
 
   stats(): Promise<Stats> {
@@ -103,7 +111,7 @@ export class ExplainRun implements RunningQuery {
   }
 }
 
-function planText(plan: string, shape: RowShape): string {
+function planText(plan: string, shape: TextShape): string {
   if (shape === "csv") return `"${plan.replaceAll('"', '""')}"`;
   return JSON.stringify(shape === "objects" ? { plan } : [plan]);
 }

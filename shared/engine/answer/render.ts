@@ -19,10 +19,10 @@
 
 import type { DescribedColumn, EngineType, Relation } from "../duckdb/driver.ts";
 import { quoteText, type StatementText, statementText } from "../duckdb/statement_text.ts";
-import type { RowShape } from "../types.ts";
+import type { TextShape } from "../types.ts";
 
 /** What ends each row's text. No row of JSON holds a line feed of its own, which it escapes. */
-export const ROW_ENDS: Readonly<Record<RowShape, string>> = {
+export const ROW_ENDS: Readonly<Record<TextShape, string>> = {
   arrays: ",",
   array_lines: ",\n",
   objects: "\n",
@@ -36,7 +36,7 @@ export function renderingSql(
     /** The tables that `sql` names. */
     readonly relations: readonly Relation[];
     readonly columns: readonly DescribedColumn[];
-    readonly shape: RowShape;
+    readonly shape: TextShape;
     /** Undefined: all rows. */
     readonly rowsMax: number | undefined;
   },
@@ -52,7 +52,7 @@ export function renderingSql(
 }
 
 /** SQL for the text of a row, whose values are `r.c0`, `r.c1` and so on. */
-function rowSql(shape: RowShape, columns: readonly DescribedColumn[]): string {
+function rowSql(shape: TextShape, columns: readonly DescribedColumn[]): string {
   if (shape === "csv") {
     const cells = columns.map(({ type }, i) => csvTextSql(`r.c${i}`, type));
     return `concat(${cells.join(", ',', ")}, ${quoteText(ROW_ENDS.csv)})`;
@@ -104,6 +104,13 @@ function csvTextSql(value: string, type: EngineType): string {
   const text = isNested ? jsonTextSql(value, type) : textSql(value, kind);
   const quoted = `'"' || system.main.replace(${text}, '"', '""') || '"'`;
   return `CASE WHEN ${value} IS NULL THEN '' ELSE ${quoted} END`;
+}
+
+/** SQL for the text of a value of an answer: a nested value's JSON, NULL for NULL. */
+export function answerTextSql(value: string, type: EngineType): string {
+  const isNested = ["LIST", "ARRAY", "STRUCT", "MAP"].includes(type.kind);
+  const text = isNested ? jsonTextSql(value, type) : textSql(value, type.kind);
+  return `CASE WHEN ${value} IS NOT NULL THEN ${text} END`;
 }
 
 /** Returns the first line of a CSV file. */

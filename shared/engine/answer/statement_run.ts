@@ -22,7 +22,10 @@ import type {
   RunProgress,
   Stats,
 } from "../types.ts";
-import { renderingSql } from "./render.ts";
+import { arrowSchemaMessage } from "./arrow_message.ts";
+import { arrowSql } from "./arrow_sql.ts";
+import { arrowFieldsOf, arrowTypeOf } from "./arrow_type.ts";
+import { renderingSql, uniqueNames } from "./render.ts";
 import { broughtPlan, type RunSteps } from "./run_steps.ts";
 import { planBytes, planRows, statsOf } from "./stats.ts";
 
@@ -112,7 +115,7 @@ export class StatementRun implements RunningQuery {
       breakOnRows(this, deadline, { rowsScannedMax, rowsPlanned });
     }
     let left = Math.min(steps.rowsMax, rowsMax + 1);
-    for await (const chunk of this.#steps(shape, () => left > 0)) {
+    for await (const chunk of this.#steps(shape, () => left)) {
       const rowCount = Math.min(chunk.rowCount, left);
       left -= rowCount;
       if (rowCount > 0) yield { rowCount, bytes: (rows = rowCount) => chunk.bytes(rows) };
@@ -120,17 +123,17 @@ export class StatementRun implements RunningQuery {
   }
 
   /** Rows of one step after the other, as long as more are wanted. */
-  async *#steps(shape: RowShape, wantsMore: () => boolean): AsyncGenerator<ResultChunk> {
+  async *#steps(shape: RowShape, left: () => number): AsyncGenerator<ResultChunk> {
     const { steps: { first, brought, later }, nowMs } = this.options;
-    yield* this.#rowsOnceMore(shape, { step: first, brought });
+    yield* this.#rowsOnceMore(shape, { step: first, brought, left: left() });
     for (const step of later) {
-      if (!wantsMore()) return;
+      if (left() === 0) return;
       this.#before.rows += this.options.seat.progress().rows;
       this.#before.rowsPlanned += this.#ahead;
       const startMs = nowMs();
       const brought = await this.#broughtFor(step);
       this.#collectMs += nowMs() - startMs;
-      yield* this.#rowsOnceMore(shape, { step, brought });
+      yield* this.#rowsOnceMore(shape, { step, brought, left: left() });
     }
   }
 
@@ -144,11 +147,15 @@ export class StatementRun implements RunningQuery {
    */
   async *#rowsOnceMore(
     shape: RowShape,
-    { step, brought }: { readonly step: Plan; readonly brought: Plan },
+    { step, brought, left }: {
+      readonly step: Plan;
+      readonly brought: Plan;
+      readonly left: number;
+    },
   ): AsyncGenerator<ResultChunk> {
     const { seat, turn, chance } = this.options;
     try {
-      for await (const chunk of this.#rows(shape, brought)) {
+      for await (const chunk of this.#rows(shape, brought, left)) {
         chance.forgo();
         yield chunk;
       }
@@ -156,11 +163,11 @@ export class StatementRun implements RunningQuery {
       if (!chance.takes(error)) throw error;
       this.#bytesScanned -= planBytes(brought);
       await seat.takeAnew(turn);
-      yield* this.#rows(shape, await this.#broughtFor(step));
+      yield* this.#rows(shape, await this.#broughtFor(step), left);
     }
   }
 
-  async *#rows(shape: RowShape, plan: Plan): AsyncGenerator<ResultChunk> {
+  async *#rows(shape: RowShape, plan: Plan, left: number): AsyncGenerator<ResultChunk> {
     const { seat, deadline, rowsMax, nowMs } = this.options;
     const { connection } = seat;
     const { columns } = this.prepared;
@@ -171,14 +178,20 @@ export class StatementRun implements RunningQuery {
     const isMeasured = this.prepared.isMeasured && !isInMemory;
     const values: string[] = [];
     const limit = limitFor(shape, rowsMax);
-    const { sql, linesBefore } = renderingSql(this.prepared.text, {
+    const asked = {
       relations: planRelations(this.prepared, plan, (text) => `$${values.push(text)}::VARCHAR`),
       columns,
-      shape,
       rowsMax: limit,
-    });
+    };
+    const { sql, linesBefore } = shape === "arrow"
+      ? arrowSql(this.prepared.text, asked)
+      : renderingSql(this.prepared.text, { ...asked, shape });
+    const arrow = shape === "arrow"
+      ? { arrow: { types: columns.map(({ type }) => arrowTypeOf(type)), rowsMax: left } }
+      : {};
     const isWhole = !isMeasured && (limit ?? Infinity) <= WHOLE_ROWS_MAX;
-    const rows = connection.rows({ sql, values, isMeasured, isWhole })[Symbol.asyncIterator]();
+    const rows = connection.rows({ sql, values, isMeasured, isWhole, ...arrow })
+      [Symbol.asyncIterator]();
     try {
       for (;;) {
         const startMs = nowMs();
@@ -203,6 +216,11 @@ export class StatementRun implements RunningQuery {
     const profile = isInMemory ? heldProfile(plan) : withReadRows(await connection.profile(), plan);
     this.#profile = sumOfProfiles(this.#profile, profile);
     checkRowsScanned(this.#profile, this.options);
+  }
+
+  arrowSchema(): Uint8Array<ArrayBuffer> {
+    const { columns } = this.prepared;
+    return arrowSchemaMessage(arrowFieldsOf(columns, uniqueNames(columns.map(({ name }) => name))));
   }
 
   progress(): RunProgress {

@@ -7,6 +7,7 @@
  * own and may name paths, so it never leaves the engine as it is (`fault_error.ts`).
  */
 
+import type { ArrowType } from "../answer/arrow_type.ts";
 import type { RunProgress } from "../types.ts";
 import type { PlaceInLine } from "../turns/waiters.ts";
 
@@ -106,14 +107,22 @@ export interface RunStatement {
    * Default: they come while they are made.
    */
   readonly isWhole?: boolean;
+  /**
+   * Its rows come as Arrow batches, not as texts: the types of its columns, and after how many rows
+   * it ends.
+   */
+  readonly arrow?: { readonly types: readonly ArrowType[]; readonly rowsMax: number };
 }
 
 /** Rows that are still DuckDB's; `bytes` brings them over. */
 export interface TextChunk {
   readonly rowCount: number;
-  /** The texts of the first `rows` rows, all by default, one after another as UTF-8. */
+  /**
+   * The texts of the first `rows` rows, all by default, one after another as UTF-8. With `arrow` the
+   * message of all rows.
+   */
   bytes(rows?: number): Uint8Array<ArrayBuffer>;
-  /** Where the text of each row ends in them. */
+  /** Where the text of each row ends in them; nothing with `arrow`. */
   ends(): Uint32Array<ArrayBuffer>;
 }
 
@@ -136,6 +145,8 @@ export interface EngineType {
   readonly kind: string;
   /** The type of the items of LIST and ARRAY, and of the values of MAP. */
   readonly item?: EngineType;
+  /** The type of the keys of MAP. */
+  readonly key?: EngineType;
   /** The fields of STRUCT. */
   readonly fields?: readonly DescribedColumn[];
 }

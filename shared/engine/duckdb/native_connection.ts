@@ -24,6 +24,8 @@ import {
   type RunStatement,
   type TextChunk,
 } from "./driver.ts";
+import type { ArrowType } from "../answer/arrow_type.ts";
+import { type ArrowBinding, arrowChunk } from "./arrow_chunk.ts";
 import { type ChunkBinding, chunkBytes, chunkEnds } from "./chunk_bytes.ts";
 import { KeptStatements } from "./kept_statements.ts";
 import { QUESTIONS_KEPT_MAX } from "../limits.ts";
@@ -35,7 +37,7 @@ import type { RunProgress } from "../types.ts";
 export interface ConnectionHooks {
   /** Reads the profile that the database wrote last. */
   readonly profile: () => Promise<Uint8Array>;
-  readonly binding: ChunkBinding;
+  readonly binding: ChunkBinding & ArrowBinding;
   readonly giveBack: () => void;
 }
 
@@ -137,7 +139,7 @@ export class NativeConnection implements EngineConnection {
    * bind data is false).
    */
   async *rows(
-    { sql, values = [], isMeasured = true, isWhole = false }: RunStatement,
+    { sql, values = [], isMeasured = true, isWhole = false, arrow }: RunStatement,
   ): AsyncGenerator<TextChunk> {
     const native = isMeasured ? this.native.running : this.native.asking;
     const kept = isMeasured ? this.#kept : this.#questions;
@@ -149,6 +151,13 @@ export class NativeConnection implements EngineConnection {
     this.#measured = false;
     this.#interrupted = false;
     const prepared = kept.take(sql) ?? await this.attempt(() => native.prepare(sql));
+    let left = arrow?.rowsMax ?? Infinity;
+    const chunkOf = (chunk: DuckDBDataChunk) => {
+      if (arrow === undefined) return this.textChunk(chunk);
+      const rowCount = Math.min(chunk.rowCount, left);
+      left -= rowCount;
+      return this.arrowChunk(chunk, { rowCount, types: arrow.types });
+    };
     let finished = false;
     let ahead: Promise<unknown> = Promise.resolve();
     try {
@@ -158,7 +167,7 @@ export class NativeConnection implements EngineConnection {
         const result = await this.attempt(() => prepared.run());
         finished = true;
         this.#unfinished = undefined;
-        for (let at = 0; at < result.chunkCount; at += 1) yield this.textChunk(result.getChunk(at));
+        for (let at = 0; at < result.chunkCount; at += 1) yield chunkOf(result.getChunk(at));
         return;
       }
       const result = await this.attempt(() => prepared.stream());
@@ -174,7 +183,10 @@ export class NativeConnection implements EngineConnection {
         const chunk = await next;
         if (chunk === null || chunk.rowCount === 0) break;
         next = fetch();
-        yield this.textChunk(chunk);
+        const wasLeft = left;
+        yield chunkOf(chunk);
+        // Nobody wants the others.
+        if (chunk.rowCount > wasLeft) return;
       }
       if (result.returnType === FAILED) await this.failAgain(native, { sql, values });
       finished = true;
@@ -195,6 +207,20 @@ export class NativeConnection implements EngineConnection {
     };
   }
 
+  private arrowChunk(
+    { chunk }: DuckDBDataChunk,
+    { rowCount: rows, types }: {
+      readonly rowCount: number;
+      readonly types: readonly ArrowType[];
+    },
+  ): TextChunk {
+    return {
+      rowCount: rows,
+      bytes: () => arrowChunk(this.hooks.binding, chunk, { rows, types }),
+      ends: () => new Uint32Array(),
+    };
+  }
+
   /**
    * Asks a failed statement once more, all of it at once, which fails before there is a row. A
    * result that fails after its first rows ends like a whole one, and the binding keeps back why.
@@ -206,7 +232,7 @@ export class NativeConnection implements EngineConnection {
   ): Promise<never> {
     if (this.#interrupted) throw new EngineFault("interrupted", "the statement was interrupted");
     const again = await this.attempt(() =>
-      native.prepare(`SELECT max(length(one)) FROM (${sql}\n) AS again(one)`)
+      native.prepare(`SELECT max(hash(again)) FROM (${sql}\n) AS again`)
     );
     try {
       values.forEach((value, at) => again.bindVarchar(at + 1, value));
@@ -355,13 +381,14 @@ const FAILED = 0;
 /** What the binding's types have of nesting. All of it is optional, by kind. */
 interface NestedType {
   readonly valueType?: NativeType;
+  readonly keyType?: NativeType;
   readonly entryNames?: readonly string[];
   readonly entryTypes?: readonly NativeType[];
   readonly alias?: string;
 }
 
 function engineType(type: NativeType): EngineType {
-  const { valueType, entryNames, entryTypes, alias } = type as unknown as NestedType;
+  const { valueType, keyType, entryNames, entryTypes, alias } = type as unknown as NestedType;
   // BIGNUM and the like have names of their own; JSON is a VARCHAR under an alias.
   const kind = alias === "JSON" ? "JSON" : kindName(type);
   const text = alias ?? type.toString();
@@ -375,7 +402,12 @@ function engineType(type: NativeType): EngineType {
       })),
     };
   }
-  return valueType === undefined ? { text, kind } : { text, kind, item: engineType(valueType) };
+  return {
+    text,
+    kind,
+    ...(valueType === undefined ? {} : { item: engineType(valueType) }),
+    ...(keyType === undefined ? {} : { key: engineType(keyType) }),
+  };
 }
 
 function kindName(type: NativeType): string {

@@ -11,6 +11,7 @@
 import type { DuckDBInstance } from "@duckdb/node-api";
 import { messageOf, OperatingError } from "../../base/errors.ts";
 import type { DriverOptions, EngineConnection, EngineDatabase, EngineDriver } from "./driver.ts";
+import type { ArrowBinding } from "./arrow_chunk.ts";
 import type { ChunkBinding } from "./chunk_bytes.ts";
 import { STREAM_BUFFER_BYTES } from "../limits.ts";
 import { NativeConnection } from "./native_connection.ts";
@@ -48,7 +49,7 @@ async function openNative(
 async function setUp(
   instance: DuckDBInstance,
   options: DriverOptions,
-  { readFile, binding }: NativeDriverOptions & { readonly binding: ChunkBinding },
+  { readFile, binding }: NativeDriverOptions & { readonly binding: ChunkBinding & ArrowBinding },
 ): Promise<EngineDatabase> {
   const setup = await instance.connect();
   for (const sql of databaseSettings(options)) await setup.run(sql);
@@ -78,7 +79,7 @@ async function setUp(
  * file.
  */
 async function loadBinding(): Promise<
-  { readonly api: typeof import("@duckdb/node-api"); readonly binding: ChunkBinding }
+  { readonly api: typeof import("@duckdb/node-api"); readonly binding: ChunkBinding & ArrowBinding }
 > {
   try {
     const { default: binding } = await import("@duckdb/node-bindings");

@@ -81,7 +81,7 @@ export class ProcessConnection implements EngineConnection {
     const run: { end?: { readonly error?: unknown }; wake: () => void } = { wake: () => {} };
     const running = client.stream(at, statement, ({ count, progress }, body) => {
       this.#progress = progress;
-      chunks.push(textChunk(count, body));
+      chunks.push(statement.arrow === undefined ? textChunk(count, body) : arrowBatch(count, body));
       run.wake();
     });
     const ended = this.#counted(this.#judged(running)).then((told: RunEnd) => {
@@ -232,4 +232,8 @@ function textChunk(rowCount: number, body: Uint8Array<ArrayBuffer>): TextChunk {
     bytes: (rows = rowCount) => texts.subarray(0, rows === 0 ? 0 : ends[rows - 1]),
     ends: () => ends,
   };
+}
+
+function arrowBatch(rowCount: number, body: Uint8Array<ArrayBuffer>): TextChunk {
+  return { rowCount, bytes: () => body, ends: () => new Uint32Array() };
 }

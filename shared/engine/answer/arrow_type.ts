@@ -1,0 +1,125 @@
+/**
+ * Arrow's types for DuckDB's, and what stands in a statement for a value that goes out as Arrow.
+ *
+ * | DuckDB | Arrow |
+ * |---|---|
+ * | BOOLEAN, integers of 8 to 64 bits, FLOAT, DOUBLE | the same |
+ * | DECIMAL(p,s), HUGEINT | decimal128(p,s), decimal128(38,0) |
+ * | VARCHAR, JSON, BLOB | utf8, utf8, binary |
+ * | DATE, TIME | date32, time64 in microseconds |
+ * | TIMESTAMP, _S, _MS, _NS; TIMESTAMP WITH TIME ZONE | timestamp in its unit; in microseconds, UTC |
+ * | LIST, ARRAY, STRUCT, MAP of these | list, list, struct, map |
+ * | NULL | int32 |
+ * | anything else | utf8: its text, a nested value's JSON |
+ */
+
+import type { DescribedColumn, EngineType } from "../duckdb/driver.ts";
+import { answerTextSql } from "./render.ts";
+
+/** A type as Arrow has it. It crosses to DuckDB's process as JSON. */
+export type ArrowType =
+  | { readonly kind: "bool" | "float" | "double" | "utf8" | "binary" | "date" | "time" }
+  | { readonly kind: "int"; readonly bytes: 1 | 2 | 4 | 8; readonly isSigned: boolean }
+  | {
+    readonly kind: "decimal";
+    readonly precision: number;
+    readonly scale: number;
+    /** Bytes of a value in DuckDB; in Arrow it has 16. */
+    readonly bytes: 2 | 4 | 8 | 16;
+  }
+  | { readonly kind: "timestamp"; readonly unit: ArrowUnit; readonly zone?: string }
+  | { readonly kind: "list"; readonly item: ArrowType }
+  | { readonly kind: "struct"; readonly fields: readonly ArrowField[] }
+  | { readonly kind: "map"; readonly key: ArrowType; readonly value: ArrowType };
+
+export type ArrowUnit = "s" | "ms" | "us" | "ns";
+
+export interface ArrowField {
+  readonly name: string;
+  readonly type: ArrowType;
+}
+
+const UTF8: ArrowType = { kind: "utf8" };
+const INT32: ArrowType = { kind: "int", bytes: 4, isSigned: true };
+
+const LEAVES: Readonly<Record<string, ArrowType>> = {
+  BOOLEAN: { kind: "bool" },
+  TINYINT: { kind: "int", bytes: 1, isSigned: true },
+  SMALLINT: { kind: "int", bytes: 2, isSigned: true },
+  INTEGER: INT32,
+  BIGINT: { kind: "int", bytes: 8, isSigned: true },
+  UTINYINT: { kind: "int", bytes: 1, isSigned: false },
+  USMALLINT: { kind: "int", bytes: 2, isSigned: false },
+  UINTEGER: { kind: "int", bytes: 4, isSigned: false },
+  UBIGINT: { kind: "int", bytes: 8, isSigned: false },
+  HUGEINT: { kind: "decimal", precision: 38, scale: 0, bytes: 16 },
+  FLOAT: { kind: "float" },
+  DOUBLE: { kind: "double" },
+  VARCHAR: UTF8,
+  JSON: UTF8,
+  BLOB: { kind: "binary" },
+  DATE: { kind: "date" },
+  TIME: { kind: "time" },
+  TIMESTAMP: { kind: "timestamp", unit: "us" },
+  TIMESTAMP_S: { kind: "timestamp", unit: "s" },
+  TIMESTAMP_MS: { kind: "timestamp", unit: "ms" },
+  TIMESTAMP_NS: { kind: "timestamp", unit: "ns" },
+  TIMESTAMP_TZ: { kind: "timestamp", unit: "us", zone: "UTC" },
+};
+
+/** The Arrow type of a column of an answer. */
+export function arrowTypeOf(type: EngineType): ArrowType {
+  if (type.kind === "SQLNULL") return INT32;
+  return sameType(type.kind === "ARRAY" ? { ...type, kind: "LIST" } : type) ?? UTF8;
+}
+
+/** SQL for a value as `arrowTypeOf` says it is. */
+export function arrowValueSql(value: string, type: EngineType): string {
+  const { kind, item } = type;
+  if (kind === "SQLNULL") return `${value}::INTEGER`;
+  if (kind === "ARRAY" && item !== undefined && sameType(item) !== undefined) {
+    return `${value}::${item.text}[]`;
+  }
+  return sameType(type) === undefined ? answerTextSql(value, type) : value;
+}
+
+/** Fields of an answer's columns. */
+export function arrowFieldsOf(
+  columns: readonly DescribedColumn[],
+  names: readonly string[],
+): ArrowField[] {
+  return columns.map(({ type }, at) => ({ name: names[at] ?? "", type: arrowTypeOf(type) }));
+}
+
+/** The type whose values lie in DuckDB's vectors as Arrow wants them, or nearly; none for others. */
+function sameType(type: EngineType): ArrowType | undefined {
+  const { kind, item, key, fields } = type;
+  if (kind === "DECIMAL") return decimalType(type);
+  if (kind === "LIST") {
+    const itemType = item && sameType(item);
+    return itemType && { kind: "list", item: itemType };
+  }
+  if (kind === "MAP") {
+    const [keyType, valueType] = [key && sameType(key), item && sameType(item)];
+    return keyType && valueType && { kind: "map", key: keyType, value: valueType };
+  }
+  if (kind === "STRUCT") {
+    const typed = (fields ?? []).map(({ name, type }) => ({ name, type: sameType(type) }));
+    return typed.every(isTyped) ? { kind: "struct", fields: typed } : undefined;
+  }
+  return LEAVES[kind];
+}
+
+function isTyped(
+  field: { readonly name: string; readonly type: ArrowType | undefined },
+): field is ArrowField {
+  return field.type !== undefined;
+}
+
+function decimalType({ text }: EngineType): ArrowType | undefined {
+  const [, digits = "", scale = ""] = /^DECIMAL\((\d+),(\d+)\)$/.exec(text) ?? [];
+  if (digits === "") return undefined;
+  const precision = Number(digits);
+  const bytes = precision <= 4 ? 2 : precision <= 9 ? 4 : precision <= 18 ? 8 : 16;
+  return { kind: "decimal", precision, scale: Number(scale), bytes };
+}

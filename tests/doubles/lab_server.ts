@@ -1,0 +1,26 @@
+/** A real query server over the warehouse of an `EngineLab`. */
+
+import { OPTIONS, type QueryServer, startQuery } from "../../query/mod.ts";
+import { parseOptions } from "../../shared/config/parse_options.ts";
+import type { EngineLab } from "../../shared/testing/engine_lab.ts";
+
+export interface LabServer extends AsyncDisposable {
+  readonly url: string;
+  readonly server: QueryServer;
+}
+
+/** Starts it on a free port; `args` are further options. */
+export async function startLabServer(
+  { dir }: Pick<EngineLab, "dir">,
+  args: readonly string[] = [],
+): Promise<LabServer> {
+  const server = await startQuery(parseOptions(OPTIONS, [
+    ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
+    ...["--data-dir", dir, "--threads", "2", ...args],
+  ]));
+  return {
+    url: `http://127.0.0.1:${server.address.port}`,
+    server,
+    [Symbol.asyncDispose]: () => server.stop(),
+  };
+}
