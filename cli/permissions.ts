@@ -198,7 +198,11 @@ const SERVICES: Readonly<Record<Role, Variables>> = {
     "--query-url": "SVC_QUERY_URL",
   },
   compactor: {},
-  query: { "--oidc-issuer": "SVC_OIDC_ISSUER" },
+  query: {
+    "--oidc-issuer": "SVC_OIDC_ISSUER",
+    "--ingest-metrics-url": "SVC_INGEST_METRICS_URL",
+    "--compactor-metrics-url": "SVC_COMPACTOR_METRICS_URL",
+  },
 };
 
 /**

@@ -19,6 +19,7 @@ import { INDEX_CACHE_OPTIONS } from "./index_flags.ts";
 import { SCAN_FILE_CACHE_OPTIONS } from "./scan_file_cache_flags.ts";
 import { JOB_OPTIONS } from "./jobs/flags.ts";
 import { ROWS_RETURNED_CEILING } from "./limits.ts";
+import { STATUS_OPTIONS } from "./status/status_flags.ts";
 import { PAGE_OPTIONS } from "./ui/page_flags.ts";
 
 const MIB = 1024 * 1024;
@@ -66,6 +67,7 @@ export const OPTIONS = {
   ...ACCESS_OPTIONS,
   ...BROWSER_OPTIONS,
   ...PAGE_OPTIONS,
+  ...STATUS_OPTIONS,
   auditDisabled: {
     kind: "switch",
     flag: "audit-disabled",

@@ -32,6 +32,7 @@ import { answerSql, explainSql, refuseWithoutPeers } from "./sql/sql.ts";
 import type { CallerGate, Peer, QueryCaller } from "./query_caller.ts";
 import type { SqlService } from "./sql/sql_service.ts";
 import type { Readiness } from "./readiness.ts";
+import { getStatus, type StatusService } from "./status/status_route.ts";
 import { addPage, type ServedPage } from "./ui/page_routes.ts";
 import {
   refuseRest,
@@ -52,6 +53,7 @@ export interface QueryService
     DeleteTaskService,
     TailService,
     TraceService,
+    StatusService,
     RestCatalogService {
   readonly readiness: Pick<Readiness, "problem">;
   readonly callers: CallerGate;
@@ -122,6 +124,11 @@ export const ROUTES: readonly Route[] = [
     method: "GET",
     path: "/api/v1/caller",
     answer: (_, __, caller) => Promise.resolve(jsonResponse(callerReport(caller))),
+  },
+  {
+    method: "GET",
+    path: "/api/v1/status",
+    answer: (_, service, caller) => getStatus(service, caller),
   },
   {
     method: "GET",

@@ -63,6 +63,7 @@ import { pathBelow, queryApp } from "./routes.ts";
 import { startListeners } from "./start_listeners.ts";
 import { TailDesk } from "./tail/tail_desk.ts";
 import { NameCache } from "./tracing/name_lists.ts";
+import { openStatus } from "./status/open_status.ts";
 import { basePathOf, pageConfigOf } from "./ui/page_config.ts";
 import { PAGE_FOLDER, readPageFiles } from "./ui/page_files.ts";
 import { isPagePath } from "./ui/page_routes.ts";
@@ -144,6 +145,7 @@ export async function startQuery(
     rowsCeiling: settings.maxRows,
     page: settings.noUi ? undefined : { config, files: await readPageFiles(files, PAGE_FOLDER) },
     basePath,
+    status: starting.use(openStatus(settings, { clock, metrics })),
     stallMsMax: 1000 * settings.streamStallSecs,
     ...{ answers, traceNames, tails },
   });

@@ -6,6 +6,7 @@ import { takeSignInAnswer } from "./api/sign_in.ts";
 import { Frame } from "./frame/frame.tsx";
 import "./style.css";
 import "./logs/logs.css";
+import "./status/status.css";
 
 const app = document.getElementById("app");
 if (app === null) throw new Error("index.html has an element app");

@@ -169,7 +169,12 @@ function argumentsOf(settings: DevSettings): Readonly<Record<Role, readonly stri
       ...(settings.disableOtlpGrpc ? ["--disable-otlp-grpc"] : []),
     ],
     compactor: [...every, "--metrics-bind", settings.compactorMetricsBind],
-    query: [...every, "--bind", settings.queryBind, "--metrics-bind", settings.queryMetricsBind],
+    query: [
+      ...every,
+      ...["--bind", settings.queryBind, "--metrics-bind", settings.queryMetricsBind],
+      ...["--ingest-metrics-url", `${clientUrl(settings.ingestMetricsBind)}/metrics`],
+      ...["--compactor-metrics-url", `${clientUrl(settings.compactorMetricsBind)}/metrics`],
+    ],
   };
 }
 

@@ -146,7 +146,9 @@ Deno.test({
         ended = true;
       }
     }
-    const response = pulledResponse(lines(), { headers: {} });
+    const response = pulledResponse(lines(), {
+      headers: { "content-type": "application/x-ndjson" },
+    });
     assert.equal(response.headers.get("content-type"), "application/x-ndjson");
     const reader = response.body?.getReader();
     const first = await reader?.read();

@@ -89,6 +89,8 @@ export class Stack implements AsyncDisposable {
       compactor: ["--metrics-bind", at(3), ...storage],
       query: [
         ...["--bind", at(1), "--metrics-bind", at(4)],
+        ...["--ingest-metrics-url", this.ingestMetricsUrl],
+        ...["--compactor-metrics-url", this.compactorMetricsUrl],
         ...storage,
         ...(options.queryArgs ?? []),
       ],

@@ -21,6 +21,7 @@ import { REMOTE } from "./remote_benchmark.ts";
 import { SEARCH } from "./search_benchmark.ts";
 import { SQL } from "./sql_benchmark.ts";
 import { TRACES } from "./traces_benchmark.ts";
+import { WEB } from "./web_benchmark.ts";
 
 export const BENCHMARKS: readonly Benchmark[] = [
   DECODE,
@@ -43,4 +44,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   FRESHNESS,
   OBJECT_STORE,
   REMOTE,
+  WEB,
 ];

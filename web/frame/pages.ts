@@ -15,4 +15,9 @@ export const PAGES: readonly PageEntry[] = [
     title: "Logs",
     load: async () => (await import("../logs/logs_page.tsx")).LogsPage,
   },
+  {
+    path: "status",
+    title: "Status",
+    load: async () => (await import("../status/status_page.tsx")).StatusPage,
+  },
 ];

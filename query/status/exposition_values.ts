@@ -1,0 +1,18 @@
+/** Values out of a scrape: the text format of Prometheus, as far as this service writes it. */
+
+import type { StatusSeries } from "./status_series.ts";
+
+/** Returns a value for each series; NaN where the text has none. */
+export function valuesOf(
+  text: string,
+  series: readonly Pick<StatusSeries, "metric" | "label" | "of">[],
+): number[] {
+  const samples = Map.groupBy(text.split("\n"), (line) => /^[a-zA-Z_:][\w:]*/.exec(line)?.[0]);
+  return series.map(({ metric, label, of }) => {
+    const wanted = label === undefined ? "" : `${label[0]}="${label[1]}"`;
+    const values = (samples.get(metric) ?? []).filter((line) => line.includes(wanted))
+      .map((line) => Number(line.slice(line.lastIndexOf(" ") + 1)));
+    if (values.length === 0) return NaN;
+    return of === "max" ? Math.max(...values) : values.reduce((sum, value) => sum + value, 0);
+  });
+}

@@ -1,0 +1,103 @@
+import { deepStrictEqual, rejects, strictEqual, throws } from "node:assert/strict";
+import { parseOptions } from "../../shared/config/parse_options.ts";
+import { SystemClock } from "../../shared/os/clock.ts";
+import { FakeClock } from "../../shared/testing/fake_clock.ts";
+import { until } from "../../shared/testing/until.ts";
+import { valuesOf } from "./exposition_values.ts";
+import { openStatus } from "./open_status.ts";
+import { STATUS_OPTIONS } from "./status_flags.ts";
+import { SAMPLE_SECS, StatusHistory, type StatusReport } from "./status_history.ts";
+import { getStatus } from "./status_route.ts";
+
+const TEXT = `# HELP svc_x_total things
+# TYPE svc_x_total counter
+svc_x_total{lane="a",state="sealed"} 3
+svc_x_total{lane="b",state="active"} 4.5
+svc_x_total_more 100
+svc_age 7
+svc_nan NaN
+`;
+
+Deno.test({
+  name: "valuesOf sums a metric's series, by a label too, and knows what is not there",
+  fn() {
+    const values = valuesOf(TEXT, [
+      { metric: "svc_x_total", of: "sum" },
+      { metric: "svc_x_total", of: "max" },
+      { metric: "svc_x_total", of: "sum", label: ["state", "sealed"] },
+      { metric: "svc_age", of: "max" },
+      { metric: "svc_absent", of: "sum" },
+      { metric: "svc_nan", of: "sum" },
+    ]);
+    deepStrictEqual(values, [7.5, 4.5, 3, 7, NaN, NaN]);
+  },
+});
+
+const seriesOf = ({ series }: StatusReport, name: string) =>
+  series.find((one) => one.name === name)?.values;
+
+Deno.test({
+  name: "StatusHistory keeps an hour, tells growth a second, and who is away",
+  async fn() {
+    const clock = new FakeClock();
+    let rows: number | undefined = 1_000;
+    await using history = new StatusHistory({
+      clock,
+      scrapes: {
+        query: () => Promise.resolve("svc_memory_resident_bytes 5\n"),
+        ingest: () =>
+          rows === undefined
+            ? Promise.reject(new Error("away"))
+            : Promise.resolve(`svc_ingest_wal_rows_total{mode="auto"} ${rows}\n`),
+      },
+    });
+    const step = async (next: number | undefined) => {
+      await until(() => clock.sleepers > 0);
+      rows = next;
+      await clock.advance(1_000 * SAMPLE_SECS);
+      await until(() => clock.sleepers > 0);
+    };
+    await step(1_500);
+    await step(undefined);
+    await step(400);
+    // The counter began anew.
+    await step(100);
+    deepStrictEqual(seriesOf(history.report(), "ingest_rows"), [null, 50, null, null, 10]);
+    deepStrictEqual(seriesOf(history.report(), "query_memory"), [5, 5, 5, 5, 5]);
+    deepStrictEqual(history.report().roles, [
+      { role: "ingest", state: "up" },
+      { role: "compactor", state: "not_configured" },
+      { role: "query", state: "up" },
+    ]);
+    await step(undefined);
+    strictEqual(history.report().roles[0]?.state, "away");
+    for (let more = 0; more < 360; more += 1) await step(more);
+    strictEqual(history.report().times.length, 360);
+  },
+});
+
+Deno.test({
+  name: "the status is read over HTTP where the options say, and told to no tenant among others",
+  async fn() {
+    let answer = "svc_drain_lag_bytes 12\n";
+    await using server = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+      () => new Response(answer),
+    );
+    const url = `http://127.0.0.1:${server.addr.port}/metrics`;
+    const settings = parseOptions(STATUS_OPTIONS, ["--compactor-metrics-url", url]);
+    const metrics = { render: () => Promise.resolve({ text: "" }) };
+    await using status = openStatus(settings, { clock: new SystemClock(), metrics });
+    await until(() => status.report().times.length === 1);
+    answer = "";
+    deepStrictEqual(seriesOf(status.report(), "backlog_bytes"), [12]);
+    const told = await (await getStatus({ status }, {})).json();
+    strictEqual(told.every_secs, SAMPLE_SECS);
+    await rejects(async () => await getStatus({ status }, { isOneOfMany: true }), /all tenants/);
+    throws(() =>
+      openStatus(parseOptions(STATUS_OPTIONS, ["--ingest-metrics-url", "here"]), {
+        clock: new SystemClock(),
+        metrics,
+      }), /give a URL such as/);
+  },
+});

@@ -1,0 +1,45 @@
+/** The page Status over the three real processes. */
+
+import { deepStrictEqual, match, ok, strictEqual } from "node:assert/strict";
+import { HAS_CHROMIUM, launchChromium } from "../clients/chromium.ts";
+import { expectAccessible } from "./axe.ts";
+import { startDemoStack } from "./demo_stack.ts";
+import { buildPage, withPage } from "./page_lab.ts";
+
+const NAME = "the page Status shows the three servers, at any width, to everybody";
+
+Deno.test({
+  name: HAS_CHROMIUM ? NAME : `${NAME} (ignored: chromium is not installed)`,
+  ignore: !HAS_CHROMIUM,
+  async fn() {
+    await buildPage();
+    await using demo = await startDemoStack({ seed: 1, events: 200, traces: 5 });
+    const browser = await launchChromium();
+    await using _browser = { [Symbol.asyncDispose]: () => browser.close() };
+    const lab = { url: demo.stack.queryUrl, browser };
+    await withPage(lab, "status", async (page) => {
+      await page.waitForSelector(".chart .now");
+      const roles = await page.locator(".roles li strong").allTextContents();
+      deepStrictEqual(roles, ["ingest", "compactor", "query"]);
+      const memory = page.getByRole("region", { name: "Memory" });
+      match(await memory.innerText(), /ingest\s+\d+(\.\d)? [KMG]iB/);
+      match(await memory.innerText(), /compactor\s+\d+(\.\d)? [KMG]iB/);
+      // Its newest sample is not older than one period, so rates come by themselves.
+      await page.getByRole("region", { name: "Rows a second" }).getByText("/s").first().waitFor();
+      ok(await page.locator(".chart canvas").count() >= 7);
+      await expectAccessible(page);
+      await page.setViewportSize({ width: 390, height: 844 });
+      const overflow =
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+      strictEqual(await page.evaluate(overflow), 0);
+      await expectAccessible(page);
+      await page.keyboard.press("?");
+      await page.waitForSelector("dialog.help[open]");
+      await expectAccessible(page, { within: "dialog.help" });
+      await page.keyboard.press("Escape");
+
+      await demo.stack.stop("compactor");
+      await page.waitForSelector(".roles .away >> text=compactor");
+    });
+  },
+});

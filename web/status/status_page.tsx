@@ -1,0 +1,72 @@
+/** How the servers do: rates, backlog, waiting statements and memory over the last hour. */
+
+import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
+import { TimeView } from "../view/time_view.tsx";
+import { ChartView } from "./chart_view.tsx";
+import { CHARTS } from "./status_charts.ts";
+import { failure, followStatus, type Role, type Status, status } from "./status_state.ts";
+
+export function StatusPage(): JSX.Element {
+  useEffect(() => {
+    const leaving = new AbortController();
+    followStatus(leaving.signal);
+    return () => leaving.abort();
+  }, []);
+  const shown = status.value;
+  return (
+    <main class="status">
+      {failure.value !== undefined && <p class="failed" role="alert">{failure.value}</p>}
+      {shown !== undefined && <Roles shown={shown} />}
+      {shown !== undefined && shown.times.length < 2 && (
+        <p class="quiet">
+          The query server has just begun to look. Rates are there in {shown.every_secs} seconds.
+        </p>
+      )}
+      {shown !== undefined && (
+        <div class="charts">
+          {CHARTS.filter((plan) => isKnown(plan.lines, shown)).map((plan) => (
+            <ChartView key={plan.title} plan={plan} status={shown} />
+          ))}
+        </div>
+      )}
+    </main>
+  );
+}
+
+/** Charts of roles that the server was not told of are left out. */
+function isKnown(lines: readonly (readonly [string, string])[], { series, roles }: Status) {
+  return lines.some(([name]) => {
+    const role = series.find((one) => one.name === name)?.role;
+    return roles.some((one) => one.role === role && one.state !== "not_configured");
+  });
+}
+
+const STATES: Readonly<Record<Role["state"], string>> = {
+  up: "up",
+  away: "does not answer",
+  not_configured: "not known here",
+};
+
+function Roles({ shown: { roles, times } }: { readonly shown: Status }): JSX.Element {
+  const last = times.at(-1);
+  return (
+    <ul class="roles" aria-label="Servers">
+      {roles.map(({ role, state }) => (
+        <li key={role} class={state}>
+          <strong>{role}</strong> {STATES[state]}
+          {state === "not_configured" && (
+            <span class="quiet">
+              {" "}· start the query server with <code>--{role}-metrics-url</code>
+            </span>
+          )}
+        </li>
+      ))}
+      {last !== undefined && (
+        <li class="quiet">
+          as of <TimeView ms={last} text={new Date(last).toLocaleTimeString()} />
+        </li>
+      )}
+    </ul>
+  );
+}
