@@ -1,10 +1,10 @@
 /// <reference lib="deno.ns" />
 /**
- * `deno task web`: builds the page into `web/dist`. Names of scripts and styles hold a hash of their
- * bytes, and `index.html` names them. A file that is there has the right bytes already; others are
- * renamed into place, and the document comes last. So builds may run at once and beside a server.
- * With `--if-newer` nothing is done unless a source is newer than the document. `--out DIR`, the last
- * argument, builds elsewhere.
+ * `deno task web`: builds the page into `web/dist`. Names of scripts and styles hold a hash of
+ * their bytes, and `index.html` names them. A file that is there has the right bytes already;
+ * others are renamed into place, and the document comes last. So builds may run at once and beside
+ * a server. With `--if-newer` nothing is done unless a source is newer than the document. `--out
+ * DIR`, the last argument, builds elsewhere.
  */
 
 import { join } from "node:path";

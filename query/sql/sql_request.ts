@@ -70,9 +70,9 @@ export function isFile({ format }: Pick<SqlRequest, "format">): boolean {
 }
 
 /**
- * Parses a request body; `accept` names the format where the body does not. Errors: `unprocessable` naming the unknown members of `limits`, which wins
- * over all else; `invalid_argument` for what is no JSON, has a wrong type, or is for servers with
- * peers.
+ * Parses a request body; `accept` names the format where the body does not. Errors: `unprocessable`
+ * naming the unknown members of `limits`, which wins over all else; `invalid_argument` for what is
+ * no JSON, has a wrong type, or is for servers with peers.
  */
 export function parseSqlRequest(body: Uint8Array, accept: string | null = null): SqlRequest {
   const json = parseJson(body);

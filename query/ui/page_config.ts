@@ -44,7 +44,9 @@ export function pageConfigOf(settings: PageSettings, auth: AuthMode): PageConfig
   return { auth, oidc: { issuer, client_id: clientId, scope, bearer } };
 }
 
-/** The path before every path, without a slash at its end; "" for none. Errors: `invalid_argument`. */
+/**
+ * The path before every path, without a slash at its end; "" for none. Errors: `invalid_argument`.
+ */
 export function basePathOf({ uiBasePath }: PageSettings): string {
   if (uiBasePath === undefined) return "";
   const path = uiBasePath.replace(/\/$/, "");

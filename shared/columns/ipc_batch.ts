@@ -2,7 +2,7 @@
 
 import { CONTINUATION, HEADER_RECORD_BATCH, METADATA_V5, PREFIX_BYTES } from "./ipc_message.ts";
 
-/** Where the parts of the metadata lie; the vectors follow at `nodes`. See `recordBatchMetadata`. */
+/** Where the parts of the metadata lie (`recordBatchMetadata`); the vectors follow at `nodes`. */
 const LAYOUT = { messageVtable: 4, message: 16, batchVtable: 36, batch: 48, nodes: 68 } as const;
 
 /**

@@ -1,9 +1,9 @@
 /**
- * The page Logs in Chromium over a warm server: time until rows and histogram are painted, beside
+ * The page Logs in Chromium over a warm server. Time until rows and histogram are painted, beside
  * the server's own time for them; long tasks while one scrolls; bytes of the first load.
  */
 
-import type { Page } from "playwright-core";
+import type { Page, Response } from "playwright-core";
 import { launchChromium } from "../clients/chromium.ts";
 import { buildPage } from "../web/page_lab.ts";
 import { type Benchmark, type BenchRow, formatCount, formatMs, median } from "./benchmark.ts";
@@ -27,7 +27,15 @@ const LOAD_BYTES_MAX = 200 * 1024;
 const SEARCHES = [COMMON, "level:>=error OR request"] as const;
 
 type Part = keyof typeof PARTS;
+/** Milliseconds for each part. */
 type Painted = Readonly<Record<Part, number>>;
+
+interface Search {
+  /** From Enter to the frame that shows it. */
+  readonly painted: Painted;
+  /** What the server took for its statement. */
+  readonly server: Painted;
+}
 
 export const WEB: Benchmark = {
   name: "web",
@@ -72,38 +80,32 @@ function loadRow(bytes: number): BenchRow {
 }
 
 async function paintRows(page: Page, over: string): Promise<BenchRow[]> {
-  const paints: Painted[] = [];
-  const serverMs: number[] = [];
+  const searches: Search[] = [];
   for (let round = -WARM_ROUNDS; round < ROUNDS; round += 1) {
     const found = await searchOnce(page, SEARCHES[(round + WARM_ROUNDS) % SEARCHES.length] ?? "");
-    if (round < 0) continue;
-    paints.push(found.painted);
-    serverMs.push(found.serverMs);
+    if (round >= 0) searches.push(found);
   }
-  const server = median(serverMs);
   return (["rows", "histogram"] as const).map((part) => {
-    const ms = median(paints.map((painted) => painted[part]));
+    const ms = median(searches.map(({ painted }) => painted[part]));
+    const serverMs = median(searches.map(({ server }) => server[part]));
     return {
       what: `Enter to ${part} painted, ${over}`,
       ours: formatMs(ms),
-      reference: `the server's slower statement ${formatMs(server)}`,
-      ratio: `${formatMs(ms - server)} more`,
+      reference: `the server's time for them ${formatMs(serverMs)}`,
+      ratio: `${formatMs(ms - serverMs)} more`,
       target: `≤ ${PAINT_MS_MAX[part]} ms more`,
-      reached: ms - server <= PAINT_MS_MAX[part],
+      reached: ms - serverMs <= PAINT_MS_MAX[part],
     };
   });
 }
 
 /** Types a search; the milliseconds from Enter until each part was painted anew. */
-async function searchOnce(
-  page: Page,
-  text: string,
-): Promise<{ readonly painted: Painted; readonly serverMs: number }> {
-  const server: number[] = [];
-  const listen = (response: { url(): string; headers(): Record<string, string> }) => {
-    if (response.url().endsWith("/api/v1/sql")) {
-      server.push(Number(response.headers()["x-svc-server-micros"]) / 1_000);
-    }
+async function searchOnce(page: Page, text: string): Promise<Search> {
+  const server = { rows: 0, histogram: 0 };
+  const listen = (response: Response) => {
+    if (!response.url().endsWith("/api/v1/sql")) return;
+    const part = /GROUP BY/.test(response.request().postData() ?? "") ? "histogram" : "rows";
+    server[part] = Number(response.headers()["x-svc-server-micros"]) / 1_000;
   };
   page.on("response", listen);
   await page.fill(SEARCH, text);
@@ -132,7 +134,7 @@ async function searchOnce(
   const found = await painted;
   await page.waitForLoadState("networkidle");
   page.off("response", listen);
-  return { painted: found, serverMs: Math.max(0, ...server) };
+  return { painted: found, server };
 }
 
 /** Scrolls on until so many rows were shown, and counts what kept the page from answering. */

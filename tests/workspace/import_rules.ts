@@ -73,7 +73,13 @@ const DENO_CALLERS: readonly { readonly path: RegExp; readonly members: readonly
     members: ["Command", "execPath", "args", "exit", "stdout", "stderr"],
   },
   { path: /^cli\/dev\/child_environment\.ts$/, members: ["env"] },
-  { path: /^web\/build\.ts$/, members: ["readTextFile", "writeTextFile", "readDir", "remove"] },
+  {
+    path: /^web\/build\.ts$/,
+    members: [
+      ...["args", "mkdir", "readDir", "readTextFile", "remove", "rename", "stat", "utime"],
+      "writeFile",
+    ],
+  },
   {
     path: /^cli\/dev\/patient_end\.ts$/,
     members: ["addSignalListener", "removeSignalListener"],

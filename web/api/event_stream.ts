@@ -21,8 +21,8 @@ const RECONNECT_MS_MIN = 250;
 const RECONNECT_MS_MAX = 5_000;
 
 /**
- * Reads events of `path` below `/api/v1/` until the signal ends it, over as many connections as that
- * takes. Errors: `RequestError` when the server refuses; the signal's reason.
+ * Reads events of `path` below `/api/v1/` until the signal ends it, over as many connections as
+ * that takes. Errors: `RequestError` when the server refuses; the signal's reason.
  */
 export async function readEvents(path: string, options: EventStreamOptions): Promise<never> {
   const { signal, onEvent, onConnected } = options;

@@ -57,7 +57,7 @@ function Roles({ shown: { roles, times } }: { readonly shown: Status }): JSX.Ele
           <strong>{role}</strong> {STATES[state]}
           {state === "not_configured" && (
             <span class="quiet">
-              {" "}· start the query server with <code>--{role}-metrics-url</code>
+              ; start the query server with <code>--{role}-metrics-url</code>
             </span>
           )}
         </li>

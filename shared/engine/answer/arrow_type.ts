@@ -7,7 +7,8 @@
  * | DECIMAL(p,s), HUGEINT | decimal128(p,s), decimal128(38,0) |
  * | VARCHAR, JSON, BLOB | utf8, utf8, binary |
  * | DATE, TIME | date32, time64 in microseconds |
- * | TIMESTAMP, _S, _MS, _NS; TIMESTAMP WITH TIME ZONE | timestamp in its unit; in microseconds, UTC |
+ * | TIMESTAMP, _S, _MS, _NS | timestamp in its unit |
+ * | TIMESTAMP WITH TIME ZONE | timestamp in microseconds, UTC |
  * | LIST, ARRAY, STRUCT, MAP of these | list, list, struct, map |
  * | NULL | int32 |
  * | anything else | utf8: its text, a nested value's JSON |
@@ -91,7 +92,7 @@ export function arrowFieldsOf(
   return columns.map(({ type }, at) => ({ name: names[at] ?? "", type: arrowTypeOf(type) }));
 }
 
-/** The type whose values lie in DuckDB's vectors as Arrow wants them, or nearly; none for others. */
+/** The type whose values lie in DuckDB's vectors nearly as Arrow wants them; none for others. */
 function sameType(type: EngineType): ArrowType | undefined {
   const { kind, item, key, fields } = type;
   if (kind === "DECIMAL") return decimalType(type);

@@ -3,8 +3,8 @@
  * booleans (a byte each), decimals (as narrow as they can be), texts and lists. So most columns are
  * one copy. What lies below a null is not sent: it may be anybody's.
  *
- * A text column's layout is described in `chunk_bytes.ts`. A list is 16 bytes a row: where its items
- * begin in the vector of items, and how many they are (8 bytes each, little-endian).
+ * A text column's layout is described in `chunk_bytes.ts`. A list is 16 bytes a row: where its
+ * items begin in the vector of items, and how many they are (8 bytes each, little-endian).
  */
 
 import type * as binding from "@duckdb/node-bindings";

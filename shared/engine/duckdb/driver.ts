@@ -118,8 +118,8 @@ export interface RunStatement {
 export interface TextChunk {
   readonly rowCount: number;
   /**
-   * The texts of the first `rows` rows, all by default, one after another as UTF-8. With `arrow` the
-   * message of all rows.
+   * The texts of the first `rows` rows, all by default, one after another as UTF-8. With `arrow`
+   * the message of all rows.
    */
   bytes(rows?: number): Uint8Array<ArrayBuffer>;
   /** Where the text of each row ends in them; nothing with `arrow`. */
