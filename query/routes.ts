@@ -33,6 +33,7 @@ import type { CallerGate, Peer, QueryCaller } from "./query_caller.ts";
 import type { SqlService } from "./sql/sql_service.ts";
 import type { Readiness } from "./readiness.ts";
 import { getStatus, type StatusService } from "./status/status_route.ts";
+import { pathBelow } from "./ui/page_config.ts";
 import { addPage, type ServedPage } from "./ui/page_routes.ts";
 import {
   refuseRest,
@@ -224,13 +225,6 @@ async function answerRest(
   } catch (error) {
     return restError(error);
   }
-}
-
-/** The path of a request without `basePath`, where it begins with that. */
-export function pathBelow(basePath: string, { url }: Pick<Request, "url">): string {
-  const path = new URL(url).pathname;
-  if (path === basePath) return "/";
-  return path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path;
 }
 
 /**

@@ -59,14 +59,12 @@ import { queryPaths } from "./query_paths.ts";
 import type { QueryObserver } from "./query_record.ts";
 import { Readiness } from "./readiness.ts";
 import type { CallerGate } from "./query_caller.ts";
-import { pathBelow, queryApp } from "./routes.ts";
+import { queryApp } from "./routes.ts";
 import { startListeners } from "./start_listeners.ts";
 import { TailDesk } from "./tail/tail_desk.ts";
 import { NameCache } from "./tracing/name_lists.ts";
 import { openStatus } from "./status/open_status.ts";
-import { basePathOf, pageConfigOf } from "./ui/page_config.ts";
-import { PAGE_FOLDER, readPageFiles } from "./ui/page_files.ts";
-import { isPagePath } from "./ui/page_routes.ts";
+import { openPage } from "./ui/open_page.ts";
 
 /** What tests put instead of the real parts. */
 export interface QueryDeps {
@@ -103,13 +101,11 @@ export async function startQuery(
   await using starting = new AsyncDisposableStack();
   const tls = await readTlsFiles(settings, new DenoFileSystem());
   const access = starting.use(openAccess(settings, { clock, metrics }));
-  const config = pageConfigOf(settings, access.mode);
-  const basePath = basePathOf(settings);
+  const files = new DenoFileSystem();
+  const { mayVisit, ...page } = await openPage(settings, { auth: access.mode, files });
   const memory = starting.use(openMemory(settings, { clock, metrics }));
   const { plan, keeper } = memory;
-  const audit = starting.use(
-    openAudit(settings, { clock, metrics, bytesMax: plan.bytes.audit }),
-  );
+  const audit = starting.use(openAudit(settings, { clock, metrics, bytesMax: plan.bytes.audit }));
   // The observer outlives the engine: a statement that is stopped with the engine ends, too.
   const observer = deps.observer ?? audit;
   const catalog = starting.use(await openCatalogReader(queryPaths(settings).catalog));
@@ -122,7 +118,6 @@ export async function startQuery(
   );
   gaugeEngine(settings, { engine, metrics, plan });
   warnOfScanFileCache(settings);
-  const files = new DenoFileSystem();
   const admission = admissionOf(settings, { plan, keeper, clock, metrics });
   const longStatements = openLongStatements(settings, { starting, files, clock });
   const calls = { engine, admission, metrics, clock, observer, longStatements };
@@ -133,8 +128,7 @@ export async function startQuery(
   const answers = new ByteBudget(plan.bytes.answers);
   const traceNames = new NameCache(plan.bytes.trace_names);
   keeper.keep("trace_names", traceNames);
-  const held = { answersBytes: () => answers.used, auditBytes: () => audit.bytes };
-  memory.watch(engine, held);
+  memory.watch(engine, { answersBytes: () => answers.used, auditBytes: () => audit.bytes });
   const tails = new TailDesk();
   const app = queryApp({
     ...calls,
@@ -143,8 +137,7 @@ export async function startQuery(
     callers: deps.callers ?? access,
     ...managedParts(settings, { starting, files, catalog, engine, clock }),
     rowsCeiling: settings.maxRows,
-    page: settings.noUi ? undefined : { config, files: await readPageFiles(files, PAGE_FOLDER) },
-    basePath,
+    ...page,
     status: starting.use(openStatus(settings, { clock, metrics })),
     stallMsMax: 1000 * settings.streamStallSecs,
     ...{ answers, traceNames, tails },
@@ -153,7 +146,7 @@ export async function startQuery(
     ...{ starting, bind, metricsBind, bounds, tls, metrics },
     handler: (request, connection) => app.fetch(request, connection),
     isOpen: access.mode === "open",
-    mayVisit: (request) => !settings.noUi && isPagePath(pathBelow(basePath, request)),
+    mayVisit,
   });
   warnOfAccess(settings, access.mode);
 

@@ -55,3 +55,10 @@ export function basePathOf({ uiBasePath }: PageSettings): string {
     `Cannot use ${JSON.stringify(uiBasePath)} as --ui-base-path: give a path such as /logs`,
   );
 }
+
+/** The path of a request without `basePath`, where it begins with that. */
+export function pathBelow(basePath: string, { url }: Pick<Request, "url">): string {
+  const path = new URL(url).pathname;
+  if (path === basePath) return "/";
+  return path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path;
+}

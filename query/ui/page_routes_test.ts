@@ -3,11 +3,10 @@ import { join } from "node:path";
 import { Hono } from "hono";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { OPTIONS } from "../flags.ts";
-import { basePathOf, type PageConfig, pageConfigOf } from "./page_config.ts";
+import { basePathOf, type PageConfig, pageConfigOf, pathBelow } from "./page_config.ts";
 import { type PageFiles, readPageFiles } from "./page_files.ts";
 import { addPage, isPagePath } from "./page_routes.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
-import { pathBelow } from "../routes.ts";
 
 const BROWSER = { headers: { accept: "text/html,application/xhtml+xml" } };
 

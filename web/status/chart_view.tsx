@@ -11,7 +11,9 @@ const HEIGHT = 110;
 const RANGE_SECS_MAX = 3_600;
 /** A server that has just begun shows this much. */
 const RANGE_SECS_MIN = 120;
-const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const CLOCK = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
+const MINUTES = new Intl.DateTimeFormat(undefined, CLOCK);
+const SECONDS = new Intl.DateTimeFormat(undefined, { ...CLOCK, second: "2-digit" });
 const TICK_PIXELS_MIN = 64;
 /** Steps of an axis of bytes: so its ticks are whole KiB or MiB. */
 const BYTE_STEPS = Array.from({ length: 50 }, (_, at) => 2 ** at);
@@ -114,7 +116,10 @@ function optionsOf(lines: readonly Line[], holder: HTMLElement): uPlot.Options {
         ...axis,
         size: 24,
         space: TICK_PIXELS_MIN,
-        values: (_, ticks) => ticks.map((secs) => CLOCK.format(1_000 * secs)),
+        values: (_, ticks) => {
+          const areMinutes = ticks.every((secs) => secs % 60 === 0);
+          return ticks.map((secs) => (areMinutes ? MINUTES : SECONDS).format(1_000 * secs));
+        },
       },
       {
         ...axis,

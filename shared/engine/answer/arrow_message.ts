@@ -14,7 +14,7 @@ import {
   writeFlatbuffer,
 } from "../../columns/flatbuffer.ts";
 import { frameMetadata, HEADER_SCHEMA, MESSAGE, METADATA_V5 } from "../../columns/ipc_message.ts";
-import type { ArrowField, ArrowType } from "./arrow_type.ts";
+import type { ArrowField, ArrowType } from "../arrow_fields.ts";
 
 /** The values of one batch. */
 export interface ArrowBatch {

@@ -14,31 +14,9 @@
  * | anything else | utf8: its text, a nested value's JSON |
  */
 
+import type { ArrowField, ArrowType } from "../arrow_fields.ts";
 import type { DescribedColumn, EngineType } from "../duckdb/driver.ts";
 import { answerTextSql } from "./render.ts";
-
-/** A type as Arrow has it. It crosses to DuckDB's process as JSON. */
-export type ArrowType =
-  | { readonly kind: "bool" | "float" | "double" | "utf8" | "binary" | "date" | "time" }
-  | { readonly kind: "int"; readonly bytes: 1 | 2 | 4 | 8; readonly isSigned: boolean }
-  | {
-    readonly kind: "decimal";
-    readonly precision: number;
-    readonly scale: number;
-    /** Bytes of a value in DuckDB; in Arrow it has 16. */
-    readonly bytes: 2 | 4 | 8 | 16;
-  }
-  | { readonly kind: "timestamp"; readonly unit: ArrowUnit; readonly zone?: string }
-  | { readonly kind: "list"; readonly item: ArrowType }
-  | { readonly kind: "struct"; readonly fields: readonly ArrowField[] }
-  | { readonly kind: "map"; readonly key: ArrowType; readonly value: ArrowType };
-
-export type ArrowUnit = "s" | "ms" | "us" | "ns";
-
-export interface ArrowField {
-  readonly name: string;
-  readonly type: ArrowType;
-}
 
 const UTF8: ArrowType = { kind: "utf8" };
 const INT32: ArrowType = { kind: "int", bytes: 4, isSigned: true };

@@ -10,7 +10,7 @@
 import type * as binding from "@duckdb/node-bindings";
 import { viewOf } from "../../base/bytes.ts";
 import { arrowBatchMessage } from "../answer/arrow_message.ts";
-import type { ArrowType } from "../answer/arrow_type.ts";
+import type { ArrowType } from "../arrow_fields.ts";
 import { EngineFault } from "./driver.ts";
 
 export type ArrowBinding = Pick<

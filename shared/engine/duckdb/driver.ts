@@ -7,7 +7,7 @@
  * own and may name paths, so it never leaves the engine as it is (`fault_error.ts`).
  */
 
-import type { ArrowType } from "../answer/arrow_type.ts";
+import type { ArrowType } from "../arrow_fields.ts";
 import type { RunProgress } from "../types.ts";
 import type { PlaceInLine } from "../turns/waiters.ts";
 

@@ -24,7 +24,7 @@ import {
   type RunStatement,
   type TextChunk,
 } from "./driver.ts";
-import type { ArrowType } from "../answer/arrow_type.ts";
+import type { ArrowType } from "../arrow_fields.ts";
 import { type ArrowBinding, arrowChunk } from "./arrow_chunk.ts";
 import { type ChunkBinding, chunkBytes, chunkEnds } from "./chunk_bytes.ts";
 import { KeptStatements } from "./kept_statements.ts";
