@@ -14,6 +14,8 @@ const RENEW_BEFORE_MS = 20_000;
 
 /** What requests carry; undefined: nothing. */
 export const session = signal<IssuedTokens | undefined>(stored());
+/** Grows with each sign-in of the user; a renewal is none. */
+export const signIns = signal(0);
 /** Requests wait for the user to sign in; `reason` is why what they had does not do. */
 export const signInWish = signal<{ readonly reason: string | undefined } | undefined>(undefined);
 
@@ -51,6 +53,11 @@ export async function wantToken(
 
 /** Keeps tokens until the tab is closed, and lets the requests that wait go on. */
 export function keepSession(tokens: IssuedTokens): void {
+  signIns.value += 1;
+  takeTokens(tokens);
+}
+
+function takeTokens(tokens: IssuedTokens): void {
   sessionStorage.setItem(KEY, JSON.stringify(tokens));
   session.value = tokens;
   signInWish.value = undefined;
@@ -82,7 +89,7 @@ async function renewNow(): Promise<boolean> {
   try {
     const { oidc } = await signInConfig();
     if (oidc === undefined || refreshToken === undefined) return false;
-    keepSession(await renewTokens(oidc, refreshToken));
+    takeTokens(await renewTokens(oidc, refreshToken));
     return true;
   } catch {
     // The user is asked when the server refuses the old token.

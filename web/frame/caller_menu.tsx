@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { requestJson } from "../api/request.ts";
-import { session, signOut } from "../api/session.ts";
+import { session, signIns, signOut } from "../api/session.ts";
 
 /** `GET /api/v1/caller`. */
 interface Caller {
@@ -31,7 +31,8 @@ export function CallerMenu(): JSX.Element | null {
       // The page says it where rows are missing.
       .catch(() => {});
     return () => asking.abort();
-  }, [bearer]);
+    // A renewed token is the same caller's.
+  }, [signIns.value, bearer === undefined]);
   const shown = caller.value;
   if (shown === undefined) return null;
   const name = shown.email ?? shown.subject;
