@@ -7,6 +7,7 @@ import { Frame } from "./frame/frame.tsx";
 import "./style.css";
 import "./logs/logs.css";
 import "./status/status.css";
+import "./traces/traces.css";
 
 const app = document.getElementById("app");
 if (app === null) throw new Error("index.html has an element app");

@@ -16,6 +16,11 @@ export const PAGES: readonly PageEntry[] = [
     load: async () => (await import("../logs/logs_page.tsx")).LogsPage,
   },
   {
+    path: "traces",
+    title: "Traces",
+    load: async () => (await import("../traces/traces_page.tsx")).TracesPage,
+  },
+  {
     path: "status",
     title: "Status",
     load: async () => (await import("../status/status_page.tsx")).StatusPage,

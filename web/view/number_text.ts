@@ -17,6 +17,11 @@ export function shortText(value: number): string {
   return SHORT.format(value);
 }
 
+/** `1 span`, `2,400 spans`: `one` is the word of one thing, `many` of several. */
+export function countText(count: number, one: string, many = `${one}s`): string {
+  return `${wholeText(count)} ${count === 1 ? one : many}`;
+}
+
 /** `8.3%` of 0.083; `<0.1%` for a share that is no 0. */
 export function shareText(share: number): string {
   return share > 0 && share < 0.001 ? `<${SHARE.format(0.001)}` : SHARE.format(share);
