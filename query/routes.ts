@@ -44,6 +44,7 @@ import {
   type RestRoute,
 } from "./iceberg_rest/rest_routes.ts";
 import { answerTail, type TailService } from "./tail/tail_route.ts";
+import { getTable, listTables, type TableService } from "./tables/table_routes.ts";
 import { TRACE_ROUTES, type TraceRoute, type TraceService } from "./tracing/trace_routes.ts";
 
 export interface QueryService
@@ -53,6 +54,7 @@ export interface QueryService
     JobService,
     DeleteTaskService,
     TailService,
+    TableService,
     TraceService,
     StatusService,
     RestCatalogService {
@@ -121,6 +123,8 @@ export const ROUTES: readonly Route[] = [
   { method: "GET", path: "/api/v1/tail", answer: answerTail },
   { method: "GET", path: "/api/v1/fields", answer: answerFields },
   { method: "GET", path: "/api/v1/fields/:id/values", answerFor: answerFieldValues },
+  { method: "GET", path: "/api/v1/tables", answer: listTables },
+  { method: "GET", path: "/api/v1/tables/:id", answerFor: getTable },
   {
     method: "GET",
     path: "/api/v1/caller",

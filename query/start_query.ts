@@ -62,6 +62,7 @@ import type { CallerGate } from "./query_caller.ts";
 import { queryApp } from "./routes.ts";
 import { startListeners } from "./start_listeners.ts";
 import { TailDesk } from "./tail/tail_desk.ts";
+import { TableFacts } from "./tables/table_facts.ts";
 import { NameCache } from "./tracing/name_lists.ts";
 import { openStatus } from "./status/open_status.ts";
 import { openPage } from "./ui/open_page.ts";
@@ -210,7 +211,7 @@ function openLongStatements(
   return new LongStatements({ open, clock, random: new SystemRandom() });
 }
 
-/** What changes indexes and takes delete tasks in; their databases are opened when first asked. */
+/** What tells of tables, changes indexes and takes delete tasks in; their databases are opened when first asked. */
 function managedParts(
   settings: QuerySettings,
   { starting, files, catalog, engine, clock }: {
@@ -226,7 +227,12 @@ function managedParts(
   const writer = starting.use(new LateResource(() => openIndexCatalog(place, { files })));
   const ledger = starting.use(new LateResource(() => openDeleteLedger(place, { files })));
   const random = new SystemRandom();
+  const store = openStoreReader(queryPaths(settings).warehouse, {
+    ...{ files, clock, random },
+    env: environment,
+  });
   return {
+    tables: new TableFacts({ catalog, store }),
     indexes: new ManagedIndexes({ catalog, writer: () => writer.get(), clock, random }),
     deleteTasks: new DeleteTasks({ engine, catalog, ledger: () => ledger.get(), random }),
     icebergCatalog: openRestCatalog(settings, { files, catalog, clock }),

@@ -5,15 +5,12 @@
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { ManagedIndex } from "../../shared/catalog/index_catalog.ts";
 import { parseIndexConfig } from "../../shared/schema/index_config.ts";
-import {
-  type IndexTemplate,
-  parseIndexTemplate,
-  templateEtag,
-} from "../../shared/schema/index_template.ts";
+import { type IndexTemplate, parseIndexTemplate } from "../../shared/schema/index_template.ts";
 import { jsonResponse } from "../../shared/http/error_response.ts";
 import { readJson } from "../json_body.ts";
 import type { QueryCaller } from "../query_caller.ts";
 import type { ManagedIndexes, TagCondition } from "./managed_indexes.ts";
+import { templateEtag } from "./template_etag.ts";
 
 /** What these routes need of the server. */
 export interface IndexService {

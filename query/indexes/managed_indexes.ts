@@ -20,9 +20,10 @@ import {
   TIMESTAMP_FIELD_DEFAULT,
 } from "../../shared/schema/index_config.ts";
 import { checkUpdate, indexSchema } from "../../shared/schema/index_schema.ts";
-import { type IndexTemplate, templateEtag } from "../../shared/schema/index_template.ts";
+import type { IndexTemplate } from "../../shared/schema/index_template.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 import { type Random, uuidV4 } from "../../shared/os/random.ts";
+import { templateEtag } from "./template_etag.ts";
 
 /** By then each ingest server that reads at that interval has read. */
 const HEARD_MS = INDEX_VIEW_INTERVAL_MS + 250;

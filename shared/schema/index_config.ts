@@ -109,7 +109,21 @@ export const MAPPED = {
 
 const INDEX = z.strictObject({ index_id: z.string(), ...MAPPED });
 
-/** Errors: `invalid_argument` (`invalid_index`) that names the member, its value and the rule. */
+/** A configuration that cannot be used, and where in it: a form shows the message there. */
+export class ConfigRefusal extends OperatingError {
+  /** Members from the top, for example `["doc_mapping", "field_mappings", 2, "type"]`. */
+  readonly path: readonly PropertyKey[];
+
+  constructor(message: string, { reason, path }: {
+    readonly reason: string;
+    readonly path: readonly PropertyKey[];
+  }) {
+    super("invalid_argument", message, { reason });
+    this.path = path;
+  }
+}
+
+/** Errors: `ConfigRefusal` (`invalid_index`) that names the member, its value and the rule. */
 export function parseIndexConfig(value: unknown): IndexConfig {
   const config = shaped(value);
   checkIndexId(config.index_id);
@@ -136,10 +150,12 @@ function shaped(value: unknown): IndexConfig {
 /** Errors: `invalid_argument`. */
 export function checkIndexId(id: string): void {
   if (!INDEX_ID.test(id)) {
-    throw invalid(`index_id ${quoted(id)}: it must match ${INDEX_ID.source}`);
+    throw invalid(`index_id ${quoted(id)}: it must match ${INDEX_ID.source}`, ["index_id"]);
   }
   if (BUILT_IN_TABLES.has(id)) {
-    throw invalid(`index_id ${quoted(id)}: the service has a table of that name; choose another`);
+    throw invalid(`index_id ${quoted(id)}: the service has a table of that name; choose another`, [
+      "index_id",
+    ]);
   }
 }
 
@@ -149,15 +165,17 @@ export function checkMapping(mapping: DocMapping): void {
   if (fields.length > FIELDS_MAX) {
     throw invalid(
       `doc_mapping.field_mappings with ${fields.length} fields: ${FIELDS_MAX} are allowed`,
+      FIELDS_PATH,
     );
   }
   const seen = new Set<string>();
-  for (const field of fields) {
-    checkField(field);
+  for (const [at, field] of fields.entries()) {
+    checkField(field, [...FIELDS_PATH, at]);
     const name = field.name.toLowerCase();
     if (seen.has(name)) {
       throw invalid(
         `field ${quoted(field.name)} twice: names must differ in more than their case`,
+        [...FIELDS_PATH, at, "name"],
       );
     }
     seen.add(name);
@@ -169,33 +187,47 @@ export function checkMapping(mapping: DocMapping): void {
     if (field.type === "text") continue;
     throw invalid(
       `doc_mapping.default_search_fields with ${quoted(name)}: it is ${field.type}, not text`,
+      ["doc_mapping", "default_search_fields"],
     );
   }
 }
 
-function checkField({ name, type, tokenizer }: FieldMapping): void {
+const FIELDS_PATH = ["doc_mapping", "field_mappings"];
+
+function checkField(
+  { name, type, tokenizer }: FieldMapping,
+  path: readonly PropertyKey[],
+): void {
+  const atName = [...path, "name"];
   if (!FIELD_NAME.test(name) || name.length > FIELD_NAME_LENGTH_MAX) {
     throw invalid(
       `field name ${quoted(name)}: it must match ${FIELD_NAME.source} and have at most ` +
         `${FIELD_NAME_LENGTH_MAX} characters`,
+      atName,
     );
   }
   if (tokenizer !== undefined && type !== "text") {
     throw invalid(
       `tokenizer ${quoted(tokenizer)} of field ${quoted(name)}: it is ${type}, not text`,
+      [...path, "tokenizer"],
     );
   }
   if (OWN_COLUMNS.has(name.toLowerCase())) {
-    throw invalid(`field name ${quoted(name)}: the service fills a column of that name itself`);
+    const why = "the service fills a column of that name itself";
+    throw invalid(`field name ${quoted(name)}: ${why}`, atName);
   }
   const core = coreColumn(name);
   if (core === undefined) return;
   if (core.name !== name) {
-    throw invalid(`field name ${quoted(name)}: every index has a column ${core.name}; write it so`);
+    const why = `every index has a column ${core.name}; write it so`;
+    throw invalid(`field name ${quoted(name)}: ${why}`, atName);
   }
   if (core.type !== COLUMN_TYPE_OF[type]) {
     const fit = FIELD_TYPES.find((known) => COLUMN_TYPE_OF[known] === core.type);
-    throw invalid(`type ${type} of field ${quoted(name)}: every index has it as ${fit}`);
+    throw invalid(`type ${type} of field ${quoted(name)}: every index has it as ${fit}`, [
+      ...path,
+      "type",
+    ]);
   }
 }
 
@@ -211,13 +243,17 @@ function checkTimestampField(mapping: DocMapping): void {
   throw invalid(
     `doc_mapping.timestamp_field ${quoted(name)}: ${what}; add ` +
       `{"name":${quoted(name)},"type":"datetime","required":true} to field_mappings`,
+    ["doc_mapping", "timestamp_field"],
   );
 }
 
 function requireField(mapping: DocMapping, member: string, name: string): FieldMapping {
   const field = mapping.field_mappings.find((one) => one.name === name);
   if (field !== undefined) return field;
-  throw invalid(`doc_mapping.${member} with ${quoted(name)}: field_mappings does not declare it`);
+  throw invalid(`doc_mapping.${member} with ${quoted(name)}: field_mappings does not declare it`, [
+    "doc_mapping",
+    member,
+  ]);
 }
 
 /** The column of that name, whatever its case, that every index has. */
@@ -231,21 +267,20 @@ export function refusalOf(
   what: string,
   issues: readonly z.core.$ZodIssue[],
   given: unknown,
-): OperatingError {
+): ConfigRefusal {
   const [first] = issues;
   const path = first?.path ?? [];
   const where = path.length === 0
     ? `the ${what}`
     : `${path.map(String).join(".")} of the ${what}${whichIs(givenValue(given, path))}`;
-  return new OperatingError(
-    "invalid_argument",
-    `Cannot use ${where}: ${ruleOf(first?.message)}`,
-    { reason: "invalid_index" },
-  );
+  return new ConfigRefusal(`Cannot use ${where}: ${ruleOf(first?.message)}`, {
+    reason: "invalid_index",
+    path,
+  });
 }
 
-function invalid(what: string): OperatingError {
-  return new OperatingError("invalid_argument", `Cannot use ${what}`, { reason: "invalid_index" });
+function invalid(what: string, path: readonly PropertyKey[]): ConfigRefusal {
+  return new ConfigRefusal(`Cannot use ${what}`, { reason: "invalid_index", path });
 }
 
 function quoted(text: string): string {

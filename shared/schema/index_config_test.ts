@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { isOperatingError } from "../base/errors.ts";
 import { EVENTS_SCHEMA } from "./events.ts";
-import { type DocMapping, FIELDS_MAX, parseIndexConfig } from "./index_config.ts";
+import { ConfigRefusal, type DocMapping, FIELDS_MAX, parseIndexConfig } from "./index_config.ts";
 import { checkUpdate, indexSchema } from "./index_schema.ts";
 import { matchesPattern, parseIndexTemplate, templateFor } from "./index_template.ts";
 
@@ -61,6 +61,33 @@ const mapping = (change: Change): Change => ({
 });
 const field = (added: Change): Change =>
   mapping({ field_mappings: [...GIVEN.doc_mapping.field_mappings, added] });
+
+const PLACES: [change: Change, place: string][] = [
+  [{ index_id: "App" }, "index_id"],
+  [{ index_id: "events" }, "index_id"],
+  [{ retention: { period_secs: 0 } }, "retention.period_secs"],
+  [mapping({ timestamp_field: "ts" }), "doc_mapping.timestamp_field"],
+  [mapping({ tag_fields: ["none"] }), "doc_mapping.tag_fields"],
+  [mapping({ default_search_fields: ["status"] }), "doc_mapping.default_search_fields"],
+  [field({ name: "a-b", type: "text" }), "doc_mapping.field_mappings.3.name"],
+  [field({ name: "STATUS", type: "long" }), "doc_mapping.field_mappings.3.name"],
+  [field({ name: "host", type: "long" }), "doc_mapping.field_mappings.3.type"],
+  [
+    field({ name: "n", type: "long", tokenizer: "stem" }),
+    "doc_mapping.field_mappings.3.tokenizer",
+  ],
+];
+
+for (const [change, place] of PLACES) {
+  Deno.test({
+    name: `parseIndexConfig refuses ${JSON.stringify(change).slice(0, 80)} at ${place}`,
+    fn() {
+      const refusal = (thrown: unknown) =>
+        thrown instanceof ConfigRefusal && thrown.path.map(String).join(".") === place;
+      assert.throws(() => parseIndexConfig({ ...GIVEN, ...change }), refusal);
+    },
+  });
+}
 
 const REFUSED: [change: Change, message: RegExp][] = [
   [{ index_id: "App" }, /index_id "App": it must match/],

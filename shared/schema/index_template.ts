@@ -3,11 +3,10 @@
  * a client writes to it before anybody made it.
  */
 
-import { createHash } from "node:crypto";
 import { z } from "zod";
-import { OperatingError } from "../base/errors.ts";
 import {
   checkMapping,
+  ConfigRefusal,
   type DocMapping,
   type IndexConfig,
   MAPPED,
@@ -41,7 +40,7 @@ const TEMPLATE = z.strictObject({
   ...MAPPED,
 });
 
-/** Errors: `invalid_argument` (`invalid_template`). */
+/** Errors: `ConfigRefusal` (`invalid_template`, or `invalid_index` of what it shares with one). */
 export function parseIndexTemplate(value: unknown): IndexTemplate {
   const parsed = TEMPLATE.safeParse(value);
   if (!parsed.success) throw refusalOf("index template", parsed.error.issues, value);
@@ -49,21 +48,18 @@ export function parseIndexTemplate(value: unknown): IndexTemplate {
   if (!TEMPLATE_ID.test(template.template_id)) {
     throw invalid(
       `template_id ${JSON.stringify(template.template_id)}: it must match ${TEMPLATE_ID.source}`,
+      "template_id",
     );
   }
   for (const pattern of template.index_id_patterns) {
     if (PATTERN.test(pattern)) continue;
     throw invalid(
       `pattern ${JSON.stringify(pattern)}: it must match ${PATTERN.source}, as index names do`,
+      "index_id_patterns",
     );
   }
   checkMapping(template.doc_mapping);
   return template;
-}
-
-/** The ETag of a template: a hash of its JSON text, the same for the same template. */
-export function templateEtag(template: IndexTemplate): string {
-  return createHash("sha256").update(JSON.stringify(template)).digest("base64url");
 }
 
 /** The template for an index that nobody made; undefined when none matches. */
@@ -120,8 +116,6 @@ export function matchesPattern(pattern: string, name: string): boolean {
   return at === pattern.length;
 }
 
-function invalid(what: string): OperatingError {
-  return new OperatingError("invalid_argument", `Cannot use ${what}`, {
-    reason: "invalid_template",
-  });
+function invalid(what: string, member: string): ConfigRefusal {
+  return new ConfigRefusal(`Cannot use ${what}`, { reason: "invalid_template", path: [member] });
 }

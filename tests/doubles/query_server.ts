@@ -17,6 +17,8 @@ import { createQueryMetrics } from "../../query/metrics/metrics.ts";
 import { OPTIONS, startQuery } from "../../query/mod.ts";
 import type { QueryService } from "../../query/routes.ts";
 import { TailDesk } from "../../query/tail/tail_desk.ts";
+import { MemoryStore } from "../../shared/storage/memory_store.ts";
+import { TableFacts } from "../../query/tables/table_facts.ts";
 import { NameCache } from "../../query/tracing/name_lists.ts";
 
 export interface TestServer extends AsyncDisposable {
@@ -102,6 +104,10 @@ export function testService(engine: Engine, fields: Partial<QueryService> = {}):
       writer: noCatalog,
       clock,
       random: new SystemRandom(),
+    }),
+    tables: new TableFacts({
+      catalog: { indexView: noCatalog, tables: noCatalog, metadataLocation: noCatalog },
+      store: new MemoryStore(),
     }),
     deleteTasks: new DeleteTasks({
       engine,
