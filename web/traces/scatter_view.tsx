@@ -102,8 +102,8 @@ function chartOf({ shown: { instants }, traces, element, tell }: {
       axes: [{ ...axis, values: (_, splits, __, ___, stepSecs) => clockTexts(splits, stepSecs) }, {
         ...axis,
         size: 64,
-        filter: (_, splits) => splits.map((ms) => isDecade(ms) ? ms : null),
-        values: (_, splits) => splits.map((ms) => ms === null ? "" : durationText(ms)),
+        splits: (_, __, least, most) => decades(least, most),
+        values: (_, splits) => splits.map(durationText),
       }],
       series: [
         {},
@@ -201,6 +201,8 @@ function logRange(least: number | null, most: number | null): [number, number] {
   return [low, Math.max(high, 10 * low)];
 }
 
-function isDecade(ms: number): boolean {
-  return Math.abs(Math.log10(ms) - Math.round(Math.log10(ms))) < 1e-9;
+function decades(least: number, most: number): number[] {
+  const first = Math.round(Math.log10(least));
+  const count = Math.round(Math.log10(most)) - first + 1;
+  return Array.from({ length: count }, (_, at) => 10 ** (first + at));
 }

@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { rangeText, SPANS, type TimeRange } from "../logs/time_range.ts";
+import { timeText } from "../view/time_text.ts";
 import { LIMITS, type TraceSearch } from "./trace_search.ts";
 import {
   fault,
@@ -129,6 +130,6 @@ function RangeField(): JSX.Element {
 
 function rangeLabel(range: TimeRange): string {
   if (range.kind === "last") return `Last ${range.ms / 60_000} minutes`;
-  const [from, to] = [range.from, range.to].map((ms) => new Date(ms).toLocaleString());
-  return `${from} to ${to}`;
+  const [from, to] = [range.from, range.to].map((ms) => timeText(ms).slice(5, 16));
+  return `${from} to ${to?.slice(0, 5) === from?.slice(0, 5) ? to?.slice(6) : to}`;
 }
