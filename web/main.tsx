@@ -8,6 +8,8 @@ import "./style.css";
 import "./logs/logs.css";
 import "./status/status.css";
 import "./traces/traces.css";
+import "./jobs/jobs.css";
+import "./tables/tables.css";
 
 const app = document.getElementById("app");
 if (app === null) throw new Error("index.html has an element app");

@@ -21,6 +21,16 @@ export const PAGES: readonly PageEntry[] = [
     load: async () => (await import("../traces/traces_page.tsx")).TracesPage,
   },
   {
+    path: "jobs",
+    title: "Jobs",
+    load: async () => (await import("../jobs/jobs_page.tsx")).JobsPage,
+  },
+  {
+    path: "tables",
+    title: "Tables",
+    load: async () => (await import("../tables/tables_page.tsx")).TablesPage,
+  },
+  {
     path: "status",
     title: "Status",
     load: async () => (await import("../status/status_page.tsx")).StatusPage,

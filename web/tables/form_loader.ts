@@ -1,0 +1,18 @@
+/** Loads the form of indexes and templates when it is first opened: the rules are large. */
+
+import { signal } from "@preact/signals";
+import type { JSX } from "preact";
+
+/** The form; undefined until it is loaded. */
+export const formView = signal<(() => JSX.Element | null) | undefined>(undefined);
+
+/** Opens the form of what there is; without `id` that of something new. */
+export async function openForm(kind: "index" | "template", id?: string): Promise<void> {
+  const [{ ConfigForm }, { newForm, editForm }] = await Promise.all([
+    import("./config_form.tsx"),
+    import("./form_state.ts"),
+  ]);
+  formView.value = ConfigForm;
+  if (id === undefined) newForm(kind);
+  else await editForm(kind, id);
+}
