@@ -211,7 +211,10 @@ function openLongStatements(
   return new LongStatements({ open, clock, random: new SystemRandom() });
 }
 
-/** What tells of tables, changes indexes and takes delete tasks in; their databases are opened when first asked. */
+/**
+ * What tells of tables, changes indexes and takes delete tasks in. Databases that are written are
+ * opened when first asked.
+ */
 function managedParts(
   settings: QuerySettings,
   { starting, files, catalog, engine, clock }: {

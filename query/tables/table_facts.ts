@@ -1,9 +1,9 @@
 /**
- * How tables are: rows, bytes, files, days, snapshots, columns and retention. All of it is read from
- * the metadata that commits wrote, never from rows; what only the WAL has is not in it.
+ * How tables are: rows, bytes, files, days, snapshots, columns and retention. All of it is read
+ * from the metadata that commits wrote, never from rows; what only the WAL has is not in it.
  *
- * Nothing is kept between requests. One request reads at a time, and few may wait for it: a table of
- * many files has much metadata.
+ * Nothing is kept between requests. One request reads at a time, and few may wait for it: a table
+ * of many files has much metadata.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";

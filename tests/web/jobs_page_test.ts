@@ -1,6 +1,6 @@
 /**
- * The page Jobs in a real browser, over a real query server that runs the jobs. No test may print an
- * error to the browser's console or ask another host.
+ * The page Jobs in a real browser, over a real query server that runs the jobs. No test may print
+ * an error to the browser's console or ask another host.
  */
 
 import { deepStrictEqual, match, strictEqual } from "node:assert/strict";

@@ -41,7 +41,7 @@ export interface ConfigDraft {
   readonly retentionUnit: RetentionUnit;
   readonly isExact: boolean;
   readonly indexesAtFlush: boolean;
-  /** Of a template: patterns with blanks or commas between them, and what wins. */
+  /** Patterns of a template, with blanks or commas between them. */
   readonly patterns: string;
   readonly priority: string;
 }
@@ -105,7 +105,7 @@ export function changeField(
   return { ...draft, fields };
 }
 
-/** What is wrong, at the place of the form that `place` names: `fields.2.name`, `id`, or nowhere. */
+/** What is wrong; `place` is where in the form: `fields.2.name`, `id`, or empty for nowhere. */
 export interface DraftFault {
   readonly place: string;
   readonly message: string;

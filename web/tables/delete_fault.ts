@@ -7,7 +7,7 @@ export interface DeleteFault {
   readonly message: string;
 }
 
-/** Judges what the server would refuse, at its field; whether the predicate holds it says itself. */
+/** Judges what the server would refuse, at its field. The predicate is the server's to judge. */
 export function faultOf({ predicate, from, to }: DeleteWish): DeleteFault | undefined {
   if (predicate.trim() === "") {
     return { place: "predicate", message: "Say which rows: true means all of them." };

@@ -1,4 +1,4 @@
-/** The form of an index or a template: what is typed, what is wrong with it, and how it is saved. */
+/** The form of an index or a template: what is typed, what is wrong, and how it is saved. */
 
 import { signal } from "@preact/signals";
 import { RequestError } from "../api/request.ts";

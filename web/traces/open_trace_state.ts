@@ -215,7 +215,7 @@ export function zoomTo(next: TimeWindow | undefined): void {
   note();
 }
 
-/** Zooms around a place of what is shown, 0 its left end and 1 its right; `by` 0.5: twice as near. */
+/** Zooms around a place of what is shown, from 0 to 1. `by` 0.5 shows half of the time. */
 export function zoomBy(by: number, around = 0.5): void {
   const { fromNs, toNs } = shownTime.value;
   const center = fromNs + around * (toNs - fromNs);

@@ -1,6 +1,6 @@
 /**
- * The spans of a trace, read from the OTLP that `/api/v3/traces/{id}` answers. Times are nanoseconds
- * since the trace's first span, as numbers: exact up to 104 days.
+ * The spans of a trace, read from the OTLP that `/api/v3/traces/{id}` answers. Times are
+ * nanoseconds since the trace's first span, as numbers: exact up to 104 days.
  */
 
 /** An attribute with the text that is shown of its value. */

@@ -1,7 +1,7 @@
 /**
- * Spans as a tree. What senders get wrong stays visible: a span whose parent is missing stands at
- * the top, marked; spans that name each other as parents are cut apart; two spans of one id are both
- * there.
+ * Spans as a tree. What senders get wrong stays visible. A span whose parent is missing stands at
+ * the top, marked. Spans that name each other as parents are cut apart. Two spans of one id are
+ * both there.
  */
 
 import type { TraceSpan } from "./trace_span.ts";
@@ -43,8 +43,8 @@ interface Draft {
 }
 
 /**
- * Makes the tree. With `adjustsClocks` a server's span that does not lie within the client's span
- * that called it is moved into its middle, with all below it: no answer is older than its question.
+ * Makes the tree. With `adjustsClocks` a server's span that lies outside of its client's span is
+ * moved into its middle, with all below it: no answer is older than its question.
  * A consumer's span may lie anywhere after its producer's, and a span that is longer than its
  * parent is not explained by a clock: neither is moved.
  */
@@ -111,7 +111,7 @@ function draftsOf(spans: readonly TraceSpan[]): readonly Draft[] {
   return tops.sort((a, b) => a.span.startNs - b.span.startNs);
 }
 
-/** Whoever cannot be reached from the top lies in a circle, or below one: its first span is cut out. */
+/** Who cannot be reached from the top lies in a circle, or below one: its first span is cut out. */
 function cutCircles(
   drafts: readonly Draft[],
   { byId, tops }: { readonly byId: ReadonlyMap<string, Draft>; readonly tops: Draft[] },

@@ -94,7 +94,7 @@ export function searchWith(change: Partial<TraceSearch>, next: TracesView = view
   search();
 }
 
-/** Adds a tag to the search, or takes the same tag out. What cannot be read stays as it is typed. */
+/** Adds a tag to the search, or takes the same tag out. What cannot be read stays as typed. */
 export function toggleTag(key: string, value: string): void {
   if (faultOf(typed.value) !== undefined) return search();
   const tags = new Map(parseTags(typed.value.tags));
