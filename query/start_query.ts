@@ -32,6 +32,7 @@ import type { MemoryKeeper } from "../shared/memory/memory_keeper.ts";
 import { containerLimitBytes } from "../shared/os/memory_limit.ts";
 import { NearFileSystem } from "../shared/os/near_file_system.ts";
 import { SystemRandom } from "../shared/os/random.ts";
+import type { ReadableStore } from "../shared/storage/object_store.ts";
 import { openStoreReader } from "../shared/storage/open_store.ts";
 import { isS3Url, type S3Access, s3AccessOf } from "../shared/storage/s3_settings.ts";
 import { tellStore } from "../shared/storage/tell_store.ts";
@@ -230,31 +231,23 @@ function managedParts(
   const writer = starting.use(new LateResource(() => openIndexCatalog(place, { files })));
   const ledger = starting.use(new LateResource(() => openDeleteLedger(place, { files })));
   const random = new SystemRandom();
-  const store = openStoreReader(queryPaths(settings).warehouse, {
-    ...{ files, clock, random },
-    env: environment,
-  });
+  const { warehouse } = queryPaths(settings);
+  const store = openStoreReader(warehouse, { files, clock, random, env: environment });
   return {
     tables: new TableFacts({ catalog, store }),
     indexes: new ManagedIndexes({ catalog, writer: () => writer.get(), clock, random }),
     deleteTasks: new DeleteTasks({ engine, catalog, ledger: () => ledger.get(), random }),
-    icebergCatalog: openRestCatalog(settings, { files, catalog, clock }),
+    icebergCatalog: openRestCatalog(warehouse, { store, catalog }),
   };
 }
 
 function openRestCatalog(
-  settings: QuerySettings,
-  { files, catalog, clock }: {
-    readonly files: FileSystem;
-    readonly catalog: CatalogReader;
-    readonly clock: Clock;
-  },
+  warehouse: string,
+  { store, catalog }: { readonly store: ReadableStore; readonly catalog: CatalogReader },
 ): RestCatalog {
-  const { warehouse } = queryPaths(settings);
-  const random = new SystemRandom();
   return new RestCatalog({
     catalog,
-    store: openStoreReader(warehouse, { files, clock, random, env: environment }),
+    store,
     properties: isS3Url(warehouse) ? s3Properties(s3AccessOf(environment)) : {},
   });
 }
