@@ -82,6 +82,7 @@ Deno.test({
             .click();
           await stateIs(page, "succeeded");
           match(page.url(), new RegExp(`job=${big}`));
+          await page.waitForSelector(".result-table");
           match(await page.innerText(".result .acts"), /700 rows\s+the first 500 are shown/);
           strictEqual(await page.locator(".result-table tbody tr").count(), 500);
           const cells = await page.locator(".result-table tbody tr").first().locator("td")

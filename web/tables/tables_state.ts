@@ -53,10 +53,12 @@ export function readAddress(asked: URLSearchParams): void {
   load();
 }
 
+/** Shows a view as it is now: rows may have been deleted since it was shown last. */
 export function show(next: TablesView): void {
   view.value = next;
   noteQuery(address());
   load();
+  loadTable();
 }
 
 /** Opens a table, or closes the one that is open. */

@@ -26,7 +26,7 @@ import type { SpanNode } from "./trace_tree.ts";
 
 export const ROW_HEIGHT = 24;
 /** Rows beyond the edges of what is in view. */
-const OVERSCAN = 12;
+const OVERSCAN = 6;
 const INDENT_MAX = 24;
 
 export function WaterfallView(): JSX.Element {
