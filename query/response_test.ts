@@ -90,6 +90,19 @@ function assertMembers(value: Record<string, unknown>, names: readonly string[])
 }
 
 Deno.test({
+  name: "a records answer has the types of its columns where the request asks for them",
+  fn: () =>
+    withServer(async (ask) => {
+      const query = "SELECT timestamp, count(*) AS n, [1.5] AS l FROM events GROUP BY ALL LIMIT 1";
+      const { body } = await ask({ query, types: true });
+      assertMembers(body, ["columns", "types", "row_count", "rows", "cost", "stats"]);
+      assert.deepEqual(body.types, ["TIMESTAMP WITH TIME ZONE", "BIGINT", "DECIMAL(2,1)[]"]);
+      const { body: summed } = await ask({ query: "SELECT count(*) AS n FROM events", types: true });
+      assert.deepEqual(summed.types, ["BIGINT"]);
+    }),
+});
+
+Deno.test({
   name: "a records answer has the members of the API and measured figures",
   fn: () =>
     withServer(async (ask) => {

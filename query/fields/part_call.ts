@@ -162,5 +162,6 @@ function requestOf(query: string): SqlRequest {
     default_order: false,
     exact: true,
     dry_run: false,
+    types: false,
   };
 }

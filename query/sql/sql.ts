@@ -35,7 +35,7 @@ export function answerSql(
   return withCall(request, service, made, async (call, asked) => {
     if (asked.dry_run) return jsonResponse(costReport(call));
     const format = streamFormatOf(asked);
-    if (format === undefined) return await recordsResponse(call, service.answers);
+    if (format === undefined) return await recordsResponse(call, service.answers, asked);
     const { stallMsMax } = service;
     return await streamResponse(call, {
       format,

@@ -11,26 +11,35 @@ import type { ByteBudget, ByteHold } from "../../shared/base/byte_budget.ts";
 import { growAnswer, sendHeld } from "./held_answer.ts";
 import { RECORDS_BYTES_MAX } from "../limits.ts";
 import type { SqlCall } from "./sql_call.ts";
+import type { SqlRequest } from "./sql_request.ts";
 
 /**
  * Runs the prepared statement to its end and renders its rows. What the answer holds is charged to
  * `budget` until it is sent.
  */
-export async function recordsResponse(call: SqlCall, budget: ByteBudget): Promise<Response> {
+export async function recordsResponse(
+  call: SqlCall,
+  budget: ByteBudget,
+  { types: hasTypes }: Pick<SqlRequest, "types">,
+): Promise<Response> {
   const seen = { rows: 0 };
   try {
-    return await recordsOf(call, { budget, seen });
+    return await recordsOf(call, { budget, seen, hasTypes });
   } catch (error) {
     // Rows that came were not sent yet, so the statement may begin anew. Before the first row the
     // engine itself begins anew.
     if (seen.rows === 0 || !await call.isBegunAnew(error)) throw error;
-    return await recordsOf(call, { budget, seen });
+    return await recordsOf(call, { budget, seen, hasTypes });
   }
 }
 
 async function recordsOf(
   call: SqlCall,
-  { budget, seen }: { readonly budget: ByteBudget; readonly seen: { rows: number } },
+  { budget, seen, hasTypes }: {
+    readonly budget: ByteBudget;
+    readonly seen: { rows: number };
+    readonly hasTypes: boolean;
+  },
 ): Promise<Response> {
   const running = await call.run();
   const rowsMax = call.limits.rowsReturnedMax;
@@ -42,6 +51,7 @@ async function recordsOf(
     });
     const { head, tail } = recordsFrame({
       columns: running.columns.map((column) => column.name),
+      ...(hasTypes ? { types: running.columns.map((column) => column.type) } : {}),
       rowCount: rows.count,
       ...(rows.truncated ? { rowsMax } : {}),
       approximation: running.approximation,
@@ -63,6 +73,8 @@ async function recordsOf(
 /** The members of a records answer besides its rows. */
 export interface RecordsFields {
   readonly columns: readonly string[];
+  /** DuckDB's types of the columns; set when the request asks for them. */
+  readonly types?: readonly string[];
   readonly rowCount: number;
   /** The cap; set when it cut rows. */
   readonly rowsMax?: number;
@@ -75,13 +87,14 @@ export interface RecordsFields {
 export function recordsFrame(
   fields: RecordsFields,
 ): { readonly head: string; readonly tail: string } {
-  const { columns, rowCount, rowsMax, approximation, cost, stats } = fields;
+  const { columns, types, rowCount, rowsMax, approximation, cost, stats } = fields;
   const cut = rowsMax === undefined ? "" : `,"truncated":true,"max_rows":${rowsMax}`;
   const bounds = approximation === undefined
     ? ""
     : `,"approximation":${JSON.stringify(approximation)}`;
+  const typed = types === undefined ? "" : `"types":${JSON.stringify(types)},`;
   return {
-    head: `{"columns":${JSON.stringify(columns)},"row_count":${rowCount},"rows":[`,
+    head: `{"columns":${JSON.stringify(columns)},${typed}"row_count":${rowCount},"rows":[`,
     tail: `]${cut}${bounds},"cost":${JSON.stringify(cost)},"stats":${JSON.stringify(stats)}}`,
   };
 }

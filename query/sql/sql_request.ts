@@ -52,6 +52,7 @@ const SQL_REQUEST = z.object({
   default_order: orElse(z.boolean(), true),
   exact: orElse(z.boolean(), true),
   dry_run: orElse(z.boolean(), false),
+  types: orElse(z.boolean(), false),
   snapshot: z.string().nullish(),
   limits: LIMITS.nullish(),
   shard: z.object({ index: z.int(), count: z.int() }).nullish(),
