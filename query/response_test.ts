@@ -97,7 +97,10 @@ Deno.test({
       const { body } = await ask({ query, types: true });
       assertMembers(body, ["columns", "types", "row_count", "rows", "cost", "stats"]);
       assert.deepEqual(body.types, ["TIMESTAMP WITH TIME ZONE", "BIGINT", "DECIMAL(2,1)[]"]);
-      const { body: summed } = await ask({ query: "SELECT count(*) AS n FROM events", types: true });
+      const { body: summed } = await ask({
+        query: "SELECT count(*) AS n FROM events",
+        types: true,
+      });
       assert.deepEqual(summed.types, ["BIGINT"]);
     }),
 });

@@ -6,6 +6,7 @@ import { takeSignInAnswer } from "./api/sign_in.ts";
 import { Frame } from "./frame/frame.tsx";
 import "./style.css";
 import "./logs/logs.css";
+import "./sql/sql.css";
 import "./status/status.css";
 import "./traces/traces.css";
 import "./jobs/jobs.css";

@@ -23,7 +23,9 @@ function contentSecurityPolicy({ oidc }: PageConfig): string {
   const issuer = oidc === undefined ? "" : ` ${new URL(oidc.issuer).origin}`;
   return [
     "default-src 'none'",
-    "script-src 'self'",
+    // Local tables are DuckDB's WebAssembly in a worker: web/local/. It allows no eval of texts.
+    "script-src 'self' 'wasm-unsafe-eval'",
+    "worker-src 'self'",
     "style-src 'self'",
     `connect-src 'self'${issuer}`,
     "img-src 'self' data:",

@@ -43,7 +43,7 @@ Deno.test({
       strictEqual(page.headers.get("cache-control"), "no-cache");
       match(
         page.headers.get("content-security-policy") ?? "",
-        /default-src 'none'; script-src 'self'/,
+        /^default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; /,
       );
       const script = await app.request("/ui/main-A1.js");
       match(script.headers.get("cache-control") ?? "", /immutable/);

@@ -16,6 +16,11 @@ export const PAGES: readonly PageEntry[] = [
     load: async () => (await import("../logs/logs_page.tsx")).LogsPage,
   },
   {
+    path: "sql",
+    title: "SQL",
+    load: async () => (await import("../sql/sql_page.tsx")).SqlPage,
+  },
+  {
     path: "traces",
     title: "Traces",
     load: async () => (await import("../traces/traces_page.tsx")).TracesPage,

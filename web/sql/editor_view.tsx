@@ -1,0 +1,80 @@
+/** The editor's place in the page. Until CodeMirror is there, nothing can be typed. */
+
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { signal } from "@preact/signals";
+import { keptTables } from "../local/local_tables.ts";
+import { wholeText } from "../view/number_text.ts";
+import type { SqlFunction, SqlNames } from "./complete_sql.ts";
+import type { EditorMark, SqlEditor } from "./editor.ts";
+import { serverTables } from "./server_tables.ts";
+import { draft, runs, runText } from "./sql_state.ts";
+
+/** The editor that is open; undefined until it is loaded. */
+export const editor = signal<SqlEditor | undefined>(undefined);
+
+/** Runs what is selected, or all of the text. */
+export function runEditor(): void {
+  const selected = editor.peek()?.selected();
+  if (selected === undefined) runText(draft.peek());
+  else runText(selected.text, { offset: selected.from });
+}
+
+let functions: readonly SqlFunction[] = [];
+
+export function EditorView(): JSX.Element {
+  const host = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    let isGone = false;
+    Promise.all([import("./editor.ts"), import("./functions.json")]).then(([code, list]) => {
+      if (isGone || host.current === null) return;
+      functions = list.default;
+      editor.value = code.openEditor(host.current, {
+        text: draft.peek(),
+        onChange: (text) => draft.value = text,
+        onRun: runEditor,
+        names: knownNames,
+      });
+      if (matchMedia("(pointer: fine)").matches) editor.value.focus();
+    });
+    return () => {
+      isGone = true;
+      editor.peek()?.close();
+      editor.value = undefined;
+    };
+  }, []);
+  const open = editor.value;
+  useEffect(() => open?.setText(draft.value), [open, draft.value]);
+  const failed = errorMark();
+  useEffect(() => open?.mark(failed), [open, failed?.span.from, failed?.message]);
+  return <div class="sql-editor" ref={host} />;
+}
+
+/** The error of the run that failed, at its place in the whole text. */
+function errorMark(): EditorMark | undefined {
+  for (const { statement, outcome } of runs.value) {
+    if (outcome?.kind !== "failed" || outcome.span === undefined) continue;
+    // What was typed since has moved or mended the place.
+    const { sql, from } = statement;
+    if (draft.value.slice(from, from + sql.length) !== sql) return undefined;
+    const span = { from: from + outcome.span.from, to: from + outcome.span.to };
+    return { span, message: outcome.message };
+  }
+  return undefined;
+}
+
+function knownNames(): SqlNames {
+  const there = serverTables.peek().map(({ name, columns = [], attributes }) => ({
+    name,
+    detail: "on the server",
+    columns,
+    attributes,
+  }));
+  const here = keptTables.peek().map(({ name, rows, columns }) => ({
+    name: `local.${name}`,
+    detail: `${wholeText(rows)} rows, in this browser`,
+    columns,
+    attributes: [],
+  }));
+  return { tables: [...there, ...here], functions };
+}

@@ -1,0 +1,65 @@
+/** A whole value: JSON by its members, a text with its lines; copied as it is. */
+
+import { signal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Value } from "../api/sql_client.ts";
+import { wholeText } from "../view/number_text.ts";
+import { readableText, valueText } from "./value_text.ts";
+
+interface OpenValue {
+  readonly name: string;
+  readonly value: Value;
+}
+
+const shown = signal<OpenValue | undefined>(undefined);
+
+export function openValue(value: OpenValue): void {
+  shown.value = value;
+}
+
+export function ValueDialog(): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [isCopied, setCopied] = useState(false);
+  const open = shown.value;
+  useEffect(() => {
+    setCopied(false);
+    if (open === undefined) dialog.current?.close();
+    else dialog.current?.showModal();
+  }, [open]);
+  const text = valueText(open?.value ?? null);
+  return (
+    <dialog
+      ref={dialog}
+      class="value-dialog"
+      aria-labelledby="value-name"
+      onClose={() => shown.value = undefined}
+    >
+      <h2 id="value-name">{open?.name}</h2>
+      <pre tabIndex={0} aria-label="Value">
+        {open?.value === null ? "null" : readableText(open?.value ?? null)}
+      </pre>
+      <form method="dialog">
+        <span>{wholeText(text.length)} letters</span>
+        <button
+          type="button"
+          onClick={() => copyText(text).then(() => setCopied(true))}
+        >
+          {isCopied ? "Copied" : "Copy"}
+        </button>
+        <button type="submit">Close</button>
+      </form>
+    </dialog>
+  );
+}
+
+/** Browsers give a page without HTTPS no clipboard, but copy what is selected. */
+async function copyText(text: string): Promise<void> {
+  if (navigator.clipboard !== undefined) return await navigator.clipboard.writeText(text);
+  const field = document.createElement("textarea");
+  field.value = text;
+  document.querySelector(".value-dialog")?.append(field);
+  field.select();
+  document.execCommand("copy");
+  field.remove();
+}
