@@ -20,12 +20,18 @@ export interface LocalAnswer {
   readonly truncated: boolean;
 }
 
+/** A step that takes longer hears of no stop: then the worker goes, with its rows. */
+const STOP_MS_MAX = 2_000;
+
 export class LocalEngine {
   readonly #worker: Worker;
   readonly #database: AsyncDuckDB;
   readonly #connection: AsyncDuckDBConnection;
   /** One thing at a time: the worker has one thread. */
   #last: Promise<unknown> = Promise.resolve();
+  /** What waits for the worker fails when it is closed. */
+  readonly #gone = Promise.withResolvers<never>();
+  #isClosed = false;
 
   private constructor(
     worker: Worker,
@@ -35,6 +41,12 @@ export class LocalEngine {
     this.#worker = worker;
     this.#database = database;
     this.#connection = connection;
+    this.#gone.promise.catch(() => {});
+  }
+
+  /** Whether another one has to be opened. */
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   /** Loads DuckDB and starts it. Errors: those of the network and of WebAssembly. */
@@ -124,7 +136,9 @@ export class LocalEngine {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#worker.terminate();
+    this.#gone.reject(new Error("DuckDB in the page was closed"));
   }
 
   async #describe(sql: string): Promise<readonly (readonly [name: string, type: string])[]> {
@@ -142,10 +156,15 @@ export class LocalEngine {
     { types, signal }: { readonly types: readonly string[]; readonly signal: AbortSignal },
   ): Promise<readonly (readonly Value[])[]> {
     const rows: Value[][] = [];
-    const stop = () => void this.#connection.cancelSent();
+    let closing: ReturnType<typeof setTimeout> | undefined;
+    const stop = () => {
+      void this.#connection.cancelSent();
+      closing = setTimeout(() => this.close(), STOP_MS_MAX);
+    };
     signal.addEventListener("abort", stop, { once: true });
     try {
-      for await (const batch of await this.#connection.send(sql, true)) {
+      // A streamed result would be made in one step, in which the worker hears of no stop.
+      for await (const batch of await this.#connection.send(sql, false)) {
         const columns = types.map((_, at) => batch.getChildAt(at));
         for (let at = 0; at < batch.numRows; at += 1) {
           rows.push(columns.map((column, c) => localValue(column?.get(at), types[c] ?? "")));
@@ -157,12 +176,13 @@ export class LocalEngine {
       signal.throwIfAborted();
       throw error;
     } finally {
+      clearTimeout(closing);
       signal.removeEventListener("abort", stop);
     }
   }
 
   #alone<T>(act: () => Promise<T>): Promise<T> {
-    const mine = this.#last.then(act);
+    const mine = Promise.race([this.#last.then(act), this.#gone.promise]);
     this.#last = mine.catch(() => {});
     return mine;
   }

@@ -7,7 +7,8 @@ const EXTENSION_REMEDY: Readonly<Record<string, string>> = {
   icu: "Times are TIMESTAMPs in UTC here: write TIMESTAMP '2026-11-20 00:00:00' " +
     "instead of a time with a zone, and now()::TIMESTAMP instead of current_date",
 };
-const UNKNOWN_TABLE = /Table with name "?([^"\n]+?)"? does not exist!(?:\nDid you mean .*)?/;
+const UNKNOWN_TABLE =
+  /Catalog Error: Table with name "?([^"\n]+?)"? does not exist!(?:\nDid you mean .*)?/;
 const FUNCTION_OF_ZONE = /given name and argument types '[^']*TIMESTAMP WITH TIME ZONE/;
 
 /** Makes the message of a statement that ran here; `kept` are the tables that are here. */

@@ -78,7 +78,8 @@ export async function keepTable(
 /** Forgets a table. */
 export async function dropTable(name: string): Promise<void> {
   await removeKept(name);
-  if (held.delete(name)) await (await engine)?.drop(name);
+  const duckdb = await engine;
+  if (held.delete(name) && duckdb?.isClosed === false) await duckdb.drop(name);
   await listTables();
   news.postMessage("dropped");
 }
@@ -142,7 +143,11 @@ async function withTables(tables: Iterable<string>): Promise<LocalEngine> {
 }
 
 async function openEngine(): Promise<LocalEngine> {
-  localWork.value = "Loading DuckDB into the page …";
+  if ((await engine)?.isClosed === true) {
+    engine = undefined;
+    held.clear();
+  }
+  if (engine === undefined) localWork.value = "Loading DuckDB into the page …";
   engine ??= import("./local_engine.ts").then(({ LocalEngine }) => LocalEngine.open());
   try {
     return await engine;
@@ -153,15 +158,12 @@ async function openEngine(): Promise<LocalEngine> {
 }
 
 function told(error: unknown): unknown {
-  if (error instanceof LocalError || (error instanceof DOMException)) return error;
+  if (error instanceof LocalError || error instanceof DOMException) return error;
   // WebAssembly that broke is started anew with the next statement.
   if (
     error instanceof WebAssembly.RuntimeError || /memory access|unreachable/.test(String(error))
   ) {
-    const broken = engine;
-    engine = undefined;
-    held.clear();
-    void broken?.then((one) => one.close());
+    void engine?.then((broken) => broken.close());
   }
   const message = error instanceof Error ? error.message : String(error);
   return new LocalError(localMessage(message, keptTables.value.map(({ name }) => name)), {

@@ -40,7 +40,8 @@ const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}/;
 const VALUES_MAX = 100;
 
 function kindOfValues(rows: readonly (readonly Value[])[], at: number): ColumnKind {
-  const values = rows.slice(0, VALUES_MAX).flatMap((row) => row[at] ?? []);
+  const values = rows.slice(0, VALUES_MAX).map((row) => row[at] ?? null)
+    .filter((value) => value !== null);
   const is = (test: (value: Value) => boolean) => values.length > 0 && values.every(test);
   if (is((value) => typeof value === "number")) return "number";
   if (is((value) => typeof value === "boolean")) return "bool";

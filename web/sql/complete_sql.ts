@@ -1,7 +1,7 @@
 /** What may come next in a statement: tables, columns, attributes and functions. */
 
 import { quoteName, quoteText } from "../../shared/engine/duckdb/statement_text.ts";
-import { sqlTokens } from "./sql_tokens.ts";
+import { type SqlToken, sqlTokens } from "./sql_tokens.ts";
 import type { NamedType } from "./server_tables.ts";
 
 /** A function of the dialect, from `functions.json`. */
@@ -57,6 +57,7 @@ export function completeSql(sql: string, at: number, names: SqlNames): SqlOption
   const from = at - word.length;
   const [, owner] = /([\p{L}_][\p{L}\p{N}_]*)\.$/u.exec(before.slice(0, from)) ?? [];
   const previous = tokens.filter(({ to }) => to <= from);
+  if (isNewName(before, previous.at(-1))) return undefined;
   if (owner !== undefined) return membersOf(sql, owner, from, names);
   if (isTableNext(before, previous)) return { from, options: names.tables.map(tableOption) };
   const tables = namedTables(sql, names);
@@ -68,6 +69,11 @@ export function completeSql(sql: string, at: number, names: SqlNames): SqlOption
       ...names.functions.map(functionOption),
     ],
   };
+}
+
+/** What follows AS is nobody's name yet. */
+function isNewName(before: string, last: SqlToken | undefined): boolean {
+  return last !== undefined && /^as$/i.test(before.slice(last.from, last.to));
 }
 
 /** A text is open unless it ends with a quote of its own. */
@@ -106,14 +112,15 @@ function membersOf(
     });
     return { from, options };
   }
-  const alias = new RegExp(`([\\w.]+)\\s+(?:as\\s+)?${owner}\\b`, "iu").exec(sql)?.[1] ?? owner;
+  const named = new RegExp(`(?:from|join|,)\\s+([\\w.]+)\\s+(?:as\\s+)?${owner}\\b`, "iu");
+  const alias = named.exec(sql)?.[1] ?? owner;
   const table = names.tables.find(({ name }) =>
     name === alias.toLowerCase() || name === owner.toLowerCase()
   );
   return table && { from, options: table.columns.map(columnOption) };
 }
 
-function isTableNext(before: string, previous: ReturnType<typeof sqlTokens>): boolean {
+function isTableNext(before: string, previous: readonly SqlToken[]): boolean {
   const last = previous.at(-1);
   if (last === undefined) return false;
   const text = before.slice(last.from, last.to);

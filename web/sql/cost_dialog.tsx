@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { bytesText } from "../view/bytes_text.ts";
-import { durationText, wholeText } from "../view/number_text.ts";
+import { durationText, rowsText, wholeText } from "../view/number_text.ts";
 import { type CostAnswer, openQuestion } from "./cost_question.ts";
 import type { Cost } from "./sql_requests.ts";
 
@@ -32,7 +32,7 @@ export function CostDialog(): JSX.Element {
 export function costText(cost: Cost): string {
   return [
     bytesText(cost.estimated_bytes_scanned),
-    `${wholeText(cost.estimated_rows_processed)} rows`,
+    rowsText(cost.estimated_rows_processed),
     `${wholeText(cost.files_to_scan)} of ${wholeText(cost.files_considered)} files`,
     `about ${durationText(cost.estimated_runtime_seconds * 1_000)}`,
   ].join(" · ");

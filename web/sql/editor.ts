@@ -8,6 +8,7 @@ import {
   autocompletion,
   closeBrackets,
   closeBracketsKeymap,
+  closeCompletion,
   type Completion,
   completionKeymap,
   type CompletionResult,
@@ -62,14 +63,23 @@ export interface EditorOptions {
   readonly names: () => SqlNames;
 }
 
+/** The words of a SELECT; what the service refuses is left out. */
+const KEYWORDS = "all and anti any array as asc asof at between both by case cast collate cross " +
+  "cube current desc describe distinct else end escape except exclude exists extract filter first " +
+  "following for from full glob group grouping having ilike in inner intersect interval into is " +
+  "join lambda last lateral left like limit materialized name natural not nulls of offset on or " +
+  "order outer over partition percent pivot positional preceding qualify range recursive replace " +
+  "right rollup row rows sample select semi sets similar some struct summarize table tablesample " +
+  "then ties to try_cast unbounded union unpivot using values when where window with within " +
+  "without zone";
+const TYPES = "bigint blob boolean date decimal double float hugeint integer json map smallint " +
+  "text time timestamp timestamp_ms timestamp_ns timestamp_s timestamptz tinyint ubigint " +
+  "uhugeint uinteger usmallint utinyint uuid varchar";
+
 const DUCKDB = SQLDialect.define({
   ...PostgreSQL.spec,
-  keywords:
-    `${PostgreSQL.spec.keywords} qualify asof positional pivot unpivot summarize describe ` +
-    "exclude replace semi anti ilike glob sample",
-  types: `${PostgreSQL.spec.types} hugeint uhugeint ubigint uinteger usmallint utinyint tinyint ` +
-    "double struct map list blob timestamp_ns timestamp_ms timestamp_s timestamptz",
-  doubleDollarQuotedStrings: true,
+  keywords: `${KEYWORDS} true false null`,
+  types: TYPES,
 });
 
 const COLOURS = HighlightStyle.define([
@@ -116,7 +126,11 @@ export function openEditor(host: HTMLElement, options: EditorOptions): SqlEditor
 }
 
 function extensionsOf({ onChange, onRun, names }: EditorOptions) {
-  const run = () => (onRun(), true);
+  const run = (view: EditorView) => {
+    closeCompletion(view);
+    onRun();
+    return true;
+  };
   return [
     lineNumbers(),
     history(),
@@ -137,6 +151,7 @@ function extensionsOf({ onChange, onRun, names }: EditorOptions) {
         keywordCompletionSource(DUCKDB, true),
       ],
       icons: false,
+      filterStrict: true,
       maxRenderedOptions: 60,
     }),
     Prec.highest(keymap.of([

@@ -4,7 +4,8 @@ import { EditorView } from "@codemirror/view";
 
 export const EDITOR_THEME = EditorView.theme({
   "&": { height: "100%", backgroundColor: "var(--raised)", color: "var(--text)" },
-  "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-2px" },
+  // sql.css outlines the whole editor.
+  "&.cm-focused": { outline: "none" },
   ".cm-scroller": { font: "13px/20px ui-monospace, monospace", overflow: "auto" },
   ".cm-content": { caretColor: "var(--text)", padding: "8px 0" },
   ".cm-cursor": { borderLeftColor: "var(--text)" },
@@ -41,6 +42,7 @@ export const EDITOR_THEME = EditorView.theme({
     color: "var(--text)",
   },
   ".cm-completionDetail": { color: "var(--quiet)", fontStyle: "normal", marginLeft: "16px" },
+  "li[aria-selected] .cm-completionDetail": { color: "var(--text)" },
   ".cm-completionMatchedText": { textDecoration: "none", fontWeight: "700" },
   ".cm-completionInfo": { padding: "8px 12px", maxWidth: "360px" },
   ".cm-completionInfo code": {

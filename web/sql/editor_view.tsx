@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { keptTables } from "../local/local_tables.ts";
-import { wholeText } from "../view/number_text.ts";
+import { rowsText } from "../view/number_text.ts";
 import type { SqlFunction, SqlNames } from "./complete_sql.ts";
 import type { EditorMark, SqlEditor } from "./editor.ts";
 import { serverTables } from "./server_tables.ts";
@@ -72,7 +72,7 @@ function knownNames(): SqlNames {
   }));
   const here = keptTables.peek().map(({ name, rows, columns }) => ({
     name: `local.${name}`,
-    detail: `${wholeText(rows)} rows, in this browser`,
+    detail: `${rowsText(rows)}, in this browser`,
     columns,
     attributes: [],
   }));

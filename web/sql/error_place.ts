@@ -48,8 +48,25 @@ function caretPlace(message: string, sql: string): Place | undefined {
   const excerpt = quoted.replace(/^\.{3}/, "").replace(/\.{3}$/, "");
   const begin = text.startsWith(quoted) ? 0 : text.indexOf(excerpt);
   if (begin < 0) return undefined;
-  const within = blanks.length - head.length - (isCut && begin > 0 ? 3 : 0);
+  const cut = isCut && begin > 0 ? 3 : 0;
+  const within = offsetOfWidth(quoted, blanks.length - head.length) - cut;
   return { line, column: begin + within };
+}
+
+/** Letters that a terminal shows two columns wide, as DuckDB counts. */
+const WIDE =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff01-\uff60\p{Emoji_Presentation}]/u;
+const NO_WIDTH = /\p{Mark}/u;
+
+function offsetOfWidth(text: string, width: number): number {
+  let offset = 0;
+  let seen = 0;
+  for (const letter of text) {
+    if (seen >= width) break;
+    seen += WIDE.test(letter) ? 2 : NO_WIDTH.test(letter) ? 0 : 1;
+    offset += letter.length;
+  }
+  return offset;
 }
 
 function offsetOfLine(sql: string, line: number): number {

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { durationText, wholeText } from "../view/number_text.ts";
+import { durationText, rowsText } from "../view/number_text.ts";
 import { agoText, timeTitle } from "../view/time_text.ts";
 import { editor } from "./editor_view.tsx";
 import { draft } from "./sql_state.ts";
@@ -63,7 +63,7 @@ function Past({ past: { sql, atMs, tookMs, rows, where } }: {
       <button type="button" onClick={take}>
         <code>{sql}</code>
         <span title={timeTitle(atMs, now)}>
-          {agoText(atMs, now)} · {rows === undefined ? "failed" : `${wholeText(rows)} rows`} ·{" "}
+          {agoText(atMs, now)} · {rows === undefined ? "failed" : rowsText(rows)} ·{" "}
           {durationText(tookMs)} · {where === "browser" ? "in this browser" : "on the server"}
         </span>
       </button>

@@ -15,7 +15,7 @@ import {
   runLocally,
 } from "../local/local_tables.ts";
 import { bytesText } from "../view/bytes_text.ts";
-import { wholeText } from "../view/number_text.ts";
+import { rowsText } from "../view/number_text.ts";
 import { askFile, type DownloadFormat, readBytes } from "./sql_requests.ts";
 import type { Run } from "./sql_state.ts";
 import { csvFile, ndjsonFile } from "./value_text.ts";
@@ -99,7 +99,7 @@ function KeepForm({ onKeep }: { readonly onKeep: (name: string) => void }): JSX.
       </label>
       <button
         type="submit"
-        title={`Keep up to ${wholeText(KEPT_ROWS_MAX)} rows of this statement in this browser`}
+        title={`Keep up to ${rowsText(KEPT_ROWS_MAX)} of this statement in this browser`}
       >
         {isKept ? "Replace" : "Keep"}
       </button>
@@ -153,7 +153,7 @@ async function keep(run: Run, { name, signal, onBytes }: Act & { name: string })
   );
   signal.throwIfAborted();
   const { rows } = await keepTable(name, { sql, bytes });
-  return `local.${name} has ${wholeText(rows)} rows` +
+  return `local.${name} has ${rowsText(rows)}` +
     (rows === KEPT_ROWS_MAX ? ", which is the most that is kept" : "");
 }
 

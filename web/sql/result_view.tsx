@@ -6,7 +6,7 @@ import { useMemo } from "preact/hooks";
 import { addressOf } from "../frame/router.ts";
 import { localWork } from "../local/local_tables.ts";
 import { bytesText } from "../view/bytes_text.ts";
-import { durationText, wholeText } from "../view/number_text.ts";
+import { durationText, rowsText, wholeText } from "../view/number_text.ts";
 import { ChartView } from "./chart_view.tsx";
 import { resultColumns } from "./column_kind.ts";
 import { costText } from "./cost_dialog.tsx";
@@ -141,7 +141,7 @@ function Estimate({ outcome: { cost } }: { readonly outcome: OutcomeOf<"cost"> }
 function Job({ outcome: { job } }: { readonly outcome: OutcomeOf<"job"> }): JSX.Element {
   const { job_id, status, progress } = job;
   const address = addressOf({ path: "jobs", query: String(new URLSearchParams({ job: job_id })) });
-  const read = progress === undefined ? "" : `, ${wholeText(progress.rows)} rows read`;
+  const read = progress === undefined ? "" : `, ${rowsText(progress.rows)} read`;
   return (
     <p class="sql-waiting" role="status">
       Batch job <a href={address}>{job_id}</a> is {status}
@@ -176,13 +176,13 @@ function CostLine({ run }: { readonly run: Run | undefined }): JSX.Element {
   const parts: string[] = [];
   if (outcome.kind === "rows") {
     const { answer } = outcome;
-    parts.push(`${wholeText(answer.rows.length)} rows`);
+    parts.push(rowsText(answer.rows.length));
     if ("stats" in answer) {
       const { stats, cost, serverMs } = answer;
       parts.push(
         `served by ${stats.served_by}`,
         `${wholeText(cost.files_to_scan)} of ${wholeText(cost.files_considered)} files`,
-        `${wholeText(stats.rows_scanned)} rows scanned`,
+        `${rowsText(stats.rows_scanned)} scanned`,
         bytesText(stats.bytes_scanned),
         ...serverMs === undefined ? [] : [`${durationText(serverMs)} in the server`],
       );

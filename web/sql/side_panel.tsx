@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks";
 import { dropTable, keptTables, listTables } from "../local/local_tables.ts";
 import type { KeptTable } from "../local/local_store.ts";
 import { bytesText } from "../view/bytes_text.ts";
-import { wholeText } from "../view/number_text.ts";
+import { rowsText } from "../view/number_text.ts";
 import { agoText } from "../view/time_text.ts";
 import { editor } from "./editor_view.tsx";
 import { type NamedType, serverTables } from "./server_tables.ts";
@@ -73,7 +73,7 @@ function KeptEntry({ table }: { readonly table: KeptTable }): JSX.Element {
       <details>
         <summary title={`${sql}\n\nKept ${agoText(keptMs, Date.now())}`}>
           local.{name}
-          <span class="size">{wholeText(rows)} rows · {bytesText(bytes)}</span>
+          <span class="size">{rowsText(rows)} · {bytesText(bytes)}</span>
         </summary>
         <Columns columns={columns} write={writtenName} />
       </details>

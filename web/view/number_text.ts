@@ -12,6 +12,11 @@ export function wholeText(value: number | bigint): string {
   return WHOLE.format(value);
 }
 
+/** `1 row`, `12,403 rows`. */
+export function rowsText(rows: number): string {
+  return `${wholeText(rows)} ${rows === 1 ? "row" : "rows"}`;
+}
+
 /** `12.4K`, where a figure has little room. */
 export function shortText(value: number): string {
   return SHORT.format(value);
