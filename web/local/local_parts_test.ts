@@ -91,7 +91,7 @@ Deno.test("LOCAL_SETUP leaves a statement no file, no extension and no setting",
   );
   strictEqual(
     String(await read("SELECT to_timestamp_millis(1795208645123)")).slice(0, 10),
-    "2026-11-21",
+    "2026-11-20",
   );
   for (
     const sql of [
