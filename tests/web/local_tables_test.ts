@@ -1,4 +1,4 @@
-/** Local tables in a real browser: kept, asked, joined, reloaded and dropped, without the server. */
+/** Local tables in a real browser: kept, asked, joined, reloaded and dropped. */
 
 import { deepStrictEqual, match, ok, strictEqual } from "node:assert/strict";
 import type { Page } from "playwright-core";

@@ -1,7 +1,7 @@
 /**
- * What DuckDB in the page is told before its first statement: no file, no extension and no setting
- * is within a statement's reach, and the service's functions work as they do on the server. Those
- * of JSON and of time zones are missing, because DuckDB keeps them in extensions.
+ * What DuckDB in the page is told before its first statement. No file, extension or setting is
+ * within a statement's reach, and the service's functions work as they do on the server. Those of
+ * JSON and of time zones are missing, because DuckDB keeps them in extensions.
  */
 
 import { DATE_BIN } from "../../shared/engine/functions/date_bin.ts";

@@ -16,7 +16,7 @@ export interface SqlFunction {
 /** What statements may name. */
 export interface SqlNames {
   readonly tables: readonly {
-    /** As it is written: `events`, `local.errors`. */
+    /** The name as statements write it: `events`, `local.errors`. */
     readonly name: string;
     readonly detail: string;
     readonly columns: readonly NamedType[];

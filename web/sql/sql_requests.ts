@@ -128,7 +128,9 @@ export async function askFile(
   return response;
 }
 
-/** Reads a file whole. Errors: `RequestError` past `bytesMax`, and where the server broke it off. */
+/**
+ * Reads a file whole. Errors: `RequestError` past `bytesMax`, and where the server broke it off.
+ */
 export async function readBytes(
   response: Response,
   { bytesMax, onBytes }: {
