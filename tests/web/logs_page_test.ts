@@ -1,61 +1,29 @@
 /**
- * The page Logs in a real browser, over a real query server: what a user sees, clicks and types. No
- * test may print an error to the browser's console or ask another host.
+ * The page Logs in a real browser, over a real query server: searches, pages of rows, and what the
+ * address holds. No test may print an error to the browser's console or ask another host.
  */
 
 import { deepStrictEqual, match, ok, strictEqual } from "node:assert/strict";
-import type { Page } from "playwright-core";
 import { HAS_CHROMIUM } from "../clients/chromium.ts";
-import { openPageLab, type PageLab, withPage } from "./page_lab.ts";
+import { LINES, openLogsLab, queryOf, RANGE, rowsAre, searchFor, textsOf } from "./logs_lab.ts";
+import { withPage } from "./page_lab.ts";
 
 const NAME = "the page Logs in Chromium";
-const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
-const RANGE = "1795132800000..1795140000000";
-const OLDER_ROWS = 250;
-
-const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
-const ROWS = [
-  ["card declined: insufficient funds", { severity_text: "ERROR", "http.status_code": 502 }],
-  ["GET /cart 200 in 31 ms", { severity_text: "INFO", "user name": 'ann "a" lee' }],
-  [`\x1b[31m${HOSTILE} \u202e end`, { severity_text: "WARN" }],
-  ["GET /cart 200 in 32 ms", undefined],
-] as const;
-
-function openLab(): Promise<PageLab> {
-  return openPageLab((lab) =>
-    lab.commit([
-      ...Array.from({ length: OLDER_ROWS }, (_, at) => ({
-        ns: START_NS + BigInt(at) * 1_000_000n,
-        raw: `older ${at}`,
-      })),
-      ...ROWS.map(([raw, attributes], at) => ({
-        ns: START_NS + BigInt(3_600 + at) * 1_000_000_000n,
-        raw,
-        attributes: attributes === undefined ? null : JSON.stringify(attributes),
-      })),
-    ])
-  );
-}
-
-const texts = (page: Page) => page.locator(".row .text").allTextContents();
-
-/** Waits until so many rows are shown, and no search runs. */
-async function rowsAre(page: Page, rows: number): Promise<void> {
-  await page.locator(".row").nth(rows - 1).waitFor({ state: "attached" });
-  await page.locator(".row").nth(rows).waitFor({ state: "detached" });
-}
-
-async function search(page: Page, text: string, rows: number): Promise<void> {
-  await page.fill("#search", text);
-  await page.keyboard.press("Enter");
-  await rowsAre(page, rows);
-}
+const OLDER_ROWS = 1_500;
+/** Rows of one millisecond, across the end of the first page. */
+const TIED_ROWS = 40;
 
 Deno.test({
   name: HAS_CHROMIUM ? NAME : `${NAME} (ignored: chromium is not installed)`,
   ignore: !HAS_CHROMIUM,
   async fn(t) {
-    await using lab = await openLab();
+    await using lab = await openLogsLab([
+      ...Array.from({ length: OLDER_ROWS }, (_, at) => ({
+        ms: Math.floor(at / TIED_ROWS),
+        raw: `older ${at}`,
+      })),
+      ...LINES,
+    ]);
 
     await t.step("/ leads a browser to the page, and the page to the newest rows", async () => {
       const home = await fetch(lab.url, { headers: { accept: "text/html" }, redirect: "manual" });
@@ -63,11 +31,11 @@ Deno.test({
       await home.body?.cancel();
       await withPage(lab, `?range=${RANGE}`, async (page) => {
         await page.waitForSelector(".row");
-        const shown = await texts(page);
-        deepStrictEqual(shown.slice(0, 4), ROWS.map(([raw]) => raw).toReversed());
+        const shown = await textsOf(page);
+        deepStrictEqual(shown.slice(0, 4), LINES.map(({ raw }) => raw).toReversed());
         await page.waitForSelector(".bar.error");
-        match(await page.textContent(".histogram figcaption") ?? "", /254 rows/);
-        match(await page.textContent(".cost") ?? "", /served by .* files/);
+        match(await page.textContent(".histogram figcaption") ?? "", /1,504 rows.*error 1/);
+        match(await page.textContent(".cost") ?? "", /served by .* files .*histogram .* rows /);
       });
     });
 
@@ -76,14 +44,17 @@ Deno.test({
       () =>
         withPage(lab, `?range=${RANGE}`, async (page) => {
           await page.waitForSelector(".row");
-          await search(page, "level:>=warn", 2);
-          await search(page, '"card declined" http.status_code:>=500', 1);
-          match(page.url(), /q=%22card/);
+          await searchFor(page, "level:>=warn", 2);
+          await searchFor(page, '"card declined" http.status_code:>=500', 1);
+          strictEqual(queryOf(page).get("q"), '"card declined" http.status_code:>=500');
+          deepStrictEqual(await page.locator(".row mark").allTextContents(), ["card declined"]);
           await page.goBack();
           await rowsAre(page, 2);
           strictEqual(await page.inputValue("#search"), "level:>=warn");
           await page.reload();
           await rowsAre(page, 2);
+          await page.goForward();
+          await rowsAre(page, 1);
         }),
     );
 
@@ -96,76 +67,71 @@ Deno.test({
           await page.keyboard.press("Enter");
           await page.waitForSelector("#search-failure mark");
           strictEqual(await page.textContent("#search-failure mark"), '"b');
-          ok((await texts(page)).length > 0);
+          ok((await textsOf(page)).length > 0);
         }),
     );
 
     await t.step(
-      "a row opens to its fields, and a value filters in and out",
-      () =>
-        withPage(lab, `?range=${RANGE}&q=cart`, async (page) => {
-          await rowsAre(page, 2);
-          await page.click(".row:nth-child(2) .line");
-          const field = page.locator(".fields tr", { hasText: "user name" });
-          strictEqual(await field.locator("td").first().textContent(), 'ann "a" lee');
-          await field.getByText("+ filter").click();
-          await rowsAre(page, 1);
-          strictEqual(
-            await page.inputValue("#search"),
-            String.raw`cart "user name":"ann \"a\" lee"`,
-          );
-        }),
-    );
-
-    await t.step(
-      "hostile content is text",
-      () =>
-        withPage(lab, `?range=${RANGE}&q=onerror`, async (page) => {
-          await page.waitForSelector(".row");
-          deepStrictEqual(await texts(page), [ROWS[2][0]]);
-          strictEqual(await page.title(), "Logs · svc");
-          strictEqual(await page.locator(".row img, .row script").count(), 0);
-        }),
-    );
-
-    await t.step(
-      "older rows come while one scrolls, each once",
+      "older rows come while one scrolls, each once, also those of one instant",
       () =>
         withPage(lab, `?range=${RANGE}&q=older`, async (page) => {
           await page.waitForSelector(".row");
-          while (await page.locator(".row").count() < OLDER_ROWS) {
-            const before = await page.locator(".row").count();
-            await page.locator(".end").scrollIntoViewIfNeeded();
-            await page.locator(".row").nth(before).waitFor({ state: "attached" });
+          const seen = new Map<number, string>();
+          const end = page.getByText("These are all rows.");
+          for (let at = 0; !(await end.isVisible()) || seen.size < OLDER_ROWS; at += 1) {
+            ok(at < 400, `all rows are seen: ${seen.size}`);
+            const rows = await page.locator(".row").evaluateAll((all) =>
+              all.map((row) => [row.getAttribute("aria-posinset"), row.textContent] as const)
+            );
+            for (const [place, text] of rows) {
+              seen.set(Number(place), /older \d+/.exec(text ?? "")?.[0] ?? "");
+            }
+            await page.locator(".rows-pane").evaluate((pane) => pane.scrollBy(0, 400));
+            await page.waitForTimeout(30);
           }
-          const shown = await texts(page);
-          deepStrictEqual(
-            shown,
-            Array.from({ length: OLDER_ROWS }, (_, at) => `older ${249 - at}`),
-          );
-          await page.waitForSelector("text=These are all rows.");
+          const texts = [...seen.values()];
+          strictEqual(new Set(texts).size, OLDER_ROWS);
+          const instants = [...seen].toSorted(([a], [b]) => a - b)
+            .map(([, text]) => Math.floor(Number(text.slice("older ".length)) / TIED_ROWS));
+          deepStrictEqual(instants, instants.toSorted((a, b) => b - a));
+          ok(await page.locator(".row").count() < 120, "only rows in view are drawn");
         }),
     );
 
     await t.step(
-      "patterns count rows by shape, and lead to such rows",
+      "a brush over the histogram searches that time, and a level of it filters",
       () =>
-        withPage(lab, `?range=${RANGE}&view=patterns`, async (page) => {
-          await page.waitForSelector(".patterns button");
-          const rows = await page.locator(".patterns tbody tr").allInnerTexts();
-          match(rows[0] ?? "", /^250\s+98\.4 %\s+older <\*>$/);
-          await page.click("text=GET /cart <*> in <*> ms");
+        withPage(lab, `?range=${RANGE}`, async (page) => {
+          await rowsAre(page, 100);
+          await page.click(".legend .count.error");
+          await rowsAre(page, 1);
+          strictEqual(await page.inputValue("#search"), "level:error");
+          await page.click(".legend .count.error");
+          await rowsAre(page, 100);
+          const box = await page.locator(".histogram svg").boundingBox();
+          ok(box !== null);
+          await page.mouse.move(box.x + box.width * 0.4, box.y + 20);
+          await page.mouse.down();
+          await page.mouse.move(box.x + box.width * 0.9, box.y + 20, { steps: 4 });
+          await page.mouse.up();
+          await rowsAre(page, LINES.length);
+          match(queryOf(page).get("range") ?? "", /^17951\d+\.\.17951\d+$/);
+          await page.goBack();
+          await rowsAre(page, 100);
+        }),
+    );
+
+    await t.step(
+      "two tabs show their own searches",
+      () =>
+        withPage(lab, `?range=${RANGE}&q=cart`, async (page) => {
           await rowsAre(page, 2);
-        }),
-    );
-
-    await t.step(
-      "nothing found says why, and offers more",
-      () =>
-        withPage(lab, `?range=${RANGE}&q=absent`, async (page) => {
-          await page.waitForSelector("text=No rows");
-          await page.click("text=Search for everything");
-          await page.waitForSelector(".row");
+          await withPage(lab, `?range=${RANGE}&q=card`, async (other) => {
+            await rowsAre(other, 1);
+            await searchFor(other, "declined", 1);
+          });
+          strictEqual(await page.inputValue("#search"), "cart");
+          await rowsAre(page, 2);
         }),
     );
   },

@@ -2,8 +2,19 @@
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { type Histogram, histogram, histogramFailure, searchRange } from "./log_state.ts";
+import { shortText, wholeText } from "../view/number_text.ts";
+import { fieldTerm } from "./field_term.ts";
+import { zone } from "./log_address.ts";
+import {
+  type Histogram,
+  histogram,
+  histogramFailure,
+  isRunning,
+  searchRange,
+  toggleTerm,
+} from "./log_state.ts";
 import { severityClass, STACK } from "./severity_view.ts";
+import { clockText, dayText, instantText } from "./time_zone.ts";
 
 const WIDTH = 1_000;
 const HEIGHT = 56;
@@ -12,7 +23,7 @@ export function HistogramView(): JSX.Element {
   const drag = useSignal<{ readonly from: number; readonly to: number } | undefined>(undefined);
   const shown = histogram.value;
   if (histogramFailure.value !== undefined) {
-    return <p class="failure" role="alert">{histogramFailure.value.message}</p>;
+    return <p class="failure histogram" role="alert">{histogramFailure.value.message}</p>;
   }
   if (shown === undefined) return <div class="histogram" aria-hidden="true" />;
   const timeAt = (event: PointerEvent) => {
@@ -30,7 +41,7 @@ export function HistogramView(): JSX.Element {
   };
   const label = `${shown.total.toLocaleString()} rows by severity. Drag to search a shorter time.`;
   return (
-    <figure class="histogram">
+    <figure class="histogram" aria-busy={isRunning.value}>
       <svg
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         preserveAspectRatio="none"
@@ -71,7 +82,7 @@ function Bars({ shown }: { readonly shown: Histogram }): JSX.Element {
           <g key={bin.from}>
             <title>
               {[
-                new Date(bin.from).toLocaleString(),
+                instantText(bin.from, zone.value),
                 ...[...bin.counts].map(([level, count]) =>
                   `${level || "no level"}: ${count.toLocaleString()}`
                 ),
@@ -112,19 +123,59 @@ function Selection({ shown: { instants }, drag }: {
 }
 
 function Axis(
-  { shown: { instants: { from, to }, total } }: { readonly shown: Histogram },
+  { shown: { instants: { from, to }, bins, total } }: { readonly shown: Histogram },
 ): JSX.Element {
-  const options: Intl.DateTimeFormatOptions = to - from > 86_400_000
-    ? { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" }
-    : { hour: "2-digit", minute: "2-digit", second: "2-digit" };
-  const text = (ms: number) => new Date(ms).toLocaleString(undefined, options);
+  const day = dayText(from, zone.value);
+  const clock = (ms: number) => clockText(ms, zone.value, { hasMs: false });
+  const isOneDay = dayText(to, zone.value) === day;
   return (
     <>
-      <span>{text(from)}</span>
-      <span>
-        <strong>{total.toLocaleString()}</strong> rows · by severity · drag to zoom
+      <span>{day} {clock(from)}</span>
+      <span class="legend">
+        <strong>{wholeText(total)}</strong> rows
+        {countsOf(bins).map(([severity, count]) => (
+          <Count
+            key={severity}
+            {...{ severity, count }}
+          />
+        ))}
+        <span class="hint">· drag to zoom</span>
       </span>
-      <span>{text(to)}</span>
+      <span>{isOneDay ? "" : `${dayText(to, zone.value)} `}{clock(to)}</span>
     </>
   );
+}
+
+/** How many rows a severity has; a click leads to these. */
+function Count({ severity, count }: {
+  readonly severity: string;
+  readonly count: number;
+}): JSX.Element {
+  return (
+    <button
+      type="button"
+      class={`count ${severity}`}
+      title={`Only ${wholeText(count)} rows of ${severity}`}
+      onClick={() => toggleTerm(severity === "none" ? "-level:*" : fieldTerm("level", severity))}
+    >
+      {severity === "none" ? "no level" : severity} {shortText(count)}
+    </button>
+  );
+}
+
+/** Rows by severity, the most severe first. */
+function countsOf(
+  bins: Histogram["bins"],
+): readonly (readonly [severity: string, count: number])[] {
+  const counts = new Map<string, number>();
+  for (const bin of bins) {
+    for (const [level, count] of bin.counts) {
+      const severity = severityClass(level);
+      counts.set(severity, (counts.get(severity) ?? 0) + count);
+    }
+  }
+  return STACK.flatMap((severity) => {
+    const count = counts.get(severity);
+    return count === undefined ? [] : [[severity, count] as const];
+  });
 }

@@ -1,115 +1,102 @@
 /** One row: a line, and all of its fields once it is opened. Values are text, whatever they hold. */
 
 import type { JSX } from "preact";
-import { LEVEL_ATTRIBUTES } from "../../shared/search/search_fields.ts";
-import type { Value } from "../api/sql_client.ts";
-import { type LogRow, openRow, texts, toggleTerm } from "./log_state.ts";
-import { severityClass } from "./severity_view.ts";
-import { fieldTerm } from "./field_term.ts";
+import { columns, openRow, toggleRow, wraps, zone } from "./log_address.ts";
+import { fieldText, levelOf, type LogRow } from "./log_rows.ts";
+import { lineOf, sourceOf } from "./row_text.ts";
+import { cutLine, type Marker, marksIn } from "./marks.ts";
+import { MarkedText } from "./marked_text.tsx";
+import { activeRow } from "./row_focus.ts";
+import { OpenedRow } from "./opened_row.tsx";
+import { RowTime } from "./row_time.tsx";
 
-/** Columns that the line shows, or that only say again what another says. */
-const HIDDEN = new Set(["timestamp_ns", "attributes"]);
+/** A wrapped row shows so much of its text; the whole is in the opened row. */
+const WRAPPED_CHARS_MAX = 3_000;
+const CELL_CHARS_MAX = 200;
 
-export function RowView({ row }: { readonly row: LogRow }): JSX.Element {
-  const id = row.place.timestampNs;
-  const fields = fieldsOf(row);
-  const level = textOf(
-    LEVEL_ATTRIBUTES.map((name) => fields.get(name)).find((value) => value !== undefined),
-  );
-  const isOpen = openRow.value === id;
-  const line = texts.value.map((name) => textOf(row.values[name])).join(" ");
-  const source = textOf(row.values["source"] ?? row.values["service"]);
+export interface RowViewProps {
+  readonly row: LogRow;
+  readonly index: number;
+  /** Pixels from the top of the list. */
+  readonly start: number;
+  readonly count: number;
+  readonly markers: readonly Marker[];
+  /** Characters that one line shows. */
+  readonly seenChars: number;
+  readonly measure: (element: HTMLElement | null) => void;
+}
+
+export function RowView(props: RowViewProps): JSX.Element {
+  const { row, index, start, measure, markers } = props;
+  const isOpen = openRow.value === row.key;
+  const { name: level, severity = "none" } = levelOf(row);
   return (
-    <li class={`row ${severityClass(level)}`} data-open={isOpen}>
-      <button
-        type="button"
+    <li
+      ref={measure}
+      class={`row ${severity}`}
+      data-index={index}
+      data-key={row.key}
+      data-open={isOpen}
+      aria-setsize={props.count}
+      aria-posinset={index + 1}
+      style={{ transform: `translateY(${start}px)` }}
+    >
+      <div
         class="line"
+        // A real button's text cannot be selected.
+        role="button"
+        tabIndex={0}
         aria-expanded={isOpen}
-        onClick={() => openRow.value = isOpen ? undefined : id}
+        onFocus={() => activeRow.value = row.key}
+        onKeyDown={(event) => {
+          if (event.key !== "Enter" && event.key !== " ") return;
+          event.preventDefault();
+          toggleRow(row.key);
+        }}
+        onClick={(event) => {
+          // Whoever selects a word wants to read it: no drag and no second click opens or closes.
+          if (event.detail < 2 && getSelection()?.type !== "Range") toggleRow(row.key);
+        }}
       >
-        <time dateTime={row.place.timestamp} title={row.place.timestamp}>
-          <LocalTime timestamp={row.place.timestamp} />
-        </time>
+        <RowTime place={row.place} zone={zone.value} />
         <span class="level">{level}</span>
-        <span class="source">{source}</span>
-        <span class="text">{line}</span>
-      </button>
-      {isOpen && <Fields fields={fields} />}
+        <span class="source">{sourceOf(row)}</span>
+        {columns.value.map((name) => (
+          <span key={name} class="cell" title={name}>
+            <MarkedText text={(fieldText(row, name) ?? "").slice(0, CELL_CHARS_MAX)} />
+          </span>
+        ))}
+        <Line row={row} markers={markers} seenChars={props.seenChars} />
+      </div>
+      {isOpen && <OpenedRow row={row} markers={markers} />}
     </li>
   );
 }
 
-function Fields({ fields }: { readonly fields: ReadonlyMap<string, Value> }): JSX.Element {
-  return (
-    <table class="fields">
-      <tbody>
-        {[...fields].map(([name, value]) => {
-          const text = textOf(value);
-          return (
-            <tr key={name}>
-              <th scope="row">{name}</th>
-              <td>{text}</td>
-              <td class="actions">
-                <button
-                  type="button"
-                  title={`Only rows with this ${name}`}
-                  onClick={() => toggleTerm(fieldTerm(name, text))}
-                >
-                  + filter
-                </button>
-                <button
-                  type="button"
-                  title={`Only rows without this ${name}`}
-                  onClick={() => toggleTerm(`-${fieldTerm(name, text)}`)}
-                >
-                  − filter
-                </button>
-                <button type="button" onClick={() => navigator.clipboard.writeText(text)}>
-                  copy
-                </button>
-              </td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
-  );
-}
-
-/** Columns first, then attributes; nothing that is null. */
-function fieldsOf({ values }: LogRow): ReadonlyMap<string, Value> {
-  const columns = Object.entries(values).filter(([name]) => !HIDDEN.has(name));
-  const all = [...columns, ...attributesOf(values["attributes"])];
-  return new Map(all.filter(([, value]) => value !== null));
-}
-
-function attributesOf(text: Value | undefined): readonly (readonly [string, Value])[] {
-  if (typeof text !== "string") return [];
-  try {
-    const parsed: unknown = JSON.parse(text);
-    const isObject = typeof parsed === "object" && parsed !== null && !Array.isArray(parsed);
-    return isObject ? Object.entries(parsed as Record<string, Value>) : [["attributes", text]];
-  } catch {
-    return [["attributes", text]];
-  }
-}
-
-function textOf(value: Value | undefined): string {
-  if (value === undefined || value === null) return "";
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
-}
-
-/** In the viewer's zone, to the millisecond. */
-function LocalTime({ timestamp }: { readonly timestamp: string }): JSX.Element {
-  const date = new Date(timestamp);
-  const two = (n: number) => String(n).padStart(2, "0");
-  const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":");
-  return (
-    <>
-      <span class="day">
-        {`${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} `}
+function Line({ row, markers, seenChars }: {
+  readonly row: LogRow;
+  readonly markers: readonly Marker[];
+  readonly seenChars: number;
+}): JSX.Element {
+  const line = lineOf(row);
+  if (wraps.value) {
+    const text = line.slice(0, WRAPPED_CHARS_MAX);
+    return (
+      <span class="text">
+        <MarkedText text={text} marks={marksIn(text, markers)} />
+        {line.length > text.length && <MoreOf line={line} />}
       </span>
-      {`${time}.${String(date.getMilliseconds()).padStart(3, "0")}`}
-    </>
+    );
+  }
+  const { start, text, marks } = cutLine(line, markers, seenChars);
+  return (
+    <span class="text">
+      {start > 0 && <span class="cut">…</span>}
+      <MarkedText text={text.replaceAll("\n", "↵")} marks={marks} />
+    </span>
   );
+}
+
+function MoreOf({ line }: { readonly line: string }): JSX.Element {
+  return <span class="cut">… {line.length.toLocaleString()} characters in all</span>;
 }

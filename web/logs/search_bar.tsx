@@ -1,8 +1,18 @@
-/** The line of the search: its text, the range, and what is wrong with either. */
+/** The line of the search: its text with completion, the range, and what is wrong with either. */
 
 import type { JSX } from "preact";
-import { isRunning, range, search, searchFailure, searchRange, stop, typed } from "./log_state.ts";
-import { rangeText, SPANS } from "./time_range.ts";
+import { useRef } from "preact/hooks";
+import {
+  activeOffer,
+  closeOffers,
+  complete,
+  type Offers,
+  offers,
+  takeOffer,
+} from "./completion_state.ts";
+import { typed } from "./log_address.ts";
+import { isRunning, search, searchFailure, stop } from "./log_state.ts";
+import { TimeMenu } from "./time_menu.tsx";
 
 const EXAMPLE = 'error service:checkout level:>=warn "card declined"';
 
@@ -13,54 +23,116 @@ export function SearchBar(): JSX.Element {
       role="search"
       onSubmit={(event) => {
         event.preventDefault();
+        closeOffers();
         search();
       }}
     >
-      <input
-        id="search"
-        type="search"
-        aria-label="Search"
-        aria-describedby="search-failure"
-        placeholder={EXAMPLE}
-        spellcheck={false}
-        autocomplete="off"
-        autocapitalize="off"
-        value={typed.value}
-        onInput={(event) => typed.value = event.currentTarget.value}
-      />
-      <RangeMenu />
+      <SearchInput />
+      <TimeMenu />
       {isRunning.value
-        ? <button type="button" onClick={stop}>Stop</button>
-        : <button type="submit">Search</button>}
+        ? <button type="button" class="run" onClick={stop}>Stop</button>
+        : <button type="submit" class="run">Search</button>}
       <SearchFailure />
     </form>
   );
 }
 
-function RangeMenu(): JSX.Element {
-  const current = range.value;
-  const isSpan = current.kind === "last";
+/** A combobox: https://www.w3.org/WAI/ARIA/apg/patterns/combobox/ */
+function SearchInput(): JSX.Element {
+  const input = useRef<HTMLInputElement>(null);
+  const shown = offers.value;
+  const active = activeOffer.value;
+  const take = (index: number) => {
+    const offer = shown?.list[index];
+    if (shown === undefined || offer === undefined) return;
+    const at = takeOffer(shown, offer);
+    requestAnimationFrame(() => {
+      input.current?.focus();
+      input.current?.setSelectionRange(at, at);
+      if (shown.place.kind === "name") complete(typed.value, at);
+    });
+  };
   return (
-    <select
-      aria-label="Time range"
-      value={rangeText(current)}
-      onChange={(event) => {
-        const span = SPANS.find(({ ms }) =>
-          rangeText({ kind: "last", ms }) === event.currentTarget.value
-        );
-        if (span !== undefined) searchRange({ kind: "last", ms: span.ms });
-      }}
-    >
-      {!isSpan && <option value={rangeText(current)}>{betweenText(current)}</option>}
-      {SPANS.map(({ label, ms }) => (
-        <option key={ms} value={rangeText({ kind: "last", ms })}>Last {label}</option>
-      ))}
-    </select>
+    <div class="search-box">
+      <input
+        ref={input}
+        id="search"
+        type="text"
+        role="combobox"
+        aria-label="Search"
+        aria-describedby="search-failure"
+        aria-autocomplete="list"
+        aria-expanded={shown !== undefined}
+        aria-controls="search-offers"
+        aria-activedescendant={active === undefined ? undefined : `offer-${active}`}
+        enterkeyhint="search"
+        placeholder={EXAMPLE}
+        spellcheck={false}
+        autocomplete="off"
+        autocapitalize="off"
+        value={typed.value}
+        onInput={({ currentTarget: { value, selectionStart } }) => {
+          typed.value = value;
+          complete(value, selectionStart ?? value.length);
+        }}
+        onKeyDown={(event) => onKey(event, { shown, take })}
+        onBlur={closeOffers}
+      />
+      <ul id="search-offers" role="listbox" aria-label="Completions" hidden={shown === undefined}>
+        {shown?.list.map(({ text, note }, index) => (
+          <li
+            key={text}
+            id={`offer-${index}`}
+            role="option"
+            aria-selected={index === active}
+            // The input keeps the focus.
+            onPointerDown={(event) => {
+              event.preventDefault();
+              take(index);
+            }}
+          >
+            <span>{text}</span>
+            <span class="quiet">{note}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }
 
-function betweenText({ from, to }: { readonly from: number; readonly to: number }): string {
-  return `${new Date(from).toLocaleString()} to ${new Date(to).toLocaleString()}`;
+function onKey(
+  event: KeyboardEvent,
+  { shown, take }: { readonly shown: Offers | undefined; readonly take: (index: number) => void },
+): void {
+  if (event.key === "Escape" && shown === undefined) {
+    (event.currentTarget as HTMLElement).blur();
+    return event.preventDefault();
+  }
+  if (shown === undefined) return;
+  const count = shown.list.length;
+  const active = activeOffer.value;
+  switch (event.key) {
+    case "ArrowDown":
+      activeOffer.value = active === undefined ? 0 : (active + 1) % count;
+      break;
+    case "ArrowUp":
+      activeOffer.value = active === undefined ? count - 1 : (active + count - 1) % count;
+      break;
+    case "Tab":
+      if (event.shiftKey) return;
+      take(active ?? 0);
+      break;
+    case "Enter":
+      if (active === undefined) return;
+      take(active);
+      break;
+    case "Escape":
+      closeOffers();
+      break;
+    default:
+      return;
+  }
+  event.preventDefault();
 }
 
 /** The message, and the search with a mark below what is wrong. */

@@ -11,7 +11,8 @@ export interface Instants {
   readonly to: number;
 }
 
-const MINUTE = 60_000;
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
@@ -36,7 +37,7 @@ export function instantsOf(range: TimeRange, nowMs: number): Instants {
 
 /** Bins are whole minutes where they can be: counts by minute are kept beside the data. */
 const BINS_MS = [
-  ...[1, 5, 15].map((n) => n * 1_000),
+  ...[1, 5, 15].map((n) => n * SECOND),
   ...[1, 2, 5, 10, 15, 30].map((n) => n * MINUTE),
   ...[1, 2, 3, 6, 12].map((n) => n * HOUR),
   ...[1, 7, 30].map((n) => n * DAY),
@@ -47,15 +48,19 @@ export function binMsOf({ from, to }: Instants, binsMax: number): number {
   return BINS_MS.find((ms) => (to - from) / ms <= binsMax) ?? 365 * DAY;
 }
 
-/** `1h`, or `1795132800000..1795136400000`, for the address. */
+/** `60m`, `30s` or `1795132800000..1795136400000`, for the address. */
 export function rangeText(range: TimeRange): string {
-  return range.kind === "last" ? `${range.ms / MINUTE}m` : `${range.from}..${range.to}`;
+  if (range.kind === "between") return `${range.from}..${range.to}`;
+  return range.ms % MINUTE === 0 ? `${range.ms / MINUTE}m` : `${Math.ceil(range.ms / SECOND)}s`;
 }
 
 /** Reads `rangeText`; undefined for anything else. */
 export function parseRange(text: string): TimeRange | undefined {
-  const minutes = /^(\d{1,7})m$/.exec(text)?.[1];
-  if (minutes !== undefined) return { kind: "last", ms: Number(minutes) * MINUTE };
+  const [, count, unit] = /^(\d{1,8})([ms])$/.exec(text) ?? [];
+  if (count !== undefined) {
+    const ms = Number(count) * (unit === "m" ? MINUTE : SECOND);
+    return ms === 0 ? undefined : { kind: "last", ms };
+  }
   const [, from, to] = /^(\d{1,14})\.\.(\d{1,14})$/.exec(text) ?? [];
   if (from === undefined || to === undefined || Number(to) <= Number(from)) return undefined;
   return { kind: "between", from: Number(from), to: Number(to) };

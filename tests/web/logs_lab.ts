@@ -1,0 +1,108 @@
+/** Rows for the tests of the page Logs, and what its users do. */
+
+import { strictEqual } from "node:assert/strict";
+import type { Page } from "playwright-core";
+import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
+import type { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { openPageLab, type PageLab } from "./page_lab.ts";
+
+/** 2026-11-20T00:00:00Z, and the range of the page that has all rows. */
+export const START_MS = 1_795_132_800_000;
+export const RANGE = `${START_MS}..${START_MS + 7_200_000}`;
+
+export interface LogLine {
+  /** Milliseconds after `START_MS`. */
+  readonly ms: number;
+  readonly raw: string;
+  readonly host?: string;
+  readonly source?: string;
+  readonly attributes?: Readonly<Record<string, unknown>>;
+}
+
+const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
+const TRACE_ID = "5b8efff798038103d269b633813fc60c";
+
+/** Lines that most tests search, the oldest first. */
+export const LINES: readonly LogLine[] = [
+  {
+    ms: 3_600_000,
+    raw: "card declined: insufficient funds",
+    source: "checkout",
+    attributes: { severity_text: "ERROR", "http.status_code": 502, trace_id: TRACE_ID },
+  },
+  {
+    ms: 3_601_000,
+    raw: "GET /cart 200 in 31 ms",
+    source: "frontend",
+    attributes: { severity_text: "INFO", "user name": 'ann "a" lee' },
+  },
+  {
+    ms: 3_602_000,
+    raw: `\x1b[31m${HOSTILE} \u202e end`,
+    source: "frontend",
+    attributes: { severity_text: "WARN" },
+  },
+  { ms: 3_603_000, raw: "GET /cart 200 in 32 ms", source: "frontend" },
+];
+
+/** A server over rows of `events`. */
+export function openLogsLab(
+  lines: readonly LogLine[] = LINES,
+  args: readonly string[] = [],
+): Promise<PageLab> {
+  return openPageLab((lab) => commitLines(lab, lines), args);
+}
+
+/** Commits lines of one day as a file. */
+export async function commitLines(lab: EngineLab, lines: readonly LogLine[]): Promise<void> {
+  await lab.commitRows(lines.map(rowOf), {
+    ident: { namespace: "svc", name: "events" },
+    schema: EVENTS_SCHEMA,
+  });
+}
+
+function rowOf({ ms, raw, host = "h", source = "s", attributes }: LogLine) {
+  const ns = BigInt(START_MS + ms) * 1_000_000n;
+  return {
+    ...{ timestamp: ns / 1_000n, timestamp_ns: ns, host, source, sourcetype: "t", index: "main" },
+    raw,
+    attributes: attributes === undefined ? null : JSON.stringify(attributes),
+  };
+}
+
+/** The texts of the rows in view, the newest first. */
+export function textsOf(page: Page): Promise<string[]> {
+  return page.locator(".row .text").allTextContents();
+}
+
+/** Waits until so many rows are found, of which the newest are drawn. */
+export async function rowsAre(page: Page, rows: number): Promise<void> {
+  await page.locator(`.row[aria-setsize="${rows}"]`).first().waitFor({ state: "attached" });
+}
+
+/** Types a search, and waits until it has so many rows. */
+export async function searchFor(page: Page, text: string, rows: number): Promise<void> {
+  await page.fill("#search", text);
+  await page.keyboard.press("Enter");
+  await rowsAre(page, rows);
+}
+
+/** The query of the address. */
+export function queryOf(page: Page): URLSearchParams {
+  return new URL(page.url()).searchParams;
+}
+
+/** What the clipboard has, after the page copied. */
+export async function copiedText(page: Page, copy: () => Promise<void>): Promise<string> {
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await copy();
+  await page.getByText("copied").waitFor();
+  return await page.evaluate("navigator.clipboard.readText()") as string;
+}
+
+/** Nobody runs a script of a row, and nothing else of it is markup. */
+export async function expectTextOnly(page: Page): Promise<void> {
+  strictEqual(await page.title(), "Logs · svc");
+  const markup = ":is(.row, .opened, .value-dialog, .patterns) :is(img, script)";
+  strictEqual(await page.locator(markup).count(), 0);
+}

@@ -1,0 +1,51 @@
+/** The members of a JSON object as they are written: a number keeps each of its digits. */
+
+/**
+ * Returns names and values of the outermost object: texts without their quotes, anything else as it
+ * is written; a null is left out. Undefined: `text` is no object.
+ */
+export function jsonMembers(text: string): readonly (readonly [string, string])[] | undefined {
+  if (!isObject(text)) return undefined;
+  const members: (readonly [string, string])[] = [];
+  // The text is known to be JSON, so that a comma or a colon outside of all else ends a piece.
+  let start = text.indexOf("{") + 1;
+  let name = "";
+  for (let at = start, depth = 0; at < text.length; at += 1) {
+    const char = text[at];
+    if (char === '"') at = endOfString(text, at);
+    else if (char === "{" || char === "[") depth += 1;
+    else if (depth > 0) depth -= char === "}" || char === "]" ? 1 : 0;
+    else if (char === ":") {
+      name = JSON.parse(text.slice(start, at));
+      start = at + 1;
+    } else if (char === "," || char === "}") {
+      const value = text.slice(start, at).trim();
+      if (value !== "" && value !== "null") members.push([name, valueText(value)]);
+      start = at + 1;
+      if (char === "}") break;
+    }
+  }
+  return members;
+}
+
+function isObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
+
+/** Returns the place of the closing quote. */
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at += 1) {
+    if (text[at] === "\\") at += 1;
+    else if (text[at] === '"') return at;
+  }
+  return text.length;
+}
+
+function valueText(written: string): string {
+  return written.startsWith('"') ? JSON.parse(written) : written;
+}

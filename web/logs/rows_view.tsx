@@ -1,0 +1,165 @@
+/** The rows, newest first: of any number only those in view are drawn. */
+
+import type { JSX } from "preact";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { columns, openRow, toggleColumn, wraps } from "./log_address.ts";
+import {
+  asked,
+  beginsAt,
+  hasMore,
+  isLoadingOlder,
+  isRunning,
+  loadOlder,
+  rows,
+  SHOWN_ROWS_MAX,
+  showNewest,
+} from "./log_state.ts";
+import { markersOf } from "./marks.ts";
+import { EmptyView } from "./empty_view.tsx";
+import { noteScroll, PendingPill } from "./live_view.tsx";
+import { RowView } from "./row_view.tsx";
+import { setReveal } from "./row_focus.ts";
+import { SelectedText } from "./selected_text.tsx";
+import { useVirtualList } from "./virtual_list.ts";
+import { density, ROW_PX } from "./view_choices.ts";
+
+/** Older rows are asked for when so few are left below what is seen. */
+const LOAD_AHEAD_ROWS = 60;
+
+export function RowsView(): JSX.Element {
+  const scroller = useRef<HTMLDivElement>(null);
+  const shown = rows.value;
+  if (shown === undefined) return <Waiting />;
+  if (shown.length === 0) return <EmptyView />;
+  return (
+    <div
+      class="rows-pane"
+      ref={scroller}
+      data-density={density.value}
+      data-wraps={wraps.value}
+      tabIndex={0}
+      role="region"
+      aria-label="Rows"
+    >
+      {beginsAt.value !== undefined && (
+        <p class="begins">
+          A link led to this row, and newer ones are left out.{" "}
+          <button type="button" onClick={showNewest}>Show the newest</button>
+        </p>
+      )}
+      <ColumnHeads />
+      <List scroller={scroller} />
+      <p class="end">{endText(shown.length)}</p>
+      <PendingPill scroller={scroller} />
+      <SelectedText scroller={scroller} />
+    </div>
+  );
+}
+
+function endText(count: number): string {
+  if (count >= SHOWN_ROWS_MAX) {
+    return `These are ${count.toLocaleString()} rows. Search for less to see older ones.`;
+  }
+  if (!hasMore.value) return "These are all rows.";
+  return isLoadingOlder.value ? "Loading older rows…" : "Scroll for older rows.";
+}
+
+/** Before the first answer; what failed is told beside the search. */
+export function Waiting(): JSX.Element {
+  return <p class="empty" aria-live="polite">{isRunning.value ? "Searching…" : ""}</p>;
+}
+
+function List(
+  { scroller }: { readonly scroller: { current: HTMLDivElement | null } },
+): JSX.Element {
+  const list = useRef<HTMLOListElement>(null);
+  const shown = rows.value ?? [];
+  const virtual = useVirtualList({
+    count: shown.length,
+    scroller,
+    keyAt: (index) => shown[index]?.key ?? "",
+    rowPx: ROW_PX[density.value],
+  });
+  const items = virtual.getVirtualItems();
+  const last = items.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (last >= shown.length - LOAD_AHEAD_ROWS) loadOlder();
+  }, [last, shown.length, isLoadingOlder.value, isRunning.value, hasMore.value]);
+  useLayoutEffect(() => virtual.measure(), [density.value, wraps.value, columns.value]);
+  useEffect(() => {
+    setReveal((index) => virtual.scrollToIndex(index, { align: "auto" }));
+    return () => setReveal(undefined);
+  }, []);
+  useEffect(() => {
+    const index = shown.findIndex((row) => row.key === openRow.peek());
+    if (index > 0) virtual.scrollToIndex(index, { align: "center" });
+    const pane = scroller.current;
+    pane?.addEventListener("scroll", () => noteScroll(pane), { passive: true });
+  }, []);
+  const now = asked.value;
+  const markers = now === undefined ? [] : markersOf(now.search, now.known);
+  const seenChars = charsOf(list.current);
+  return (
+    <ol
+      ref={list}
+      class="rows"
+      style={{ height: `${virtual.getTotalSize()}px`, "--cells": cellsTemplate() }}
+    >
+      {items.map(({ index, start, key }) => {
+        const row = shown[index];
+        return row === undefined ? null : (
+          <RowView
+            key={key}
+            row={row}
+            index={index}
+            start={start}
+            count={shown.length}
+            markers={markers}
+            seenChars={seenChars}
+            measure={virtual.measureElement}
+          />
+        );
+      })}
+    </ol>
+  );
+}
+
+const CHAR_PX = 7.5;
+/** Characters before the text: time, level and source. */
+const LEAD_CHARS = 50;
+
+/** Characters of a row's text that are seen on one line, about. */
+function charsOf(list: HTMLElement | null): number {
+  return Math.max(30, Math.floor((list?.clientWidth ?? 900) / CHAR_PX) - LEAD_CHARS);
+}
+
+/** The widths of the columns that were chosen. */
+function cellsTemplate(): string {
+  return columns.value.map((name) => `minmax(0, ${Math.max(10, Math.min(18, name.length + 3))}ch)`)
+    .join(" ");
+}
+
+function ColumnHeads(): JSX.Element | null {
+  if (columns.value.length === 0) return null;
+  return (
+    <div class="column-heads" style={{ "--cells": cellsTemplate() }}>
+      <span class="time">time</span>
+      <span class="level">level</span>
+      <span class="source">source</span>
+      {columns.value.map((name) => (
+        <span key={name} class="column-head">
+          <span title={name}>{name}</span>
+          <button
+            type="button"
+            title={`Take the column ${name} away`}
+            aria-label={`Take the column ${name} away`}
+            onClick={() => toggleColumn(name)}
+          >
+            ×
+          </button>
+        </span>
+      ))}
+      <span class="text">text</span>
+    </div>
+  );
+}
