@@ -7,9 +7,11 @@ import type { Mark } from "./marks.ts";
  * Control characters, and those that turn or hide text. Each is shown by its name; it stays in the
  * text, so that what is copied is what was sent.
  */
-// deno-lint-ignore no-control-regex -- these are what it looks for
-const HIDDEN =
-  /\r(?!\n|$)|[\0-\x08\x0B\x0C\x0E-\x1F\x7F-\x9F\u061C\u200B\u200E\u200F\u202A-\u202E\u2060-\u2069\uFEFF]/u;
+const HIDDEN = new RegExp(
+  String.raw`\r(?!\n|$)|[\0-\x08\x0B\x0C\x0E-\x1F\x7F-\x9F]|` +
+    String.raw`[\u061C\u200B\u200E\u200F\u202A-\u202E\u2060-\u2069\uFEFF]`,
+  "u",
+);
 const SPLIT = new RegExp(`(${HIDDEN.source})`, "u");
 
 export function MarkedText({ text, marks = [] }: {

@@ -53,7 +53,7 @@ function markerOf(match: SearchMatch): Marker | undefined {
 }
 
 function escaped(text: string): string {
-  return text.replaceAll(/[$()*+./?[\\\]^{|}-]/g, String.raw`\$&`);
+  return text.replaceAll(/[$()*+./?[\\\]^{|}]/g, String.raw`\$&`);
 }
 
 /**

@@ -49,7 +49,8 @@ export function RowView(props: RowViewProps): JSX.Element {
         aria-expanded={isOpen}
         onFocus={() => activeRow.value = row.key}
         onKeyDown={(event) => {
-          if (event.key !== "Enter" && event.key !== " ") return;
+          // Enter is a key of the page.
+          if (event.key !== " ") return;
           event.preventDefault();
           toggleRow(row.key);
         }}

@@ -10,7 +10,7 @@ export interface ShapedText {
 
 /** Texts beyond this are shown as they are: laying them out would take the page's time. */
 const SHAPED_CHARS_MAX = 4_000_000;
-const WRITTEN_OUT = /\\r?\\n(?:\\t| )*/g;
+const WRITTEN_OUT = /(?:\\r)?\\n((?:\\t| )*)/g;
 /** Lines of a stack trace, as Java, Python, Go and JavaScript write them. */
 const STACK_LINE = /\\n(?:\\t| )*(?:at |File |Caused by|goroutine |\/|\.\.\. \d+ more)/;
 
@@ -24,7 +24,7 @@ export function shapedText(text: string): ShapedText {
   if (STACK_LINE.test(text)) {
     const lines = text.replaceAll(
       WRITTEN_OUT,
-      (end) => `\n${end.includes("\\t") ? "    " : " ".repeat(end.replace(/^.*\\n/, "").length)}`,
+      (_, indent: string) => `\n${indent.replaceAll("\\t", "    ")}`,
     );
     return { shape: "lines", text: lines };
   }
