@@ -45,16 +45,17 @@ export const LINES: readonly LogLine[] = [
   { ms: 3_603_000, raw: "GET /cart 200 in 32 ms", source: "frontend" },
 ];
 
-/** A server over rows of `events`. */
+/** A server over rows of `events`: the lines of each day are a file. */
 export function openLogsLab(
-  lines: readonly LogLine[] = LINES,
+  days: readonly (readonly LogLine[])[],
   args: readonly string[] = [],
 ): Promise<PageLab> {
-  return openPageLab((lab) => commitLines(lab, lines), args);
+  return openPageLab(async (lab) => {
+    for (const lines of days) await commitLines(lab, lines);
+  }, args);
 }
 
-/** Commits lines of one day as a file. */
-export async function commitLines(lab: EngineLab, lines: readonly LogLine[]): Promise<void> {
+async function commitLines(lab: EngineLab, lines: readonly LogLine[]): Promise<void> {
   await lab.commitRows(lines.map(rowOf), {
     ident: { namespace: "svc", name: "events" },
     schema: EVENTS_SCHEMA,
@@ -77,7 +78,7 @@ export function textsOf(page: Page): Promise<string[]> {
 
 /** Waits until so many rows are found, of which the newest are drawn. */
 export async function rowsAre(page: Page, rows: number): Promise<void> {
-  await page.locator(`.row[aria-setsize="${rows}"]`).first().waitFor({ state: "attached" });
+  await page.locator(`.rows[aria-rowcount="${rows}"] .row`).first().waitFor({ state: "attached" });
 }
 
 /** Types a search, and waits until it has so many rows. */

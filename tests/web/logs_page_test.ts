@@ -17,13 +17,13 @@ Deno.test({
   name: HAS_CHROMIUM ? NAME : `${NAME} (ignored: chromium is not installed)`,
   ignore: !HAS_CHROMIUM,
   async fn(t) {
-    await using lab = await openLogsLab([
+    await using lab = await openLogsLab([[
       ...Array.from({ length: OLDER_ROWS }, (_, at) => ({
         ms: Math.floor(at / TIED_ROWS),
         raw: `older ${at}`,
       })),
       ...LINES,
-    ]);
+    ]]);
 
     await t.step("/ leads a browser to the page, and the page to the newest rows", async () => {
       const home = await fetch(lab.url, { headers: { accept: "text/html" }, redirect: "manual" });
@@ -81,7 +81,7 @@ Deno.test({
           for (let at = 0; !(await end.isVisible()) || seen.size < OLDER_ROWS; at += 1) {
             ok(at < 400, `all rows are seen: ${seen.size}`);
             const rows = await page.locator(".row").evaluateAll((all) =>
-              all.map((row) => [row.getAttribute("aria-posinset"), row.textContent] as const)
+              all.map((row) => [row.getAttribute("aria-rowindex"), row.textContent] as const)
             );
             for (const [place, text] of rows) {
               seen.set(Number(place), /older \d+/.exec(text ?? "")?.[0] ?? "");

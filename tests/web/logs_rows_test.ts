@@ -48,7 +48,7 @@ Deno.test({
   name: HAS_CHROMIUM ? NAME : `${NAME} (ignored: chromium is not installed)`,
   ignore: !HAS_CHROMIUM,
   async fn(t) {
-    await using lab = await openLogsLab([...AROUND, ...SHAPED, ...LINES]);
+    await using lab = await openLogsLab([[...AROUND, ...SHAPED, ...LINES]]);
 
     await t.step(
       "a row opens to its fields, and a value filters in, out, alone",
@@ -249,12 +249,14 @@ Deno.test({
       () =>
         withPage(lab, `?range=${RANGE}&q=step`, async (page) => {
           await rowsAre(page, 30);
-          const focused = () => page.evaluate(
-            'document.activeElement.querySelector(".text")?.textContent',
-          );
-          const goesTo = (text: string) => page.waitForFunction(
-            `document.activeElement.querySelector(".text")?.textContent === "${text}"`,
-          );
+          const focused = () =>
+            page.evaluate(
+              'document.activeElement.querySelector(".text")?.textContent',
+            );
+          const goesTo = (text: string) =>
+            page.waitForFunction(
+              `document.activeElement.querySelector(".text")?.textContent === "${text}"`,
+            );
           await page.keyboard.press("j");
           await goesTo("step 29");
           for (let at = 28; at >= 0; at -= 1) {

@@ -31,15 +31,19 @@ function plain(name: string): string {
   return name.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, "");
 }
 
-/** Levenshtein's distance: letters to add, to take away or to change. */
+/** Letters to add, to take away, to change, or to swap with the next one. */
 function editsBetween(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, at) => at);
+  let before: readonly number[] = [];
+  let previous: readonly number[] = Array.from({ length: b.length + 1 }, (_, at) => at);
   for (let i = 0; i < a.length; i += 1) {
     const row = [i + 1];
     for (let j = 0; j < b.length; j += 1) {
       const change = (previous[j] ?? 0) + (a[i] === b[j] ? 0 : 1);
-      row.push(Math.min(change, (previous[j + 1] ?? 0) + 1, (row[j] ?? 0) + 1));
+      const isSwapped = a[i] === b[j - 1] && a[i - 1] === b[j];
+      const swap = isSwapped ? (before[j - 1] ?? Infinity) + 1 : Infinity;
+      row.push(Math.min(change, swap, (previous[j + 1] ?? 0) + 1, (row[j] ?? 0) + 1));
     }
+    before = previous;
     previous = row;
   }
   return previous.at(-1) ?? 0;

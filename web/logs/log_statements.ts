@@ -44,6 +44,8 @@ export function histogramSql(
 
 /** Rows whose patterns are counted: all rows of a large table would take many seconds. */
 export const PATTERN_ROWS = 100_000;
+/** A shape is that of the beginning of a text: the server makes few bytes of values at once. */
+const PATTERN_CHARS = 1_000;
 
 /**
  * The most frequent shapes of the newest rows: shape, rows, an example, and two lists: bins, and the
@@ -57,7 +59,7 @@ export function patternsSql(
     readonly binMs: number;
   },
 ): string {
-  const newest = `SELECT ${quoteName(text)} AS text, timestamp FROM ${quoteName(table)} ` +
+  const newest = `SELECT ${beginningOf(text)} AS text, timestamp FROM ${quoteName(table)} ` +
     `WHERE ${within(instants)} AND (${condition}) ORDER BY timestamp DESC LIMIT ${PATTERN_ROWS}`;
   const counted = `SELECT log_pattern(text) AS pattern, ` +
     `CAST(floor((epoch_ms(timestamp) - ${instants.from}) / ${binMs}) AS INTEGER) AS bin, ` +
@@ -72,7 +74,7 @@ export function knownPatternsSql(
   { table, condition, instants }: LogQuery,
   { text, patterns }: { readonly text: string; readonly patterns: readonly string[] },
 ): string {
-  const newest = `SELECT ${quoteName(text)} AS text FROM ${quoteName(table)} ` +
+  const newest = `SELECT ${beginningOf(text)} AS text FROM ${quoteName(table)} ` +
     `WHERE ${within(instants)} AND (${condition}) ORDER BY timestamp DESC LIMIT ${PATTERN_ROWS}`;
   const wanted = patterns.map(quoteText).join(", ");
   return `SELECT log_pattern(text) AS pattern, count(*) AS n FROM (${newest}) ` +
@@ -119,6 +121,10 @@ export function nearestSql(
 /** Whether a table has a row at all. */
 export function anyRowSql(table: string): string {
   return `SELECT 1 FROM ${quoteName(table)} LIMIT 1`;
+}
+
+function beginningOf(text: string): string {
+  return `left(${quoteName(text)}, ${PATTERN_CHARS})`;
 }
 
 function rowsFrom(table: string): string {

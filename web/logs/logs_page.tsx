@@ -32,8 +32,11 @@ export function LogsPage(): JSX.Element {
   ]);
   return (
     <div class="logs">
+      <h1 class="sr-only">Logs</h1>
       <SearchBar />
-      <HistogramView />
+      <section aria-label="Rows over time">
+        <HistogramView />
+      </section>
       <div class="logs-body">
         <FieldList />
         <main aria-busy={isRunning.value}>

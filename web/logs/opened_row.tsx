@@ -24,7 +24,7 @@ export function OpenedRow({ row, markers }: {
   const fields = fieldsOf(row);
   const trace = traceOf(fields);
   return (
-    <div class="opened">
+    <div class="opened" role="gridcell">
       <p class="row-actions">
         <button
           type="button"

@@ -3,7 +3,7 @@
 import { batch, signal } from "@preact/signals";
 import { askSql, type Value } from "../api/sql_client.ts";
 import { view } from "./log_address.ts";
-import { type Asked, joinSearch, rowsCost } from "./log_state.ts";
+import { type Asked, type Failure, failureOf, joinSearch, rowsCost } from "./log_state.ts";
 import { knownPatternsSql, patternsSql } from "./log_statements.ts";
 
 export interface Pattern {
@@ -21,10 +21,19 @@ const DAY_MS = 86_400_000;
 const WEEK_MS = 7 * DAY_MS;
 
 export const patterns = signal<readonly Pattern[] | undefined>(undefined);
+export const patternsFailure = signal<Failure | undefined>(undefined);
 /** Shapes that no row had before; undefined: not known, such as without rows of yesterday. */
 export const newPatterns = signal<ReadonlySet<string> | undefined>(undefined);
 
-joinSearch((now) => view.peek() === "patterns" ? runPatterns(now) : Promise.resolve());
+joinSearch(async (now) => {
+  if (view.peek() !== "patterns") return;
+  patternsFailure.value = undefined;
+  try {
+    await runPatterns(now);
+  } catch (error) {
+    if (!now.signal.aborted) patternsFailure.value = failureOf(error);
+  }
+});
 
 async function runPatterns(now: Asked): Promise<void> {
   const { query, known, signal } = now;

@@ -8,7 +8,13 @@ import { view } from "./log_address.ts";
 import { toggleTerm } from "./log_state.ts";
 import { PATTERN_ROWS } from "./log_statements.ts";
 import { MarkedText } from "./marked_text.tsx";
-import { newPatterns, type Pattern, patterns, SPARK_BINS } from "./pattern_state.ts";
+import {
+  newPatterns,
+  type Pattern,
+  patterns,
+  patternsFailure,
+  SPARK_BINS,
+} from "./pattern_state.ts";
 import { patternTerm } from "./pattern_term.ts";
 import { Waiting } from "./rows_view.tsx";
 
@@ -18,6 +24,9 @@ export function PatternsView(): JSX.Element {
   const wanted = useSignal("");
   const isNewOnly = useSignal(false);
   const all = patterns.value;
+  if (patternsFailure.value !== undefined) {
+    return <p class="failure empty" role="alert">{patternsFailure.value.message}</p>;
+  }
   if (all === undefined) return <Waiting />;
   if (all.length === 0) return <EmptyView />;
   const total = all.reduce((sum, { count }) => sum + count, 0);

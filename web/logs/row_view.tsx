@@ -19,7 +19,6 @@ export interface RowViewProps {
   readonly index: number;
   /** Pixels from the top of the list. */
   readonly start: number;
-  readonly count: number;
   readonly markers: readonly Marker[];
   /** Characters that one line shows. */
   readonly seenChars: number;
@@ -31,21 +30,20 @@ export function RowView(props: RowViewProps): JSX.Element {
   const isOpen = openRow.value === row.key;
   const { name: level, severity = "none" } = levelOf(row);
   return (
-    <li
+    <div
       ref={measure}
+      role="row"
       class={`row ${severity}`}
       data-index={index}
       data-key={row.key}
       data-open={isOpen}
-      aria-setsize={props.count}
-      aria-posinset={index + 1}
+      aria-rowindex={index + 1}
       style={{ transform: `translateY(${start}px)` }}
     >
       <div
         class="line"
-        // A real button's text cannot be selected.
-        role="button"
-        tabIndex={0}
+        role="gridcell"
+        tabIndex={-1}
         aria-expanded={isOpen}
         onFocus={() => activeRow.value = row.key}
         onKeyDown={(event) => {
@@ -70,7 +68,7 @@ export function RowView(props: RowViewProps): JSX.Element {
         <Line row={row} markers={markers} seenChars={props.seenChars} />
       </div>
       {isOpen && <OpenedRow row={row} markers={markers} />}
-    </li>
+    </div>
   );
 }
 

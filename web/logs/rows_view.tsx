@@ -18,7 +18,7 @@ import { markersOf } from "./marks.ts";
 import { EmptyView } from "./empty_view.tsx";
 import { noteScroll, PendingPill } from "./live_view.tsx";
 import { RowView } from "./row_view.tsx";
-import { setReveal } from "./row_focus.ts";
+import { moveRow, setReveal } from "./row_focus.ts";
 import { SelectedText } from "./selected_text.tsx";
 import { useVirtualList } from "./virtual_list.ts";
 import { density, ROW_PX } from "./view_choices.ts";
@@ -37,9 +37,6 @@ export function RowsView(): JSX.Element {
       ref={scroller}
       data-density={density.value}
       data-wraps={wraps.value}
-      tabIndex={0}
-      role="region"
-      aria-label="Rows"
     >
       {beginsAt.value !== undefined && (
         <p class="begins">
@@ -72,7 +69,7 @@ export function Waiting(): JSX.Element {
 function List(
   { scroller }: { readonly scroller: { current: HTMLDivElement | null } },
 ): JSX.Element {
-  const list = useRef<HTMLOListElement>(null);
+  const list = useRef<HTMLDivElement>(null);
   const shown = rows.value ?? [];
   const virtual = useVirtualList({
     count: shown.length,
@@ -100,9 +97,20 @@ function List(
   const markers = now === undefined ? [] : markersOf(now.search, now.known);
   const seenChars = charsOf(list.current);
   return (
-    <ol
+    <div
       ref={list}
       class="rows"
+      // One stop of the Tab key: j, k and the arrows go from row to row.
+      role="grid"
+      aria-label="Rows"
+      aria-rowcount={shown.length}
+      tabIndex={0}
+      onKeyDown={(event) => {
+        const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : undefined;
+        if (by === undefined || isWithinOpened(event)) return;
+        event.preventDefault();
+        moveRow(by);
+      }}
       style={{ height: `${virtual.getTotalSize()}px`, "--cells": cellsTemplate() }}
     >
       {items.map(({ index, start, key }) => {
@@ -113,15 +121,19 @@ function List(
             row={row}
             index={index}
             start={start}
-            count={shown.length}
             markers={markers}
             seenChars={seenChars}
             measure={virtual.measureElement}
           />
         );
       })}
-    </ol>
+    </div>
   );
+}
+
+/** In an opened row the arrows are those of what is there. */
+function isWithinOpened({ target }: Event): boolean {
+  return target instanceof Element && target.closest(".opened") !== null;
 }
 
 const CHAR_PX = 7.5;

@@ -30,8 +30,9 @@ export function SearchBar(): JSX.Element {
       <SearchInput />
       <TimeMenu />
       {isRunning.value
-        ? <button type="button" class="run" onClick={stop}>Stop</button>
-        : <button type="submit" class="run">Search</button>}
+        // Two elements: one that became the other while it is clicked would search again.
+        ? <button key="stop" type="button" class="run" onClick={stop}>Stop</button>
+        : <button key="search" type="submit" class="run">Search</button>}
       <SearchFailure />
     </form>
   );
