@@ -1,15 +1,16 @@
 /** Fields of what was searched, and their most frequent values: asked when somebody looks. */
 
 import { effect, signal } from "@preact/signals";
+import { ATTRIBUTES_NAME, searchTarget } from "../../shared/search/search_fields.ts";
 import { requestJson } from "../api/request.ts";
-import { table } from "./log_address.ts";
+import { searched, table } from "./log_address.ts";
 import { type Asked, asked, type Failure, failureOf, joinSearch } from "./log_state.ts";
-import { searched } from "./log_address.ts";
 import { areFieldsShown } from "./view_choices.ts";
 import { refreshed } from "./refreshed.ts";
 
 /** A field: docs/api/query.md#fields. */
 export interface FieldInfo {
+  /** As a search names it: an attribute beside a column of its name is `attributes.x`. */
   readonly name: string;
   readonly kind: "column" | "attribute";
   readonly type: string;
@@ -57,14 +58,29 @@ effect(() => {
   if (areFieldsShown.value && fieldList.peek() === undefined && now !== undefined) loadFields(now);
 });
 
-async function loadFields({ query, signal }: Asked): Promise<void> {
+async function loadFields(now: Asked): Promise<void> {
+  const { signal } = now;
   fieldListFailure.value = undefined;
   try {
-    const params = paramsOf(query.instants, searched.peek());
-    fieldList.value = await requestJson(`fields?${params}`, { signal }) as FieldList;
+    const list = await askFields(now, { search: searched.peek(), signal });
+    fieldList.value = list;
   } catch (error) {
     if (!signal.aborted) fieldListFailure.value = failureOf(error);
   }
+}
+
+async function askFields(
+  { query, known }: Asked,
+  { search, signal }: { readonly search: string; readonly signal: AbortSignal },
+): Promise<FieldList> {
+  const path = `fields?${paramsOf(query.instants, search)}`;
+  const list = await requestJson(path, { signal }) as FieldList;
+  const fields = list.fields.map((field) => {
+    const isHidden = field.kind === "attribute" &&
+      ["column", "text"].includes(searchTarget(field.name, known).kind);
+    return isHidden ? { ...field, name: `${ATTRIBUTES_NAME}.${field.name}` } : field;
+  });
+  return { ...list, fields };
 }
 
 /** Asks the most frequent values of a field. Errors: `RequestError`; the signal's reason. */
@@ -81,19 +97,25 @@ export async function valuesOf(
   const params = paramsOf(now.query.instants, isCompletion ? "" : searched.peek());
   params.set("limit", String(isCompletion ? COMPLETIONS_MAX : VALUES_MAX));
   if (prefix !== "") params.set("prefix", prefix);
-  const path = `fields/${encodeURIComponent(name)}/values?${params}`;
+  const path = `fields/${encodeURIComponent(askedName(name, now))}/values?${params}`;
   return await requestJson(path, { signal }) as FieldValues;
+}
+
+/** The name by which the server knows what a search calls so: `service` is the column `source`. */
+function askedName(name: string, { known }: Asked): string {
+  const target = searchTarget(name, known);
+  if (target.kind === "column" || target.kind === "text") return target.column.name;
+  return target.kind === "attribute" ? `${ATTRIBUTES_NAME}.${target.name}` : name;
 }
 
 let namesOf: { readonly key: string; readonly names: Promise<readonly FieldInfo[]> } | undefined;
 
 /** Names of all fields in the range, whatever is searched: asked once for a range. */
 export function allFields(now: Asked): Promise<readonly FieldInfo[]> {
-  const params = paramsOf(now.query.instants, "");
-  const key = `${table.peek()} ${params}`;
+  const key = String(paramsOf(now.query.instants, ""));
   if (namesOf?.key !== key) {
-    const names = requestJson(`fields?${params}`, { signal: refreshed("names") })
-      .then((list) => (list as FieldList).fields);
+    const names = askFields(now, { search: "", signal: refreshed("names") })
+      .then(({ fields }) => fields);
     namesOf = { key, names };
     names.catch(() => namesOf = undefined);
   }

@@ -7,6 +7,7 @@ import { batch, effect, signal } from "@preact/signals";
 import { askSql, type Value } from "../api/sql_client.ts";
 import { readEvents } from "../api/event_stream.ts";
 import { pause } from "../api/pause.ts";
+import { parseExact } from "./exact_json.ts";
 import { isLive, openRow, range, searched, table, view, writeAddress } from "./log_address.ts";
 import { type LogRow, mergeRows, rowsOf } from "./log_rows.ts";
 import {
@@ -126,7 +127,7 @@ function follow(now: Asked): void {
   readEvents(`tail?${params}`, {
     signal,
     onEvent: ({ name, data }) => {
-      if (name === "rows") takeRows(JSON.parse(data));
+      if (name === "rows") takeRows(parseExact(data) as unknown as TailRows);
       if (name === "lost") takeLost(JSON.parse(data));
     },
     onConnected: (isNow) => {
@@ -153,8 +154,8 @@ function takeRows(told: TailRows): void {
   skipped.value += told.skipped ?? 0;
 }
 
-function takeLost(told: { readonly rows: number; readonly reason: string }): void {
-  lost.value = { rows: (lost.value?.rows ?? 0) + told.rows, reason: told.reason };
+function takeLost(told: { readonly rows: number | null; readonly reason: string }): void {
+  lost.value = { rows: (lost.value?.rows ?? 0) + (told.rows ?? 0), reason: told.reason };
 }
 
 /** Rows that came between the search and the beginning of the tail. */

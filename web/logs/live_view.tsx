@@ -52,6 +52,12 @@ export function LiveSwitch(): JSX.Element {
   );
 }
 
+/** Why rows are lost: docs/api/query.md#tail. */
+const LOST: Readonly<Record<string, string>> = {
+  slow_reader: "the page was too slow for them",
+  position_expired: "the page was away for too long",
+};
+
 function LiveNote(): JSX.Element | null {
   if (liveFailure.value !== undefined) {
     return <span class="failure" role="alert">{liveFailure.value.message}</span>;
@@ -60,7 +66,8 @@ function LiveNote(): JSX.Element | null {
   if (!isConnected.value) parts.push("connecting…");
   if (skipped.value > 0) parts.push(`${wholeText(skipped.value)} skipped, too many to show`);
   if (lost.value !== undefined) {
-    parts.push(`${wholeText(lost.value.rows)} lost: ${lost.value.reason}`);
+    const { rows, reason } = lost.value;
+    parts.push(`${rows === 0 ? "some" : wholeText(rows)} rows lost, ${LOST[reason] ?? reason}`);
   }
   return parts.length === 0 ? null : <span class="quiet live-note">{parts.join(" · ")}</span>;
 }

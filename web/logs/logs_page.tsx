@@ -32,7 +32,6 @@ export function LogsPage(): JSX.Element {
   ]);
   return (
     <div class="logs">
-      <h1 class="sr-only">Logs</h1>
       <SearchBar />
       <section aria-label="Rows over time">
         <HistogramView />
@@ -40,6 +39,7 @@ export function LogsPage(): JSX.Element {
       <div class="logs-body">
         <FieldList />
         <main aria-busy={isRunning.value}>
+          <h1 class="sr-only">Logs</h1>
           <ToolBar />
           {view.value === "rows" ? <RowsView /> : <PatternsView />}
         </main>
