@@ -2,9 +2,12 @@
 
 import { strictEqual } from "node:assert/strict";
 import type { Page } from "playwright-core";
+import { OPTIONS, startQuery } from "../../query/mod.ts";
+import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
-import type { EngineLab } from "../../shared/testing/engine_lab.ts";
-import { openPageLab, type PageLab } from "./page_lab.ts";
+import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { launchChromium } from "../clients/chromium.ts";
+import { buildPage, openPageLab, type PageLab } from "./page_lab.ts";
 
 /** 2026-11-20T00:00:00Z, and the range of the page that has all rows. */
 export const START_MS = 1_795_132_800_000;
@@ -106,4 +109,37 @@ export async function expectTextOnly(page: Page): Promise<void> {
   strictEqual(await page.title(), "Logs · svc");
   const markup = ":is(.row, .opened, .value-dialog, .patterns) :is(img, script)";
   strictEqual(await page.locator(markup).count(), 0);
+}
+
+/** A server that reads the WAL, and rows that come while a page is open. */
+export interface LiveLab extends AsyncDisposable, Pick<PageLab, "url" | "browser"> {
+  /** Rows of now, each a millisecond after the one before; they are durable. */
+  append(texts: readonly string[]): Promise<void>;
+}
+
+/** Opens it without rows. */
+export async function openLiveLab(): Promise<LiveLab> {
+  await buildPage();
+  await using held = new AsyncDisposableStack();
+  const lab = held.use(await EngineLab.open({ wal: true }));
+  const server = held.use(
+    await startQuery(parseOptions(OPTIONS, [
+      ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
+      ...["--data-dir", lab.dir, "--query-wal-buffer-dir", `${lab.dir}/wal`, "--threads", "2"],
+    ])),
+  );
+  const browser = await launchChromium();
+  held.defer(() => browser.close());
+  const all = held.move();
+  let lastMs = 0;
+  return {
+    url: `http://127.0.0.1:${server.address.port}`,
+    browser,
+    append: async (texts) => {
+      const firstMs = Math.max(lastMs + 1, Date.now() - texts.length);
+      lastMs = firstMs + texts.length;
+      await lab.append(texts.map((raw, at) => ({ ns: BigInt(firstMs + at) * 1_000_000n, raw })));
+    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
 }
