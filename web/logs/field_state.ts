@@ -10,7 +10,7 @@ import { refreshed } from "./refreshed.ts";
 
 /** A field: docs/api/query.md#fields. */
 export interface FieldInfo {
-  /** As a search names it: an attribute beside a column of its name is `attributes.x`. */
+  /** The name in a search: an attribute beside a column of its name is `attributes.x`. */
   readonly name: string;
   readonly kind: "column" | "attribute";
   readonly type: string;

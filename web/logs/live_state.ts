@@ -28,7 +28,7 @@ import { instantsOf, RANGE_DEFAULT } from "./time_range.ts";
 
 /** More could not be read, and drawing them would take the page's time. */
 const ROWS_PER_SECOND_MAX = 500;
-const FLUSH_MS = 200;
+const FLUSH_MS = 100;
 /** Rows that stay while new ones come; older ones are loaded again by scrolling. */
 const LIVE_ROWS_MAX = 5_000;
 const PENDING_ROWS_MAX = 5_000;

@@ -59,7 +59,7 @@ export function isOneInstant(page: readonly LogRow[]): boolean {
   return page.at(0)?.place.timestampNs === page.at(-1)?.place.timestampNs;
 }
 
-/** Puts rows where their instants belong, the newest first. Both are in that order or are sorted. */
+/** Puts rows where their instants belong, the newest first; `shown` is in that order. */
 export function mergeRows(shown: readonly LogRow[], added: readonly LogRow[]): readonly LogRow[] {
   const merged: LogRow[] = [];
   let at = 0;
@@ -90,7 +90,7 @@ function newestFirst({ place: a }: LogRow, { place: b }: LogRow): number {
 
 /** A field of a row. */
 export interface RowField {
-  /** As a search names it. */
+  /** The name in a search. */
   readonly name: string;
   readonly text: string;
 }

@@ -48,8 +48,8 @@ export const PATTERN_ROWS = 100_000;
 const PATTERN_CHARS = 1_000;
 
 /**
- * The most frequent shapes of the newest rows: shape, rows, an example, and two lists: bins, and the
- * rows of each. A bin is counted from the first instant.
+ * The most frequent shapes of the newest rows: shape, rows, an example, and two lists: bins, and
+ * the rows of each. A bin is counted from the first instant.
  */
 export function patternsSql(
   { table, condition, instants }: LogQuery,

@@ -22,7 +22,7 @@ const WORDS_CHARS_MAX = 4_000_000;
 const REGEX_CHARS_MAX = 500;
 const MARKS_MAX = 1_000;
 
-/** Returns what a search looks for in the text of rows; nothing for what it wants not to be there. */
+/** Returns what a search looks for in the text of rows, and nothing that it leaves out. */
 export function markersOf(search: SearchNode, table: SearchTable): readonly Marker[] {
   switch (search.kind) {
     case "and":

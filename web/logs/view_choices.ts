@@ -12,7 +12,7 @@ const WIDE = matchMedia("(min-width: 900px)");
 export const density = signal<Density>(
   localStorage.getItem(DENSITY_KEY) === "comfortable" ? "comfortable" : "compact",
 );
-/** Whether the list of fields is shown. On a narrow screen it covers the rows, so it begins away. */
+/** Whether the list of fields is shown. A narrow screen begins without: it covers the rows. */
 export const areFieldsShown = signal(WIDE.matches && localStorage.getItem(FIELDS_KEY) !== "away");
 
 /** Pixels of a row on one line. */
