@@ -59,7 +59,8 @@ effect(() => {
 });
 
 async function loadFields(now: Asked): Promise<void> {
-  const { signal } = now;
+  // After Stop the list may still be opened.
+  const signal = now.signal.aborted ? refreshed("fields") : now.signal;
   fieldListFailure.value = undefined;
   try {
     const list = await askFields(now, { search: searched.peek(), signal });

@@ -13,6 +13,7 @@ import { describedColumns, describingSql } from "../../shared/search/described_t
 import { RequestError } from "../api/request.ts";
 import { type Answer, askSql } from "../api/sql_client.ts";
 import {
+  isLive,
   openRow,
   range,
   readSignals,
@@ -23,6 +24,7 @@ import {
   view,
   writeAddress,
 } from "./log_address.ts";
+import { withTerm } from "./term_list.ts";
 import { isOneInstant, joinPages, type LogRow, type RowPlace, rowsOf } from "./log_rows.ts";
 import { histogramSql, type LogQuery, rowsSql } from "./log_statements.ts";
 import { binMsOf, type Instants, instantsOf, type TimeRange } from "./time_range.ts";
@@ -82,6 +84,8 @@ export const searchFailure = signal<Failure | undefined>(undefined);
 export const histogramFailure = signal<Failure | undefined>(undefined);
 export const isRunning = signal(false);
 export const isLoadingOlder = signal(false);
+/** Why older rows did not come: they are asked for again only by hand. */
+export const olderFailure = signal<Failure | undefined>(undefined);
 export const rowsCost = signal<Cost | undefined>(undefined);
 export const histogramMs = signal<number | undefined>(undefined);
 /** Columns that hold the text of a row. */
@@ -109,11 +113,7 @@ export async function search({ isNew = true } = {}): Promise<void> {
 
 /** Adds a term to the search, or takes the same term away. */
 export function toggleTerm(term: string): void {
-  const terms = typed.value.trim();
-  const isThere = ` ${terms} `.includes(` ${term} `);
-  typed.value = isThere
-    ? ` ${terms} `.replace(` ${term} `, () => " ").trim()
-    : [terms, term].filter((one) => one !== "").join(" ");
+  typed.value = withTerm(typed.value, term);
   search();
 }
 
@@ -142,9 +142,13 @@ export function showNewest(): void {
   run();
 }
 
-/** Stops what runs; the server stops, too. */
+/** Stops what runs, live rows among it; the server stops, too. */
 export function stop(): void {
   running.abort();
+  if (isLive.value) {
+    isLive.value = false;
+    writeAddress({ isNew: false });
+  }
 }
 
 /** Shows what the address asks, when the page opens and when the user goes back. */
@@ -160,6 +164,7 @@ async function run(): Promise<void> {
   batch(() => {
     isRunning.value = true;
     isLoadingOlder.value = false;
+    olderFailure.value = undefined;
     searchFailure.value = undefined;
     histogramFailure.value = undefined;
   });
@@ -234,8 +239,10 @@ export async function loadOlder(): Promise<void> {
   const now = asked.value;
   const last = shown.at(-1)?.place;
   if (!hasMore.value || isLoadingOlder.value || isRunning.value) return;
+  if (olderFailure.value !== undefined) return;
   if (last === undefined || now === undefined || shown.length >= SHOWN_ROWS_MAX) return;
-  const { query, signal } = now;
+  const { query } = now;
+  const { signal } = running;
   isLoadingOlder.value = true;
   try {
     // A page begins with the rows of the last instant; should it have no other, it was too small.
@@ -254,10 +261,19 @@ export async function loadOlder(): Promise<void> {
       return;
     }
   } catch (error) {
-    if (!signal.aborted) searchFailure.value = failureOf(error);
+    const isStopped = signal.aborted && running.signal === signal;
+    if (isStopped) olderFailure.value = { message: "Stopped." };
+    if (!signal.aborted) olderFailure.value = failureOf(error);
   } finally {
     if (running.signal === signal) isLoadingOlder.value = false;
   }
+}
+
+/** Asks for older rows again after a failure, or after Stop. */
+export function retryOlder(): void {
+  if (running.signal.aborted) running = new AbortController();
+  olderFailure.value = undefined;
+  loadOlder();
 }
 
 async function runHistogram({ query, known, signal }: Asked): Promise<void> {

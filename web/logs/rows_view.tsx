@@ -10,6 +10,8 @@ import {
   isLoadingOlder,
   isRunning,
   loadOlder,
+  olderFailure,
+  retryOlder,
   rows,
   SHOWN_ROWS_MAX,
   showNewest,
@@ -46,7 +48,12 @@ export function RowsView(): JSX.Element {
       )}
       <ColumnHeads />
       <List scroller={scroller} />
-      <p class="end">{endText(shown.length)}</p>
+      <p class="end">
+        {endText(shown.length)}{" "}
+        {olderFailure.value !== undefined && hasMore.value && (
+          <button type="button" onClick={retryOlder}>Load older rows</button>
+        )}
+      </p>
       <PendingPill scroller={scroller} />
       <SelectedText scroller={scroller} />
     </div>
@@ -58,6 +65,7 @@ function endText(count: number): string {
     return `These are ${count.toLocaleString()} rows. Search for less to see older ones.`;
   }
   if (!hasMore.value) return "These are all rows.";
+  if (olderFailure.value !== undefined) return olderFailure.value.message;
   return isLoadingOlder.value ? "Loading older rows…" : "Scroll for older rows.";
 }
 
