@@ -45,7 +45,11 @@ export function Frame(): JSX.Element {
           </button>
         </span>
       </header>
-      {page !== undefined && <page.Page key={page.entry.path} />}
+      {page !== undefined && (
+        <div data-page={page.entry.path || "logs"}>
+          <page.Page key={page.entry.path} />
+        </div>
+      )}
       <KeyHelp />
       <SignInDialog />
       <ServerBanner />
