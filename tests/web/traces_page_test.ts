@@ -138,6 +138,8 @@ const STEPS: readonly {
       await page.waitForSelector(".span-row");
       match(page.url(), new RegExp(`trace=${traceId(1)}`));
       await page.goBack();
+      await tracesAre(page, 1);
+      await over.waitFor();
       await page.mouse.move(box.x + 2, box.y + 40);
       await page.mouse.down();
       await page.mouse.move(box.x + box.width / 4, box.y + 60, { steps: 4 });
