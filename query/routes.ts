@@ -40,12 +40,10 @@ import {
   REST_PREFIX,
   REST_ROUTES,
   type RestCatalogService,
-  restError,
-  type RestRoute,
 } from "./iceberg_rest/rest_routes.ts";
 import { answerTail, type TailService } from "./tail/tail_route.ts";
 import { getTable, listTables, type TableService } from "./tables/table_routes.ts";
-import { TRACE_ROUTES, type TraceRoute, type TraceService } from "./tracing/trace_routes.ts";
+import { TRACE_ROUTES, type TraceService } from "./tracing/trace_routes.ts";
 
 export interface QueryService
   extends
@@ -173,10 +171,10 @@ export function queryApp(service: QueryService): App {
     });
   }
   for (const route of TRACE_ROUTES) {
-    app.get(route.path, (context) => answerTraces(context, service, route));
+    app.get(route.path, (context) => answerForeign(context, service, route));
   }
   for (const route of REST_ROUTES) {
-    app.on(route.method, route.path, (context) => answerRest(context, service, route));
+    app.on(route.method, route.path, (context) => answerForeign(context, service, route));
   }
   app.all(`${REST_PREFIX}/*`, (context) => refuseRest(context.req.raw));
   addPage(app, service.page);
@@ -203,10 +201,20 @@ export function queryApp(service: QueryService): App {
   return app;
 }
 
-async function answerTraces(
+/** A route of another protocol, whose errors have that protocol's form. */
+interface ForeignRoute {
+  answer(
+    request: Request,
+    service: QueryService,
+    address: { readonly caller: QueryCaller; readonly names: Readonly<Record<string, string>> },
+  ): Promise<Response>;
+  failed(thrown: unknown): Response;
+}
+
+async function answerForeign(
   context: Context<{ Bindings: Connection }>,
   service: QueryService,
-  route: TraceRoute,
+  route: ForeignRoute,
 ): Promise<Response> {
   const request = context.req.raw;
   try {
@@ -214,20 +222,6 @@ async function answerTraces(
     return await route.answer(request, service, { caller, names: context.req.param() });
   } catch (error) {
     return route.failed(error);
-  }
-}
-
-async function answerRest(
-  context: Context<{ Bindings: Connection }>,
-  service: QueryService,
-  route: RestRoute,
-): Promise<Response> {
-  const request = context.req.raw;
-  try {
-    const caller = await admit(request, service.callers, () => context.env.remoteAddr.hostname);
-    return await route.answer(request, service, { caller, names: context.req.param() });
-  } catch (error) {
-    return restError(error);
   }
 }
 

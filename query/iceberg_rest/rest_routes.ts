@@ -29,6 +29,8 @@ export interface RestRoute {
   readonly path: string;
   /** Never rejects: an error is an answer in the protocol's form. GET answers HEAD, too. */
   answer(request: Request, service: RestCatalogService, address: RestAddress): Promise<Response>;
+  /** An error from before the route, in the protocol's form. */
+  failed(thrown: unknown): Response;
 }
 
 /** Below it every request is answered in the protocol's form. */
@@ -62,6 +64,7 @@ export const REST_ROUTES: readonly RestRoute[] = ANSWERS.map(([method, path, ans
       return restError(error);
     }
   },
+  failed: restError,
 }));
 
 /** The routes as the protocol writes them, so that clients do not try others. */
@@ -97,7 +100,7 @@ export async function refuseRest(request: Request): Promise<Response> {
 }
 
 /** An error in the protocol's form, with the headers that errors of all routes have. */
-export function restError(thrown: unknown): Response {
+function restError(thrown: unknown): Response {
   const error = asOperatingError(thrown);
   const { httpStatus: code, message, reason } = error;
   const type = TYPES_OF_REASONS[reason ?? ""] ?? TYPES[error.code] ?? "ServerErrorException";
