@@ -68,12 +68,13 @@ export class ByteHold implements Disposable {
   }
 
   /**
-   * Takes ahead what `grow` is expected to ask for, at most half of the budget. So a request that
-   * has begun gets to its end, instead of being refused beside others that are as far as it is.
-   * Errors: those of `take`.
+   * Takes ahead what `grow` is expected to ask for. With what it has already that is at most half
+   * of the budget: two of the largest requests fit. So a request that has begun gets to its end,
+   * instead of being refused beside others that are as far as it is. Errors: those of `take`.
    */
   reserve(bytes: number): void {
-    const taken = Math.min(bytes, Math.floor(this.#budget.bytesMax / 2));
+    const room = Math.floor(this.#budget.bytesMax / 2) - this.#held;
+    const taken = Math.max(0, Math.min(bytes, room));
     this.#budget.take(taken);
     this.#held += taken;
     this.#reserved += taken;

@@ -25,9 +25,18 @@ Deno.test("ByteHold.reserve takes half of the budget at most, and refuses what d
   assert.equal(budget.used, 500);
   using second = budget.hold();
   second.grow(100);
-  assert.throws(() => second.reserve(5_000), { code: "unavailable", retryAfterSecs: 1 });
-  assert.equal(budget.used, 600);
+  second.reserve(5_000);
+  assert.equal(
+    budget.used,
+    1_000,
+    "a request has something before it reserves: two fit all the same",
+  );
+  using third = budget.hold();
+  assert.throws(() => third.reserve(5_000), { code: "unavailable", retryAfterSecs: 1 });
+  second[Symbol.dispose]();
+  third.grow(100);
   assert.throws(() => first.grow(950), { code: "unavailable" });
   first.grow(900);
+  first.reserve(5_000);
   assert.equal(budget.used, 1_000);
 });
