@@ -61,6 +61,9 @@ function constantOf(name: string, value: ParameterValue): TreeNode {
   if (typeof value === "string" && value.includes("\0")) {
     throw refusal(`the value of $${name} holds the character U+0000`);
   }
+  if (typeof value === "string" && !value.isWellFormed()) {
+    throw refusal(`the value of $${name} holds half of a surrogate pair`);
+  }
   if (typeof value === "number" && !Number.isFinite(value)) {
     throw refusal(`the value of $${name} is no finite number`);
   }

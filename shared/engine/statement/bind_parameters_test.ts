@@ -98,6 +98,7 @@ const REFUSALS: readonly (readonly [sql: string, Parameters, RegExp])[] = [
   ["SELECT 1", { x: 1 }, /no parameter is \$x/],
   ["SELECT $y", { x: 1 }, /\$y has no value/],
   ["SELECT $1", ["a\0b"], /\$1 holds the character U\+0000/],
+  ["SELECT $1", ["a\ud800"], /\$1 holds half of a surrogate pair/],
   ["SELECT $1", [NaN as ParameterValue], /\$1 is no finite number/],
 ];
 
