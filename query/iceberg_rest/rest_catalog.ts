@@ -6,8 +6,13 @@
 import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
 import type { CatalogReader } from "../../shared/catalog/catalog.ts";
 import { keyOfMetadata } from "../../shared/iceberg/locations.ts";
+import { QUERY_AUDIT_TABLE } from "../../shared/schema/query_audit.ts";
 import type { ReadableStore } from "../../shared/storage/object_store.ts";
 import type { TableIdent } from "../../shared/tenant/tenant.ts";
+import type { QueryCaller } from "../query_caller.ts";
+
+/** Whose tables are told of. */
+type TableCaller = Pick<QueryCaller, "namespace" | "isOneOfMany">;
 
 /** A table's current metadata file. */
 export interface StoredMetadata {
@@ -42,13 +47,13 @@ export class RestCatalog {
     return this.#parts.properties;
   }
 
-  /** At most `namesMax` names of tables, in order, from `after` on. */
+  /** At most `namesMax` names of the caller's tables, in order, from `after` on. */
   async names(
-    namespace: string,
+    caller: TableCaller,
     { after, namesMax }: { readonly after: string; readonly namesMax: number },
   ): Promise<NamePage> {
-    const all = (await this.#parts.catalog.tables(namespace)).toSorted();
-    const rest = all.filter((name) => name > after);
+    const all = (await this.#parts.catalog.tables(caller.namespace)).toSorted();
+    const rest = all.filter((name) => name > after && !isHidden(name, caller));
     const names = rest.slice(0, namesMax);
     return { names, next: names.length < rest.length ? names.at(-1) : undefined };
   }
@@ -82,6 +87,14 @@ export class RestCatalog {
     if (location === undefined) throw noSuchTable(ident);
     return location;
   }
+}
+
+/** One of many tenants does not see the audit's table, which has everybody's statements. */
+export function isHidden(
+  name: string,
+  { isOneOfMany = false }: Pick<QueryCaller, "isOneOfMany">,
+): boolean {
+  return isOneOfMany && name.toLowerCase() === QUERY_AUDIT_TABLE;
 }
 
 /** What a client is told of a table that is not there, or is not its caller's. */

@@ -10,7 +10,7 @@ import { drainBody } from "../../shared/http/body.ts";
 import { asOperatingError, errorHeaders, jsonResponse } from "../../shared/http/error_response.ts";
 import type { QueryCaller } from "../query_caller.ts";
 import { growAnswer, sendHeld } from "../sql/held_answer.ts";
-import { noSuchTable, type RestCatalog } from "./rest_catalog.ts";
+import { isHidden, noSuchTable, type RestCatalog } from "./rest_catalog.ts";
 
 export interface RestCatalogService {
   readonly icebergCatalog: RestCatalog;
@@ -160,7 +160,7 @@ async function listTables(
 ): Promise<Response> {
   const namespace = requireNamespace(names["namespace"], caller);
   const { searchParams } = new URL(request.url);
-  const page = await icebergCatalog.names(namespace, {
+  const page = await icebergCatalog.names(caller, {
     after: searchParams.get("pageToken") ?? "",
     namesMax: pageSize(searchParams.get("pageSize")),
   });
@@ -179,7 +179,8 @@ async function loadTable(
   const ident = { namespace: names["namespace"] ?? "", name: names["table"] ?? "" };
   // Clients ask for `events.snapshots` as a table of a namespace `svc.events`, and make it of
   // `svc.events` only where the table is what is missing.
-  if (ident.namespace !== caller.namespace) throw noSuchTable(ident);
+  const isTheirs = ident.namespace === caller.namespace && !isHidden(ident.name, caller);
+  if (!isTheirs) throw noSuchTable(ident);
   if (method === "HEAD") {
     if (!await icebergCatalog.has(ident)) await icebergCatalog.metadata(ident);
     return new Response(null, { status: 204 });

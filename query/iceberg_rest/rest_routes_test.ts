@@ -4,7 +4,10 @@ import assert from "node:assert/strict";
 import { OperatingError } from "../../shared/base/errors.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { FakeEngine } from "../../tests/doubles/fake_engine.ts";
+import { testService } from "../../tests/doubles/query_server.ts";
 import { OPTIONS, startQuery } from "../mod.ts";
+import { queryApp } from "../routes.ts";
 import { RestCatalog } from "./rest_catalog.ts";
 
 const NS = 1_795_132_800_000_000_000n;
@@ -111,6 +114,31 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "one of many tenants is not told of the audit's table, which lies in the default one's",
+  async fn() {
+    const location = "file:///w/svc/query_audit/metadata/new.metadata.json";
+    const icebergCatalog = catalogOf(["events", "query_audit"], Array(8).fill(location));
+    for (const isOneOfMany of [true, false]) {
+      const caller = { namespace: "svc", tenant: "default", isOneOfMany };
+      const callers = { admit: () => Promise.resolve(caller) };
+      const app = queryApp(testService(new FakeEngine(), { icebergCatalog, callers }));
+      const ask = (path: string, method = "GET") =>
+        app.request(`/iceberg/v1/namespaces/svc/tables${path}`, { method }, {
+          remoteAddr: { hostname: "127.0.0.1" },
+        });
+      const { identifiers } = await (await ask("")).json();
+      assert.deepEqual(
+        identifiers.map(({ name }: { name: string }) => name),
+        isOneOfMany ? ["events"] : ["events", "query_audit"],
+      );
+      const [whole, head] = [await ask("/query_audit"), await ask("/query_audit", "HEAD")];
+      await whole.body?.cancel();
+      assert.deepEqual([whole.status, head.status], isOneOfMany ? [404, 404] : [200, 204]);
+    }
+  },
+});
+
 /** A catalog of these names, whose pointer moves on with each look. */
 function catalogOf(names: readonly string[], locations: string[] = []): RestCatalog {
   return new RestCatalog({
@@ -135,7 +163,7 @@ Deno.test({
     const catalog = catalogOf(["c", "a", "e", "b", "d"]);
     const found: string[] = [];
     for (let after: string | undefined = ""; after !== undefined;) {
-      const page = await catalog.names("svc", { after, namesMax: 2 });
+      const page = await catalog.names({ namespace: "svc" }, { after, namesMax: 2 });
       found.push(...page.names);
       after = page.next;
     }
