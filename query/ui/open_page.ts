@@ -19,7 +19,7 @@ export async function openPage(
   settings: PageSettings,
   { auth, files }: {
     readonly auth: AuthMode;
-    readonly files: Pick<ReadableFiles, "readDir" | "readFile">;
+    readonly files: Pick<ReadableFiles, "readDir" | "readFile" | "openRead">;
   },
 ): Promise<OpenedPage> {
   const config = pageConfigOf(settings, auth);

@@ -1,17 +1,21 @@
 /**
  * The files of the page, read once at the start: `deno task web` builds them into `web/dist`. Most
- * are small and held, as the build compressed them.
+ * are small and held, as the build compressed them. Anybody may ask for them, and take them slowly:
+ * an answer holds a piece at a time.
  */
 
 import { join } from "node:path";
 import type { ReadableFiles } from "../../shared/os/file_system.ts";
 
+type Pieces = () => AsyncIterable<Uint8Array<ArrayBuffer>>;
+
 /** A file as it is sent. */
 export interface PageFile {
   readonly contentType: string;
-  /** Whether `read` gives the file compressed by gzip. */
-  readonly isPacked: boolean;
-  readonly read: () => Promise<Uint8Array<ArrayBuffer>>;
+  /** Its bytes, at most `PIECE_BYTES` at a time. */
+  readonly pieces: Pieces;
+  /** The same compressed by gzip; undefined: it is not built so. */
+  readonly packed: Pieces | undefined;
 }
 
 /** Files by their names, `index.html` among them; empty where the page is not built. */
@@ -32,6 +36,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 
 /** A longer file is read when it is asked for, and not held. */
 const HELD_BYTES_MAX = 1_048_576;
+const PIECE_BYTES = 65_536;
 
 /**
  * Reads the page; a file of another kind is left out. A folder that is not there, or that the
@@ -39,7 +44,7 @@ const HELD_BYTES_MAX = 1_048_576;
  * system's.
  */
 export async function readPageFiles(
-  files: Pick<ReadableFiles, "readDir" | "readFile">,
+  files: Pick<ReadableFiles, "readDir" | "readFile" | "openRead">,
   folder: string,
 ): Promise<PageFiles> {
   const { NotFound, NotCapable } = Deno.errors;
@@ -59,10 +64,43 @@ export async function readPageFiles(
     const bytes = name === PAGE_DOCUMENT ? text : await files.readFile(path).catch(absent);
     // A build that runs removes files of older ones.
     if (bytes === undefined) continue;
-    const read = bytes.byteLength > HELD_BYTES_MAX
-      ? () => files.readFile(path)
-      : () => Promise.resolve(bytes);
-    found.set(name, { contentType, isPacked, read });
+    const sent = bytes.byteLength > HELD_BYTES_MAX
+      ? () => piecesOfFile(files, path)
+      : () => piecesOf(bytes);
+    const plain = () => piecesOfFile(files, join(folder, name));
+    found.set(name, {
+      contentType,
+      ...(isPacked ? { pieces: plain, packed: sent } : { pieces: sent, packed: undefined }),
+    });
   }
   return found;
+}
+
+async function* piecesOf(bytes: Uint8Array<ArrayBuffer>): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  for (let at = 0; at < bytes.byteLength; at += PIECE_BYTES) {
+    yield bytes.subarray(at, at + PIECE_BYTES);
+  }
+}
+
+/** The file is open while a piece of it is read, and not while a reader takes it. */
+async function* piecesOfFile(
+  files: Pick<ReadableFiles, "openRead">,
+  path: string,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  for (let at = 0;;) {
+    const piece = new Uint8Array(PIECE_BYTES);
+    const length = await readPiece(files, path, { into: piece, at });
+    if (length === 0) return;
+    at += length;
+    yield piece.subarray(0, length);
+  }
+}
+
+async function readPiece(
+  files: Pick<ReadableFiles, "openRead">,
+  path: string,
+  { into, at }: { readonly into: Uint8Array; readonly at: number },
+): Promise<number> {
+  await using file = await files.openRead(path);
+  return await file.readAt(into, at);
 }

@@ -6,6 +6,7 @@
 import type { Hono } from "hono";
 import { OperatingError } from "../../shared/base/errors.ts";
 import { errorResponse, jsonResponse } from "../../shared/http/error_response.ts";
+import { pulledResponse } from "../../shared/http/pulled_response.ts";
 import type { PageConfig } from "./page_config.ts";
 import { PAGE_DOCUMENT, type PageFiles } from "./page_files.ts";
 
@@ -82,27 +83,24 @@ function headersOf(config: PageConfig) {
   };
 }
 
-async function fileResponse(
+function fileResponse(
   { files, config }: ServedPage,
   name: string,
   { headers }: Request,
-): Promise<Response> {
+): Response {
   const file = files.get(name);
   if (file === undefined) return errorResponse(missing(files, name));
-  const bytes = await file.read();
   const takesPacked = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:\s|,|$))/.test(
     headers.get("accept-encoding") ?? "",
   );
-  const body = file.isPacked && !takesPacked
-    ? new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))
-    : bytes;
-  return new Response(body, {
+  const packed = takesPacked ? file.packed : undefined;
+  return pulledResponse((packed ?? file.pieces)(), {
     headers: {
       ...headersOf(config),
       "content-type": file.contentType,
       "cache-control": name === PAGE_DOCUMENT ? "no-cache" : FOREVER,
-      ...(file.isPacked ? { vary: "accept-encoding" } : {}),
-      ...(file.isPacked && takesPacked ? { "content-encoding": "gzip" } : {}),
+      ...(file.packed === undefined ? {} : { vary: "accept-encoding" }),
+      ...(packed === undefined ? {} : { "content-encoding": "gzip" }),
     },
   });
 }

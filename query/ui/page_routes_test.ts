@@ -1,7 +1,8 @@
-import { deepStrictEqual, match, strictEqual, throws } from "node:assert/strict";
+import { deepStrictEqual, match, ok, strictEqual, throws } from "node:assert/strict";
 import { join } from "node:path";
 import { Hono } from "hono";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
+import type { ReadableFile } from "../../shared/os/file_system.ts";
 import { OPTIONS } from "../flags.ts";
 import { basePathOf, type PageConfig, pageConfigOf, pathBelow } from "./page_config.ts";
 import { type PageFiles, readPageFiles } from "./page_files.ts";
@@ -24,6 +25,7 @@ Deno.test({
       for (const name of ["index.html", "main-A1.js", "main-B2.css", "main.js.map"]) {
         await Deno.writeTextFile(join(folder, name), name);
       }
+      await Deno.writeTextFile(join(folder, "main-A1.js"), "const packed = 1;");
       const packed = new Blob(["const packed = 1;"]).stream()
         .pipeThrough(new CompressionStream("gzip"));
       await Deno.writeFile(join(folder, "main-A1.js.gz"), packed);
@@ -76,6 +78,56 @@ Deno.test({
     strictEqual(missing.status, 404);
     match((await missing.json()).error, /not built here; run deno task web/);
     strictEqual((await appOf(undefined).request("/ui/")).status, 404);
+  },
+});
+
+Deno.test({
+  name: "an answer holds a piece of its file, however large that is and whoever takes it slowly",
+  async fn() {
+    const folder = await Deno.makeTempDir({ prefix: "svc-page-" });
+    try {
+      const bytes = crypto.getRandomValues(new Uint8Array(65_536));
+      await Deno.writeTextFile(join(folder, "index.html"), "index.html");
+      const whole = new Blob(Array(64).fill(bytes));
+      await Deno.writeFile(join(folder, "big-C3.wasm"), whole.stream());
+      const packed = whole.stream().pipeThrough(new CompressionStream("gzip"));
+      await Deno.writeFile(join(folder, "big-C3.wasm.gz"), packed);
+      const files = new DenoFileSystem();
+      let bytesRead = 0;
+      const counted = {
+        readDir: (path: string) => files.readDir(path),
+        readFile: (path: string) => files.readFile(path),
+        async openRead(path: string): Promise<ReadableFile> {
+          const file = await files.openRead(path);
+          const close = () => file.close();
+          return {
+            async readAt(into: Uint8Array, offset: number) {
+              const read = await file.readAt(into, offset);
+              bytesRead += read;
+              return read;
+            },
+            ...{
+              size: () => file.size(),
+              close,
+              [Symbol.asyncDispose]: () => Promise.resolve(close()),
+            },
+          };
+        },
+      };
+      const app = appOf(await readPageFiles(counted, folder));
+      for (const accepted of ["gzip", "identity"]) {
+        const headers = { "accept-encoding": accepted };
+        const slow = (await app.request("/ui/big-C3.wasm", { headers })).body?.getReader();
+        bytesRead = 0;
+        strictEqual((await slow?.read())?.done, false);
+        await slow?.cancel();
+        ok(bytesRead <= 8 * 65_536, `${bytesRead} bytes for ${accepted}`);
+      }
+      const plain = await app.request("/ui/big-C3.wasm");
+      deepStrictEqual(await plain.bytes(), await whole.bytes());
+    } finally {
+      await Deno.remove(folder, { recursive: true });
+    }
   },
 });
 
