@@ -43,6 +43,7 @@ const SCAN_ORDERED = [
 
 interface Answer {
   readonly status: number;
+  readonly headers: Headers;
   readonly text: string;
   // deno-lint-ignore no-explicit-any -- the shape is what is tested
   readonly body: any;
@@ -81,7 +82,8 @@ async function withServer(
     });
     const text = await response.text();
     const isJson = response.headers.get("content-type") === "application/json";
-    return { status: response.status, text, body: isJson ? JSON.parse(text) : undefined };
+    const { status, headers } = response;
+    return { status, headers, text, body: isJson ? JSON.parse(text) : undefined };
   });
 }
 
@@ -230,6 +232,24 @@ Deno.test({
         cut.text,
         '{"raw":"row 19","_meta_1":1}\n{"_meta":"truncated","row_count":1,"max_rows":1}\n',
       );
+    }),
+});
+
+Deno.test({
+  name: "a name of a download stays within its header, whatever characters it has",
+  fn: () =>
+    withServer(async (ask) => {
+      const names = ["\ud800", 'a"; b="', "a\r\nset-cookie: b=1", "\u0000", "ü/../x"];
+      for (const download of names) {
+        const query = "SELECT 1 AS n";
+        const { status, headers } = await ask({ query, format: "csv", download });
+        assert.equal(status, 200, JSON.stringify(download));
+        assert.match(
+          headers.get("content-disposition") ?? "",
+          /^attachment; filename="[A-Za-z0-9 ._-]+\.csv"; filename\*=UTF-8''[A-Za-z0-9%._~!-]+$/,
+        );
+        assert.equal(headers.get("set-cookie"), null);
+      }
     }),
 });
 

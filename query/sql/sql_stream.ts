@@ -108,8 +108,10 @@ export async function streamResponse(
 }
 
 /** RFC 6266: a plain name for every client, and the name itself. */
-function disposition(name: string | undefined, { ending }: StreamKind): Record<string, string> {
-  if (name === undefined) return {};
+function disposition(given: string | undefined, { ending }: StreamKind): Record<string, string> {
+  if (given === undefined) return {};
+  // Half of a pair of surrogates has no bytes.
+  const name = given.toWellFormed();
   const plain = name.replaceAll(/[^A-Za-z0-9 ._-]/g, "_");
   const whole = encodeURIComponent(`${name}.${ending}`).replaceAll(
     /['()*]/g,
