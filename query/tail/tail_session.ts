@@ -122,6 +122,8 @@ export class TailSession {
     for (;;) {
       const found = await this.#parts.follower.next(this.#position);
       this.#position = found.position;
+      // Nobody knows how many of the rows before are among these.
+      if (found.kind === "lost") return this.#lostEvent(null, "position_expired");
       if (found.kind !== "rows") break;
       using _step = found;
       lost += found.rows;

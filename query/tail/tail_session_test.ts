@@ -34,14 +34,17 @@ function positionAt(rows: number): FollowPosition {
   return { table: "events", uuid: "", snapshotId: undefined, lane };
 }
 
-/** A session over a lane of so many rows, a hundred each step. */
+/** A session over a lane of so many rows, a hundred each step; rows before `isLostTo` are gone. */
 function sessionOf(
-  lane: { rows: number },
+  lane: { rows: number; isLostTo?: number },
   options: { readonly expiresMs?: number; readonly rowsPerSecMax?: number } = {},
 ) {
   const clock = new LateClock();
   const service = testService(new FakeEngine({ rows: [1, 2, 3] }));
   const next = ({ lane: { rows } }: FollowPosition): Promise<FollowedRows> => {
+    if (rows < (lane.isLostTo ?? 0)) {
+      return Promise.resolve({ kind: "lost", position: positionAt(lane.isLostTo ?? 0) });
+    }
     if (rows >= lane.rows) return Promise.resolve({ kind: "none", position: positionAt(rows) });
     return Promise.resolve({
       ...{ kind: "rows", rows: 100, isLast: rows + 100 >= lane.rows },
@@ -86,6 +89,22 @@ Deno.test({
     );
     lane.rows = 700;
     assert.match(await take(), /"rows":\[\[1\],\[2\],\[3\]\]/);
+  },
+});
+
+Deno.test({
+  name: "a slow reader whose place is gone meanwhile is told so, and of what lies behind",
+  async fn() {
+    const lane: { rows: number; isLostTo?: number } = { rows: 100 };
+    const { clock, take } = sessionOf(lane);
+    for (let event = 0; event < 3; event += 1) await take();
+    Object.assign(lane, { rows: 900, isLostTo: 600 });
+    clock.pass(10_001);
+    assert.match(
+      await take(),
+      /^event: lost\nid: t1\.\S+\ndata: {"rows":null,"reason":"position_expired"}\n\n$/,
+    );
+    assert.match(await take(), /"rows":300,"reason":"slow_reader"/);
   },
 });
 
