@@ -27,7 +27,7 @@ Deno.test({
           : sql.includes("count(*)")
           ? BINS
           : [["a"], ["b"]];
-        return Promise.resolve({ columns: ["v"], rows, counts: undefined });
+        return Promise.resolve({ columns: ["v"], rows, counts: undefined, table: "events" });
       },
     };
     const sample = await newestSample(call, {

@@ -31,6 +31,13 @@ export interface PartRows {
   readonly rows: readonly (readonly unknown[])[];
   /** What `PreparedQuery.columnCounts` says. */
   readonly counts: ColumnCounts | undefined;
+  /** The first table that the statement reads, as the catalog writes it. */
+  readonly table: string | undefined;
+}
+
+/** A table by the catalog's name: statements find it in any case. */
+export interface NamedTable extends SearchTable {
+  readonly name: string;
 }
 
 /** Rows beyond so many bytes of JSON are left out of a sample. */
@@ -65,15 +72,20 @@ export class PartCall {
   }
 
   /** The columns of a table, and in which of them words are looked for. */
-  async table(name: string): Promise<SearchTable> {
+  async table(name: string): Promise<NamedTable> {
     const [described, config] = await Promise.all([
       this.rows(describingSql(name), { rowsMax: 1 }),
-      this.#service.indexes.get(this.#made.caller.namespace, name).catch((error) => {
+      // Names of indexes have small letters only.
+      this.#service.indexes.get(this.#made.caller.namespace, name.toLowerCase()).catch((error) => {
         if (isOperatingError(error, "not_found")) return undefined;
         throw error;
       }),
     ]);
-    return { columns: describedColumns(described), texts: textsOfIndex(config?.config) };
+    return {
+      name: described.table ?? name,
+      columns: describedColumns(described),
+      texts: textsOfIndex(config?.config),
+    };
   }
 
   /** What a statement is priced at, in seconds. Nothing runs. */
@@ -135,12 +147,13 @@ export class PartCall {
       if (bytes > ROW_BYTES_MAX) break;
     }
     call.throwIfStopped();
-    const { cost, columnCounts: counts } = call.prepared;
+    const { cost, columnCounts: counts, tables: [table] } = call.prepared;
     const stats = await running.stats();
     this.#cost = this.#cost === undefined ? cost : addCosts(this.#cost, cost);
     this.#stats = this.#stats === undefined ? stats : addStats(this.#stats, stats);
     call.end("ok", { rowsReturned: rows.length });
-    return { columns: running.columns.map(({ name }) => name), rows, counts };
+    const columns = running.columns.map(({ name }) => name);
+    return { columns, rows, counts, table: table?.table };
   }
 
   #leftMs(): number {

@@ -45,14 +45,14 @@ export async function answerTail(
   using opening = new DisposableStack();
   const place = opening.use(tails.open(caller.tenant));
   const { namespace, tenant } = caller;
-  const follower = opening.use(engine.follow({ namespace, tenant, table: asked.table }));
+  const follower = opening.use(engine.follow({ namespace, tenant, table: table.name }));
   const last = request.headers.get("last-event-id");
   const position = last === null || last === ""
     ? await follower.end()
-    : decodePosition(last, asked.table);
+    : decodePosition(last, table.name);
   const leaving = new AbortController();
   const where = whereSql({ minNs: undefined, maxNs: undefined }, condition);
-  const from = `FROM ${quoteName(asked.table)}${where}`;
+  const from = `FROM ${quoteName(table.name)}${where}`;
   const record = tailRecord(service, request, caller);
   const session = new TailSession({
     ...{ follower, position, clock, metrics },

@@ -60,6 +60,19 @@ Deno.test({
 });
 
 Deno.test({
+  name: "a tail finds its table in any case, as /sql does",
+  async fn() {
+    await using lab = await EngineLab.open({ wal: true });
+    await lab.commit(rows("before"));
+    await withServer(lab, async (url) => {
+      await using reader = await TailReader.connect(url, { query: "table=EVENTS" });
+      await lab.append(rows("one"));
+      deepStrictEqual(await reader.raws(1), ["one"]);
+    });
+  },
+});
+
+Deno.test({
   name: "a tail shows commits on a server without the WAL, each row once",
   async fn() {
     await using lab = await EngineLab.open();
