@@ -1,8 +1,9 @@
 /**
- * What the commits of a table add to its lane. A commit of segments that the lane still has, or
- * that a follower passed already, adds nothing: these rows are read in the WAL. Other appends are
- * read of the table: those of other writers, and those whose segments were swept before the
- * follower came.
+ * What the commits of a table add to its lane. A commit of segments that a follower passed already
+ * adds nothing. One of segments that the lane still has waits until the follower has read them in
+ * the WAL: should they be swept before, the follower's place says that the commit is not read.
+ * Other appends are read of the table: those of other writers, and those whose segments were swept
+ * before the follower came.
  */
 
 import { isOperatingError } from "../../base/errors.ts";
@@ -86,6 +87,7 @@ export class CommitReading {
     for await (const step of historySince(this.#source.tables, table, position.snapshotId)) {
       const behind = { ...at, snapshotId: step.snapshotId };
       const read = listed === undefined ? ALL_NEW : this.#readOf(step, at.lane, listed);
+      if (step.kind === "append" && read.kind === "wait") return { kind: "none", position: at };
       if (step.kind === "append" && read.kind !== "none") {
         const reached = { ...behind, lane: read.lane ?? at.lane };
         if (read.kind === "lost") return { kind: "lost", position: reached };
@@ -112,7 +114,8 @@ export class CommitReading {
     if (own.length === 0) return ALL_NEW;
     const isPassed = (name: string) =>
       name < lane.segment || (name === lane.segment && lane.isDone);
-    if (own.every((name) => present.has(name) || isPassed(name))) return { kind: "none" };
+    if (own.every(isPassed)) return { kind: "none" };
+    if (own.every((name) => present.has(name) || isPassed(name))) return { kind: "wait" };
     const segment = own.reduce((a, b) => a > b ? a : b);
     const reached = { segment, rows: 0, isDone: true };
     // Rows of one commit cannot be told apart.
@@ -129,7 +132,7 @@ export class CommitReading {
 }
 
 interface ReadOfCommit {
-  readonly kind: "none" | "all" | "lost";
+  readonly kind: "none" | "wait" | "all" | "lost";
   /** Where the lane goes on, past the commit's segments; absent: where it was. */
   readonly lane?: LanePosition;
 }
