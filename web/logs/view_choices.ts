@@ -1,6 +1,6 @@
 /** What a person chose for this browser and no link carries. */
 
-import { effect, signal } from "@preact/signals";
+import { signal } from "@preact/signals";
 
 export type Density = "compact" | "comfortable";
 
@@ -20,11 +20,10 @@ export const ROW_PX: Readonly<Record<Density, number>> = { compact: 18, comforta
 
 export function toggleDensity(): void {
   density.value = density.value === "compact" ? "comfortable" : "compact";
+  localStorage.setItem(DENSITY_KEY, density.value);
 }
 
 export function toggleFields(): void {
   areFieldsShown.value = !areFieldsShown.value;
   if (WIDE.matches) localStorage.setItem(FIELDS_KEY, areFieldsShown.value ? "shown" : "away");
 }
-
-effect(() => localStorage.setItem(DENSITY_KEY, density.value));
