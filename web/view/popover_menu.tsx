@@ -1,7 +1,7 @@
 /** A button and what it opens below itself. Esc, and a click elsewhere, close it. */
 
 import type { ComponentChildren, JSX } from "preact";
-import { useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 const GAP_PX = 4;
 
@@ -24,6 +24,10 @@ export function PopoverMenu(props: PopoverMenuProps): JSX.Element {
   const panel = useRef<HTMLDivElement>(null);
   const [isOpen, setOpen] = useState(false);
   const close = () => panel.current?.hidePopover();
+  // A key that follows at once is typed into what opened, so nothing waits for a frame.
+  useLayoutEffect(() => {
+    if (isOpen) show(panel.current, button.current);
+  }, [isOpen]);
   return (
     <>
       <button
@@ -35,6 +39,12 @@ export function PopoverMenu(props: PopoverMenuProps): JSX.Element {
         popovertarget={id}
         aria-haspopup="dialog"
         aria-expanded={isOpen}
+        onClick={(event) => {
+          // It opens once it has its children, and not by itself.
+          event.preventDefault();
+          if (isOpen) close();
+          else setOpen(true);
+        }}
       >
         {props.label}
       </button>
@@ -46,9 +56,7 @@ export function PopoverMenu(props: PopoverMenuProps): JSX.Element {
         aria-label={props.name}
         class="popover-menu"
         onToggle={(event) => {
-          const isNowOpen = (event as unknown as ToggleEvent).newState === "open";
-          setOpen(isNowOpen);
-          if (isNowOpen) requestAnimationFrame(() => place(panel.current, button.current));
+          if ((event as unknown as ToggleEvent).newState === "closed") setOpen(false);
         }}
       >
         {isOpen && props.children(close)}
@@ -57,9 +65,10 @@ export function PopoverMenu(props: PopoverMenuProps): JSX.Element {
   );
 }
 
-/** Puts the panel below its button, within the window. */
-function place(panel: HTMLElement | null, button: HTMLElement | null): void {
+/** Opens the panel below its button, within the window, and gives it the focus. */
+function show(panel: HTMLElement | null, button: HTMLElement | null): void {
   if (panel === null || button === null) return;
+  panel.showPopover({ source: button });
   const at = button.getBoundingClientRect();
   const { width, height } = panel.getBoundingClientRect();
   const left = Math.max(GAP_PX, Math.min(at.left, innerWidth - width - GAP_PX));
