@@ -141,6 +141,41 @@ Deno.test({
 });
 
 Deno.test({
+  name: unless("a refresh token that is spent is tried once, and leads to the sign-in"),
+  ignore: !HAS_CHROMIUM,
+  fn: () =>
+    withIssuer({ tokenSecs: 600, scope: "openid offline_access" }, async (setting) => {
+      const { lab, options, exchanged } = setting;
+      await withPage(lab, QUERY, async (page) => {
+        await page.waitForSelector("button:enabled >> text=Sign in at 127.0.0.1");
+        await signIn(page);
+        await row(page);
+        await spoilToken(page);
+        // A reload that loses the answer of a renewal leaves this behind.
+        await page.evaluate(`sessionStorage.setItem("svc.session", JSON.stringify({
+          ...JSON.parse(sessionStorage.getItem("svc.session")),
+          refreshToken: "spent", expiresAtMs: Date.now() + 1000 }))`);
+        let tries = 0;
+        page.on("request", (request) => {
+          if (/grant_type=refresh_token/.test(request.postData() ?? "")) tries += 1;
+        });
+        await page.reload();
+        await page.waitForSelector(`${DIALOG} >> text=The server says`);
+        await page.waitForSelector("button:enabled >> text=Sign in at 127.0.0.1");
+        const opened = page.waitForEvent("popup");
+        await page.click("text=Sign in at 127.0.0.1");
+        const window = await opened;
+        const closed = window.waitForEvent("close");
+        await window.click('button[type="submit"]:has-text("Continue")');
+        await closed;
+        await row(page);
+        strictEqual(tries, 1);
+        strictEqual(exchanged.codes, 2);
+      }, options);
+    }),
+});
+
+Deno.test({
   name: unless("where no window opens the tab itself goes to the issuer and comes back"),
   ignore: !HAS_CHROMIUM,
   fn: () =>

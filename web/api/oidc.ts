@@ -22,6 +22,11 @@ export interface IssuedTokens {
   readonly expiresAtMs: number | undefined;
 }
 
+/** The issuer does not take a code or a refresh token, and never will: RFC 6749, 5.2. */
+export class GrantRefused extends Error {
+  override readonly name = "GrantRefused";
+}
+
 interface Metadata {
   readonly issuer: string;
   readonly authorization_endpoint: string;
@@ -87,7 +92,10 @@ export async function finishSignIn(
   return issuedOf(config, tokens, undefined);
 }
 
-/** Renews tokens without the user. Errors: `Error` where the issuer wants to see the user again. */
+/**
+ * Renews tokens without the user. Errors: `GrantRefused` where the issuer wants to see the user
+ * again; `Error` where it has no answer.
+ */
 export async function renewTokens(config: OidcConfig, refreshToken: string): Promise<IssuedTokens> {
   const tokens = await askForTokens(config, {
     grant_type: "refresh_token",
@@ -118,9 +126,8 @@ async function askForTokens(
   });
   const body = await response.json().catch(() => ({}));
   if (response.ok) return body;
-  throw new Error(
-    body.error_description ?? body.error ?? `The issuer says HTTP ${response.status}.`,
-  );
+  const told = body.error_description ?? body.error ?? `The issuer says HTTP ${response.status}.`;
+  throw body.error === "invalid_grant" ? new GrantRefused(told) : new Error(told);
 }
 
 function issuedOf(

@@ -4,7 +4,7 @@
  */
 
 import { signal } from "@preact/signals";
-import { type IssuedTokens, renewTokens } from "./oidc.ts";
+import { GrantRefused, type IssuedTokens, renewTokens } from "./oidc.ts";
 import { settledOrAborted } from "./settled_or_aborted.ts";
 import { signInConfig } from "./sign_in_config.ts";
 
@@ -58,11 +58,15 @@ export function keepSession(tokens: IssuedTokens): void {
 }
 
 function takeTokens(tokens: IssuedTokens): void {
-  sessionStorage.setItem(KEY, JSON.stringify(tokens));
-  session.value = tokens;
+  store(tokens);
   signInWish.value = undefined;
   waiting?.resolve();
   waiting = undefined;
+}
+
+function store(tokens: IssuedTokens): void {
+  sessionStorage.setItem(KEY, JSON.stringify(tokens));
+  session.value = tokens;
 }
 
 /** The user did not sign in: what waits for it fails. */
@@ -85,14 +89,19 @@ function renew(): Promise<boolean> {
 }
 
 async function renewNow(): Promise<boolean> {
-  const { refreshToken } = session.peek() ?? {};
+  const before = session.peek();
+  const refreshToken = before?.refreshToken;
   try {
     const { oidc } = await signInConfig();
     if (oidc === undefined || refreshToken === undefined) return false;
     takeTokens(await renewTokens(oidc, refreshToken));
     return true;
-  } catch {
-    // The user is asked when the server refuses the old token.
+  } catch (error) {
+    // A reload may have lost the answer that had the next one. It is of no use any more, and the
+    // user is asked when the server refuses the old token.
+    if (error instanceof GrantRefused && before !== undefined && session.peek() === before) {
+      store({ ...before, refreshToken: undefined });
+    }
     return false;
   }
 }

@@ -12,6 +12,8 @@ export interface SignInConfig {
   readonly oidc?: OidcConfig;
 }
 
+const ANSWER_MS_MAX = 15_000;
+
 let known: Promise<SignInConfig> | undefined;
 
 /** Errors: those of `fetch`; then the next call asks again. */
@@ -23,7 +25,10 @@ export function signInConfig(): Promise<SignInConfig> {
 }
 
 async function read(): Promise<SignInConfig> {
-  const response = await fetch(new URL("./config.json", location.href), { cache: "no-store" });
+  const response = await fetch(new URL("./config.json", location.href), {
+    cache: "no-store",
+    signal: AbortSignal.timeout(ANSWER_MS_MAX),
+  });
   if (!response.ok) throw new Error(`Cannot read config.json: HTTP ${response.status}`);
   return await response.json();
 }
