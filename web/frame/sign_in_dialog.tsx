@@ -10,17 +10,22 @@ import { keepSession, refuseSignIn, signInWish } from "../api/session.ts";
 import { prepareSignIn, type ReadySignIn } from "../api/sign_in.ts";
 import { type OidcConfig, signInConfig } from "../api/sign_in_config.ts";
 
+/** How the page closes the dialog; the user leaves no such word. */
+const DONE = "done";
+
 const oidc = signal<OidcConfig | undefined>(undefined);
 
 export function SignInDialog(): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   const wish = signInWish.value;
   useEffect(() => {
-    if (wish === undefined) return dialog.current?.close();
+    if (wish === undefined) return dialog.current?.close(DONE);
     // Without an answer a token is asked for.
     signInConfig().catch(() => undefined).then((config) => {
       oidc.value = config?.oidc;
-      if (signInWish.peek() !== undefined) dialog.current?.showModal();
+      if (signInWish.peek() === undefined || dialog.current === null) return;
+      dialog.current.returnValue = "";
+      dialog.current.showModal();
     });
   }, [wish]);
   return (
@@ -28,7 +33,10 @@ export function SignInDialog(): JSX.Element {
       ref={dialog}
       class="sign-in"
       aria-labelledby="sign-in-title"
-      onClose={() => signInWish.value !== undefined && refuseSignIn()}
+      onClose={({ currentTarget: { open, returnValue } }) => {
+        // The event comes late: by then the server may have refused what was given.
+        if (!open && returnValue !== DONE) refuseSignIn();
+      }}
     >
       <h2 id="sign-in-title">
         {wish?.reason === undefined ? "Who asks?" : "Please sign in again"}
