@@ -22,6 +22,7 @@ export interface RowViewProps {
   readonly markers: readonly Marker[];
   /** Characters that one line shows. */
   readonly seenChars: number;
+  /** Notes the height of an open or a wrapped row; all others have one height. */
   readonly measure: (element: HTMLElement | null) => void;
 }
 
@@ -31,7 +32,7 @@ export function RowView(props: RowViewProps): JSX.Element {
   const { name: level, severity = "none" } = levelOf(row);
   return (
     <div
-      ref={measure}
+      ref={isOpen || wraps.value ? measure : null}
       role="row"
       class={`row ${severity}`}
       data-index={index}

@@ -1,10 +1,10 @@
 /** The rows, newest first: of any number only those in view are drawn. */
 
+import { computed } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { columns, openRow, toggleColumn, wraps } from "./log_address.ts";
 import {
-  asked,
   beginsAt,
   hasMore,
   isLoadingOlder,
@@ -13,6 +13,7 @@ import {
   olderFailure,
   retryOlder,
   rows,
+  rowsFor,
   SHOWN_ROWS_MAX,
   showNewest,
 } from "./log_state.ts";
@@ -27,6 +28,12 @@ import { density, ROW_PX } from "./view_choices.ts";
 
 /** Older rows are asked for when so few are left below what is seen. */
 const LOAD_AHEAD_ROWS = 60;
+
+/** One list for all rows of a search: a row is drawn again only where something of it changed. */
+const markers = computed(() => {
+  const now = rowsFor.value;
+  return now === undefined ? [] : markersOf(now.search, now.known);
+});
 
 export function RowsView(): JSX.Element {
   const scroller = useRef<HTMLDivElement>(null);
@@ -77,12 +84,13 @@ export function Waiting(): JSX.Element {
 function List(
   { scroller }: { readonly scroller: { current: HTMLDivElement | null } },
 ): JSX.Element {
-  const list = useRef<HTMLDivElement>(null);
   const shown = rows.value ?? [];
+  // Another function would make the virtualizer go through all rows again.
+  const keyAt = useCallback((index: number) => shown[index]?.key ?? "", [shown]);
   const virtual = useVirtualList({
     count: shown.length,
     scroller,
-    keyAt: (index) => shown[index]?.key ?? "",
+    keyAt,
     rowPx: ROW_PX[density.value],
   });
   const items = virtual.getVirtualItems();
@@ -91,6 +99,15 @@ function List(
     if (last >= shown.length - LOAD_AHEAD_ROWS) loadOlder();
   }, [last, shown.length, isLoadingOlder.value, isRunning.value, hasMore.value]);
   useLayoutEffect(() => virtual.measure(), [density.value, wraps.value, columns.value]);
+  const opened = useRef(openRow.value);
+  useLayoutEffect(() => {
+    const closed = shown.findIndex(({ key }) => key === opened.current);
+    opened.current = openRow.value;
+    // It may be out of view, where nothing measures it.
+    if (!wraps.value && closed !== -1 && shown[closed]?.key !== openRow.value) {
+      virtual.resizeItem(closed, ROW_PX[density.value]);
+    }
+  }, [openRow.value]);
   useEffect(() => {
     setReveal((index) => virtual.scrollToIndex(index, { align: "auto" }));
     return () => setReveal(undefined);
@@ -101,12 +118,9 @@ function List(
     const pane = scroller.current;
     pane?.addEventListener("scroll", () => noteScroll(pane), { passive: true });
   }, []);
-  const now = asked.value;
-  const markers = now === undefined ? [] : markersOf(now.search, now.known);
-  const seenChars = charsOf(list.current);
+  const seenChars = charsOf(virtual.scrollRect?.width);
   return (
     <div
-      ref={list}
       class="rows"
       // One stop of the Tab key: j, k and the arrows go from row to row.
       role="grid"
@@ -129,7 +143,7 @@ function List(
             row={row}
             index={index}
             start={start}
-            markers={markers}
+            markers={markers.value}
             seenChars={seenChars}
             measure={virtual.measureElement}
           />
@@ -149,13 +163,13 @@ const CHAR_PX = 7.5;
 const LEAD_CHARS = 50;
 
 /** Characters of a row's text that are seen on one line, about. */
-function charsOf(list: HTMLElement | null): number {
-  return Math.max(30, Math.floor((list?.clientWidth ?? 900) / CHAR_PX) - LEAD_CHARS);
+function charsOf(widthPx = 900): number {
+  return Math.max(30, Math.floor(widthPx / CHAR_PX) - LEAD_CHARS);
 }
 
 /** The widths of the columns that were chosen. */
 function cellsTemplate(): string {
-  return columns.value.map((name) => `minmax(0, ${Math.max(10, Math.min(18, name.length + 3))}ch)`)
+  return columns.value.map((name) => `minmax(0, ${Math.max(10, Math.min(22, name.length + 5))}ch)`)
     .join(" ");
 }
 
