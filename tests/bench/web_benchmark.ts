@@ -3,7 +3,7 @@
  * the server's own time for them; long tasks while one scrolls; bytes of the first load.
  */
 
-import type { Page, Response } from "playwright-core";
+import type { Browser, Page, Response } from "playwright-core";
 import { launchChromium } from "../clients/chromium.ts";
 import { buildPage } from "../web/page_lab.ts";
 import { type Benchmark, type BenchRow, formatCount, formatMs, median } from "./benchmark.ts";
@@ -12,16 +12,22 @@ import { COMMON, searchSource } from "./search_rows.ts";
 import { buildTableOf, START_NS } from "./table_fixture.ts";
 
 /** Where the page shows what, in one place: what changes below it is what a search shows. */
-const PARTS = { rows: "main", histogram: ".histogram" } as const;
+const PARTS = { rows: ".rows", histogram: ".histogram" } as const;
 const SEARCH = "#search";
+const PANE = ".rows-pane";
 const ROW = ".row";
+/** Has the pages' tasks. */
+const TRACED = ["disabled-by-default-devtools.timeline"];
 const ROUNDS = 8;
 const WARM_ROUNDS = 3;
 /** More than the server's own time. */
 const PAINT_MS_MAX = { rows: 150, histogram: 250 } as const;
 const TASK_MS_MAX = 50;
 const SCROLLED_ROWS = 10_000;
-const SCROLL_MS_MAX = 60_000;
+const SCROLL_MS_MAX = 100_000;
+const SCROLL_PX = 1_000;
+/** Of the compact list, which a new browser shows. */
+const ROW_PX = 18;
 const LOAD_BYTES_MAX = 200 * 1024;
 /** Searches in turn, so that each shows other rows than the one before. */
 const SEARCHES = [COMMON, "level:>=error OR request"] as const;
@@ -54,7 +60,11 @@ export const WEB: Benchmark = {
       await page.goto(`http://127.0.0.1:${port}/ui/?range=${range}`);
       await page.waitForSelector(ROW);
       const over = `${formatCount(rows)} rows, warm`;
-      return [loadRow(await loadedBytes(page)), ...await paintRows(page, over), await scroll(page)];
+      return [
+        loadRow(await loadedBytes(page)),
+        ...await paintRows(page, over),
+        await scroll(browser, page),
+      ];
     } finally {
       await browser.close();
     }
@@ -116,8 +126,8 @@ async function searchOnce(page: Page, text: string): Promise<Search> {
     addEventListener("keydown", () => startMs = performance.now(), { once: true, capture: true });
     for (const [part, selector] of Object.entries(parts)) {
       const observer = new MutationObserver((changes) => {
-        const isNew = changes.some(({ target, type }) => startMs !== undefined &&
-          (type !== "attributes") && (part !== "rows" || !target.closest?.("form")));
+        const isNew = changes.some(({ type }) => startMs !== undefined &&
+          type !== "attributes");
         if (!isNew || part in painted) return;
         painted[part] = NaN;
         observer.disconnect();
@@ -137,35 +147,67 @@ async function searchOnce(page: Page, text: string): Promise<Search> {
   return { painted: found, server };
 }
 
-/** Scrolls on until so many rows were shown, and counts what kept the page from answering. */
-async function scroll(page: Page): Promise<BenchRow> {
-  await page.evaluate(`{
-    globalThis.longTasks = [];
-    new PerformanceObserver((list) => {
-      for (const { duration } of list.getEntries()) globalThis.longTasks.push(duration);
-    }).observe({ entryTypes: ["longtask"] });
-  }`);
+/**
+ * Scrolls on until so many rows were shown, and counts what kept the page from answering: by the
+ * processor time of its main thread's tasks, since others work on the machine as well.
+ */
+async function scroll(browser: Browser, page: Page): Promise<BenchRow> {
   const endMs = Date.now() + SCROLL_MS_MAX;
   let rows = 0;
+  await page.mouse.move(640, 500);
+  await browser.startTracing(page, { categories: TRACED });
   while (rows < SCROLLED_ROWS && Date.now() < endMs) {
-    await page.mouse.move(640, 500);
-    await page.mouse.wheel(0, 4_000);
-    // Rows of 18 pixels: a list may hold only those that are seen.
+    await page.mouse.wheel(0, SCROLL_PX);
+    await page.evaluate("new Promise(requestAnimationFrame)");
     rows = await page.evaluate<number>(`(() => {
-      let shown = document.querySelector("${ROW}");
-      while (shown && shown.scrollHeight <= shown.clientHeight + 1) shown = shown.parentElement;
-      shown ??= document.documentElement;
-      return Math.round((shown.scrollTop + shown.clientHeight) / 18);
+      const pane = document.querySelector("${PANE}");
+      return Math.round((pane.scrollTop + pane.clientHeight) / ${ROW_PX});
     })()`);
   }
-  const tasks = await page.evaluate<number[]>("globalThis.longTasks");
-  const longest = Math.max(0, ...tasks);
+  const tasks = mainThreadTasks(await browser.stopTracing());
+  const longest = Math.max(0, ...tasks.map(({ cpuMs }) => cpuMs));
+  const long = tasks.filter(({ cpuMs }) => cpuMs > TASK_MS_MAX);
+  const slow = tasks.filter(({ wallMs }) => wallMs > TASK_MS_MAX);
+  const slowest = Math.max(0, ...tasks.map(({ wallMs }) => wallMs));
   return {
-    what: `the longest task while ${formatCount(rows)} rows are scrolled through`,
+    what: `the longest task while ${formatCount(rows)} rows are scrolled, processor time`,
     ours: formatMs(longest),
-    reference: `${tasks.length} tasks over ${TASK_MS_MAX} ms`,
+    reference: `${long.length} over ${TASK_MS_MAX} ms; by the clock ${slow.length}, the longest ${
+      formatMs(slowest)
+    }`,
     ratio: "",
     target: `≤ ${TASK_MS_MAX} ms, ${formatCount(SCROLLED_ROWS)} rows`,
     reached: longest <= TASK_MS_MAX && rows >= SCROLLED_ROWS,
   };
+}
+
+interface Task {
+  readonly cpuMs: number;
+  readonly wallMs: number;
+}
+
+/** An event of Chromium's trace; times in microseconds. */
+interface TraceEvent {
+  readonly name: string;
+  readonly pid: number;
+  readonly tid: number;
+  readonly dur?: number;
+  readonly tdur?: number;
+  readonly args?: { readonly name?: string };
+}
+
+/** Tasks of the main threads of pages, of which only one is open. */
+function mainThreadTasks(trace: Uint8Array): readonly Task[] {
+  const { traceEvents }: { readonly traceEvents: readonly TraceEvent[] } = JSON.parse(
+    new TextDecoder().decode(trace),
+  );
+  const threadOf = ({ pid, tid }: TraceEvent) => `${pid} ${tid}`;
+  const mains = new Set(
+    traceEvents.filter(({ name, args }) =>
+      name === "thread_name" && args?.name === "CrRendererMain"
+    ).map(threadOf),
+  );
+  return traceEvents
+    .filter((event) => event.name === "RunTask" && mains.has(threadOf(event)))
+    .map(({ dur = 0, tdur = 0 }) => ({ cpuMs: tdur / 1_000, wallMs: dur / 1_000 }));
 }
