@@ -5,6 +5,17 @@ import type { ChartData } from "./chart_data.ts";
 
 const HEIGHT_LEAST = 220;
 
+const DAY = "{YYYY}-{MM}-{DD}";
+/** Times on the axis, as the rest of the page writes them: steps in seconds, the largest first. */
+const AXIS_TIMES: (string | number | null)[][] = [
+  [365 * 86_400, "{YYYY}", null, null, null, null, null, null, 1],
+  [28 * 86_400, "{YYYY}-{MM}", null, null, null, null, null, null, 1],
+  [86_400, DAY, null, null, null, null, null, null, 1],
+  [60, "{HH}:{mm}", `\n${DAY}`, null, `\n${DAY}`, null, null, null, 1],
+  [1, "{HH}:{mm}:{ss}", `\n${DAY}`, null, `\n${DAY}`, null, null, null, 1],
+  [0.001, "{HH}:{mm}:{ss}.{fff}", `\n${DAY}`, null, `\n${DAY}`, null, null, null, 1],
+];
+
 /** Draws into `host`; the function that it returns takes the chart away. */
 export function openPlot(
   host: HTMLElement,
@@ -46,10 +57,10 @@ function optionsOf(host: HTMLElement, data: ChartData, look: "lines" | "points")
   return {
     ...sizeOf(host),
     scales: { x: { time: data.isTime } },
-    axes: [axis, { ...axis, size: 64 }],
+    axes: [data.isTime ? { ...axis, values: AXIS_TIMES } : axis, { ...axis, size: 64 }],
     legend: { live: true },
     series: [
-      {},
+      data.isTime ? { label: "Time", value: `${DAY} {HH}:{mm}:{ss}` } : {},
       ...data.series.map(({ name }, at): uPlot.Series => {
         const stroke = colour(`--series-${at}`);
         const points = { show: true, size: 6, fill: stroke, stroke };

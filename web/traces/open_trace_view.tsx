@@ -123,7 +123,7 @@ function Tools(): JSX.Element {
         id="find-span"
         type="search"
         aria-label="Search within the trace"
-        placeholder="Search within: name, service, attribute"
+        placeholder="Name, service, attribute"
         spellcheck={false}
         autocomplete="off"
         value={find.value}
