@@ -3,8 +3,11 @@
  * demo data, dark and light. Arguments name pictures; without any all are made.
  */
 
+import type { Buffer } from "node:buffer";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
+import { seedDemo } from "../../cli/dev/seed_demo.ts";
+import { SystemClock } from "../../shared/os/clock.ts";
 import { launchChromium } from "../clients/chromium.ts";
 import { startDemoStack } from "./demo_stack.ts";
 import { buildPage } from "./page_lab.ts";
@@ -15,9 +18,6 @@ const VIEWPORT = { width: 1280, height: 720 };
 const SEED = 7;
 const EVENTS = 20_000;
 const TRACES = 400;
-/** The status shows rates from its third sample on; rows come meanwhile. */
-const TRICKLE_ROUNDS = 30;
-const TRICKLE_MS = 2_000;
 
 if (import.meta.main) await takePictures(Deno.args);
 
@@ -26,25 +26,28 @@ async function takePictures(names: readonly string[]): Promise<void> {
   await buildPage();
   await Deno.mkdir(FOLDER, { recursive: true });
   await using demo = await startDemoStack({ seed: SEED, events: EVENTS, traces: TRACES });
-  if (wanted.some(({ name }) => name === "status")) {
-    for (let round = 0; round < TRICKLE_ROUNDS; round += 1) {
-      const rows = 200 + 50 * (round % 7);
-      await demo.stack.sendLogs(Array.from({ length: rows }, () => "heartbeat"), {
-        commit: "auto",
-      });
-      await new Promise((resolve) => setTimeout(resolve, TRICKLE_MS));
-    }
-  }
   const browser = await launchChromium();
   try {
     for (const picture of wanted) {
       for (const theme of THEMES) {
+        const rows = new AbortController();
+        const sent = picture.isLive === true
+          ? sendOn(demo.stack.ingestUrl, rows.signal)
+          : undefined;
         await takePicture(browser, { picture, theme, url: demo.stack.queryUrl });
+        rows.abort();
+        await sent;
       }
     }
   } finally {
     await browser.close();
   }
+}
+
+/** Sends rows as `svc dev --seed-demo` does. */
+async function sendOn(ingestUrl: string, signal: AbortSignal): Promise<void> {
+  const note = (text: string) => console.error(text);
+  await seedDemo({ ingestUrl, clock: new SystemClock(), seed: SEED, signal, note });
 }
 
 async function takePicture(
@@ -65,7 +68,25 @@ async function takePicture(
   await page.goto(`${url}/ui/${picture.address}`);
   await page.waitForSelector(picture.ready);
   await picture.act?.(page);
-  await page.waitForLoadState("networkidle");
-  await page.screenshot({ path: join(FOLDER, `${picture.name}-${theme}.png`) });
+  // Live rows never end.
+  if (picture.isLive !== true) await page.waitForLoadState("networkidle");
+  const webp = await losslessWebp(browser, await page.screenshot());
+  await Deno.writeFile(join(FOLDER, `${picture.name}-${theme}.webp`), webp);
   await context.close();
+}
+
+/** A PNG in fewer bytes: the WebP of quality 1 that Chromium writes is lossless. */
+async function losslessWebp(browser: Browser, png: Buffer): Promise<Uint8Array> {
+  const page = await browser.newPage();
+  const base64 = await page.evaluate<string>(`(async () => {
+    const image = new Image();
+    image.src = "data:image/png;base64,${png.toString("base64")}";
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [image.width, image.height];
+    canvas.getContext("2d").drawImage(image, 0, 0);
+    return canvas.toDataURL("image/webp", 1).split(",")[1];
+  })()`);
+  await page.close();
+  return Uint8Array.fromBase64(base64);
 }
