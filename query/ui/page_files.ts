@@ -14,7 +14,7 @@ export interface PageFile {
   readonly contentType: string;
   /** Its bytes, at most `PIECE_BYTES` at a time. */
   readonly pieces: Pieces;
-  /** The same compressed by gzip; undefined: it is not built so. */
+  /** Its bytes compressed by gzip; undefined: it is not built so. */
   readonly packed: Pieces | undefined;
 }
 

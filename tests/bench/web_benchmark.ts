@@ -26,7 +26,7 @@ const TASK_MS_MAX = 50;
 const SCROLLED_ROWS = 10_000;
 const SCROLL_MS_MAX = 100_000;
 const SCROLL_PX = 1_000;
-/** Of the compact list, which a new browser shows. */
+/** A row of the compact list, which a new browser shows. */
 const ROW_PX = 18;
 const LOAD_BYTES_MAX = 200 * 1024;
 /** Searches in turn, so that each shows other rows than the one before. */
@@ -148,8 +148,8 @@ async function searchOnce(page: Page, text: string): Promise<Search> {
 }
 
 /**
- * Scrolls on until so many rows were shown, and counts what kept the page from answering: by the
- * processor time of its main thread's tasks, since others work on the machine as well.
+ * Scrolls on until so many rows were shown, and counts what kept the page from answering. It goes
+ * by the processor time of the main thread's tasks, since others work on the machine as well.
  */
 async function scroll(browser: Browser, page: Page): Promise<BenchRow> {
   const endMs = Date.now() + SCROLL_MS_MAX;

@@ -1,7 +1,7 @@
 /**
- * An hour of a made-up web shop for pictures and for looking at the page: logs as `svc dev
- * --seed-demo` sends them, and traces of the same services with logs of their own. The same seed gives the same rows, but
- * for their times, which end now.
+ * An hour of a made-up web shop, for pictures and for looking at the page. It has logs as `svc dev
+ * --seed-demo` sends them, and traces of the same services with logs of their own. A seed gives the
+ * same rows each time, but for their times, which end now.
  */
 
 import { toOtlp } from "../../cli/dev/seed_demo.ts";

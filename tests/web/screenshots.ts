@@ -7,6 +7,7 @@ import type { Buffer } from "node:buffer";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { seedDemo } from "../../cli/dev/seed_demo.ts";
+import { utf8 } from "../../shared/base/bytes.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 import { launchChromium } from "../clients/chromium.ts";
 import { startDemoStack } from "./demo_stack.ts";
@@ -46,7 +47,7 @@ async function takePictures(names: readonly string[]): Promise<void> {
 
 /** Sends rows as `svc dev --seed-demo` does. */
 async function sendOn(ingestUrl: string, signal: AbortSignal): Promise<void> {
-  const note = (text: string) => console.error(text);
+  const note = (text: string) => void Deno.stderr.writeSync(utf8(`${text}\n`));
   await seedDemo({ ingestUrl, clock: new SystemClock(), seed: SEED, signal, note });
 }
 

@@ -75,12 +75,12 @@ export function commentsOf(source: string): Prose[] {
 
 /** Paragraphs and list items of a page, without tables, code, headings and front matter. */
 export function proseOfPage(page: string): Prose[] {
-  return paragraphs(withoutFences(page.split("\n")), 1);
+  return paragraphs(withoutTags(withoutFences(page.split("\n"))), 1);
 }
 
 /** Lines of a page that are wider than the limit and could be broken. */
 export function wideLinesOfPage(page: string): number[] {
-  return withoutFences(page.split("\n")).flatMap((line, at) =>
+  return withoutTags(withoutFences(page.split("\n"))).flatMap((line, at) =>
     isTooWide(line) && !isTableRow(line) ? [at + 1] : []
   );
 }
@@ -110,6 +110,11 @@ function withoutFences(lines: readonly string[]): string[] {
     if (fence) inside = !inside;
     return inside || fence ? "" : line;
   });
+}
+
+/** The lines with those of tags alone emptied: pictures of README.md. */
+function withoutTags(lines: readonly string[]): string[] {
+  return lines.map((line) => /^\s*<\/?(?:p|picture|source|img)\b.*>$/.test(line) ? "" : line);
 }
 
 /** Runs of lines of text. An empty line, a list's mark, a tag or a table ends one. */

@@ -1,7 +1,7 @@
 /**
  * What the commits of a table add to its lane. A commit of segments that a follower passed already
  * adds nothing. One of segments that the lane still has waits until the follower has read them in
- * the WAL: should they be swept before, the follower's place says that the commit is not read.
+ * the WAL. Should they be swept before, the follower's place says that the commit is not read.
  * Other appends are read of the table: those of other writers, and those whose segments were swept
  * before the follower came.
  */
