@@ -193,7 +193,7 @@ function CostLine({ run }: { readonly run: Run | undefined }): JSX.Element {
     <footer class="cost">
       <span class={`where ${where}`}>
         {where === "browser" ? "Ran in this browser" : "Ran on the server"}
-      </span>
+      </span>{" "}
       {parts.join(" · ")}
     </footer>
   );
