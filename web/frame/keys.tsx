@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 /** What a key does. `key` is a `KeyboardEvent.key`; `does` completes "the key …". */
 export interface KeyAction {
@@ -16,7 +16,7 @@ const isHelpOpen = signal(false);
 
 /** The actions of a component, as long as it is shown. */
 export function useKeys(actions: readonly KeyAction[]): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     active.value = [...active.peek(), ...actions];
     return () => {
       active.value = active.peek().filter((action) => !actions.includes(action));

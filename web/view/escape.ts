@@ -1,12 +1,13 @@
 /** Esc closes what was opened last. Dialogs and popovers close by themselves, and come before. */
 
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 const opened: (() => void)[] = [];
 
 /** While `isOpen`, Esc calls `close`, unless something else was opened later. */
 export function useEscape(isOpen: boolean, close: () => void): void {
-  useEffect(() => {
+  // An effect would end after the next frame: until then Esc would close what is gone already.
+  useLayoutEffect(() => {
     if (!isOpen) return;
     opened.push(close);
     return () => {
