@@ -1,6 +1,7 @@
 /** Events of `GET /api/v1/tail` as they arrive: docs/api/query.md#tail. */
 
 import { isJsonObject } from "../../shared/document/json_object.ts";
+import { EventParser } from "../../shared/http/event_parser.ts";
 import { type JsonValue, parseExactJson } from "../sql/exact_json.ts";
 
 /** An event with data. Rows are lists of values in the order of the columns. */
@@ -44,32 +45,17 @@ async function* messagesOf(
   reader: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>,
 ): AsyncGenerator<TailMessage> {
   const decoder = new TextDecoder();
-  let open = "";
+  const parser = new EventParser(undefined);
   for (let read = await reader.read(); !read.done; read = await reader.read()) {
-    const blocks = (open + decoder.decode(read.value, { stream: true })).split("\n\n");
-    open = blocks.pop() ?? "";
     yield { kind: "sign" };
-    for (const block of blocks) {
-      const message = messageOf(block);
-      if (message !== undefined) yield message;
+    for (const { name, data, id } of parser.push(decoder.decode(read.value, { stream: true }))) {
+      const event = eventOf(name, parseExactJson(data));
+      if (event !== undefined) yield { kind: "event", id, event };
     }
   }
 }
 
-function messageOf(block: string): TailMessage | undefined {
-  const fields = new Map(
-    block.split("\n").map((line) => {
-      const at = line.indexOf(": ");
-      return [line.slice(0, at), line.slice(at + 2)];
-    }),
-  );
-  const data = fields.get("data");
-  if (data === undefined) return undefined;
-  const event = eventOf(fields.get("event"), parseExactJson(data));
-  return event === undefined ? undefined : { kind: "event", id: fields.get("id"), event };
-}
-
-function eventOf(name: string | undefined, data: JsonValue): TailEvent | undefined {
+function eventOf(name: string, data: JsonValue): TailEvent | undefined {
   if (!isJsonObject(data)) return undefined;
   const { columns, rows, skipped, reason, error } = data;
   switch (name) {

@@ -4,7 +4,7 @@
  * Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 
-import { EventParser, type ServerEvent } from "./event_parser.ts";
+import { EventParser, type ServerEvent } from "../../shared/http/event_parser.ts";
 import { pause } from "./pause.ts";
 import { refusal, request } from "./request.ts";
 
