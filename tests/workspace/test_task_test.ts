@@ -1,20 +1,24 @@
 import assert from "node:assert/strict";
 import denoJson from "../../deno.json" with { type: "json" };
+import { readSources } from "./sources.ts";
 
-/** Folders whose tests run one after the other are left out of one command and make another. */
+/** Runs alone, one file after the other: its tests are about load and times. */
+const ALONE = "tests/load";
+
 Deno.test({
-  name: "task test runs once each folder that its parallel command leaves out",
-  fn: () => {
+  name: "task test runs each folder of tests once, and those of load alone",
+  fn: async () => {
     const commands = denoJson.tasks.test.split(/ && | & /)
       .filter((command) => command.startsWith("deno test "))
       .map((command) => command.replace(/\)$/, "").split(" "));
     const [parallel = [], alone = [], ...more] = commands;
     assert.deepEqual(more, []);
     assert.ok(parallel.includes("--parallel") && !alone.includes("--parallel"));
-    const ignored = parallel.find((word) => word.startsWith("--ignore="))?.split(/[=,]/).slice(1);
-    assert.deepEqual(ignored, alone.filter((word) => word.startsWith("tests/load")));
-    assert.deepEqual(foldersOf(alone), ignored);
-    assert.ok(foldersOf(parallel).includes("tests"));
+    assert.deepEqual(foldersOf(alone), [ALONE]);
+    const folders = [...(await readSources()).keys()]
+      .filter((file) => /_test\.tsx?$/.test(file) && !file.startsWith(`${ALONE}/`))
+      .map((file) => file.startsWith("tests/") ? file.split("/", 2).join("/") : file.split("/")[0]);
+    assert.deepEqual(foldersOf(parallel).toSorted(), [...new Set(folders)].toSorted());
   },
 });
 
