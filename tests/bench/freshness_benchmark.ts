@@ -6,10 +6,9 @@
 
 import { Stack } from "../apps/stack.ts";
 import { type Benchmark, formatCount, formatMs, median, percentile } from "./benchmark.ts";
-import { otlpLogsBody } from "./otlp_bodies.ts";
+import { sendSteadily } from "./steady_sender.ts";
 
 const ROWS_PER_SEC = 20_000;
-const ROWS_PER_REQUEST = 200;
 const P99_MS_MAX = 1_000;
 const LOOK_MS_MAX = 10_000;
 
@@ -20,7 +19,7 @@ export const FRESHNESS: Benchmark = {
   async run({ seconds }) {
     await using stack = await Stack.start();
     const over = new AbortController();
-    const load = sendSteadily(stack, over.signal);
+    const load = sendSteadily(stack.ingestUrl, ROWS_PER_SEC, over.signal);
     const delays: number[] = [];
     const end = Date.now() + seconds * 1_000;
     try {
@@ -56,37 +55,4 @@ async function delayOf(stack: Stack, marker: string): Promise<number> {
     if (Number(answer.rows[0]?.[0]) === 1) return performance.now() - start;
   }
   throw new Error(`a row was not visible ${LOOK_MS_MAX} ms after its acknowledgement`);
-}
-
-/** Sends at the set rate until aborted; returns the acknowledged rows per second. */
-async function sendSteadily(stack: Stack, signal: AbortSignal): Promise<number> {
-  const periodMs = 1_000 * ROWS_PER_REQUEST / ROWS_PER_SEC;
-  const start = performance.now();
-  const inFlight = new Set<Promise<void>>();
-  let acknowledged = 0;
-  for (let request = 0; !signal.aborted; request += 1) {
-    const waitMs = start + request * periodMs - performance.now();
-    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
-    const sent = send(stack.ingestUrl, request).then((rows) => {
-      acknowledged += rows;
-      inFlight.delete(sent);
-    });
-    inFlight.add(sent);
-  }
-  await Promise.all(inFlight);
-  return acknowledged / ((performance.now() - start) / 1_000);
-}
-
-async function send(url: string, request: number): Promise<number> {
-  const response = await fetch(`${url}/v1/logs`, {
-    method: "POST",
-    headers: { "content-type": "application/x-protobuf" },
-    body: otlpLogsBody({
-      records: ROWS_PER_REQUEST,
-      first: request * ROWS_PER_REQUEST,
-      startNs: BigInt(Date.now()) * 1_000_000n,
-    }),
-  });
-  await response.body?.cancel();
-  return response.status === 200 ? ROWS_PER_REQUEST : 0;
 }

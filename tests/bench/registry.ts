@@ -10,6 +10,7 @@ import { INDEX } from "./index_benchmark.ts";
 import { INGEST } from "./ingest_benchmark.ts";
 import { JOBS } from "./jobs_benchmark.ts";
 import { LATENCY } from "./latency_benchmark.ts";
+import { LIVE } from "./live_benchmark.ts";
 import { MEMORY } from "./memory_benchmark.ts";
 import { MERGE } from "./merge_benchmark.ts";
 import { METADATA } from "./metadata_benchmark.ts";
@@ -45,4 +46,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   OBJECT_STORE,
   REMOTE,
   WEB,
+  LIVE,
 ];
