@@ -63,8 +63,7 @@ Deno.test({
           match(await page.innerText("main pre"), /"priority":"batch"/);
           await expectAccessible(page);
           await submit(lab, "SELECT 1 AS one");
-          await page.waitForSelector(".job-row");
-          match(await page.innerText(".job-row"), /succeeded[\s\S]*SELECT 1 AS one/);
+          await page.locator(".job-row", { hasText: /succeeded.*SELECT 1 AS one/s }).waitFor();
         }),
     );
 

@@ -134,6 +134,7 @@ Deno.test({
       "completion in the middle of a search changes that word alone",
       () =>
         withPage(lab, `?range=${RANGE}&q=stat:500 request`, async (page) => {
+          await page.waitForFunction("document.querySelector('#search').value !== ''");
           await page.locator("#search").focus();
           await page.locator("#search").evaluate((input) =>
             (input as unknown as { setSelectionRange(start: number, end: number): void })

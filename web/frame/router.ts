@@ -4,7 +4,7 @@
  */
 
 import { signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 /** `path` is one segment below `/ui/`, empty for the first page. `query` begins with no `?`. */
 export interface Place {
@@ -42,7 +42,8 @@ let noted: Place | undefined;
  * forward, by a link.
  */
 export function usePlace(path: string, read: (query: URLSearchParams) => void): void {
-  useEffect(() =>
+  // Before the page can be seen: what somebody types into it would be overwritten.
+  useLayoutEffect(() =>
     place.subscribe((next) => {
       if (next === noted || next.path !== path) return;
       read(new URLSearchParams(next.query));
