@@ -23,16 +23,20 @@ export function nearestName(
   return nearest;
 }
 
-/** Levenshtein: insertions, deletions and replacements that turn `a` into `b`. */
+/** Letters to add, to take away, to change, or to swap with the next one, until `a` is `b`. */
 function editDistance(a: string, b: string): number {
-  let before = Array.from({ length: b.length + 1 }, (_, at) => at);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = (before[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      row.push(Math.min(replaced, (before[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1));
+  let before: readonly number[] = [];
+  let previous: readonly number[] = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let i = 0; i < a.length; i += 1) {
+    const row = [i + 1];
+    for (let j = 0; j < b.length; j += 1) {
+      const changed = (previous[j] ?? 0) + (a[i] === b[j] ? 0 : 1);
+      const isSwapped = j > 0 && a[i] === b[j - 1] && a[i - 1] === b[j];
+      const swapped = isSwapped ? (before[j - 1] ?? Infinity) + 1 : Infinity;
+      row.push(Math.min(changed, swapped, (previous[j + 1] ?? 0) + 1, (row[j] ?? 0) + 1));
     }
-    before = row;
+    before = previous;
+    previous = row;
   }
-  return before[b.length] ?? 0;
+  return previous[b.length] ?? 0;
 }

@@ -8,8 +8,9 @@ Deno.test({
     const cases: readonly (readonly [word: string, share: number, near: string | undefined])[] = [
       ["lenght", 1 / 3, "length"],
       ["lengt", 1 / 3, "length"],
-      ["lowre", 1 / 3, undefined],
-      ["lowre", 1 / 2, "lower"],
+      ["lowre", 1 / 3, "lower"],
+      ["lowxy", 1 / 3, undefined],
+      ["lowxy", 1 / 2, "lower"],
       ["getenv", 1 / 3, undefined],
       ["", 1 / 2, undefined],
       ["x".repeat(10_000_000), 1 / 2, undefined],
