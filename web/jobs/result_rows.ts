@@ -3,6 +3,7 @@
  * (docs/api/query.md#records-answer) one by one: a result may be larger than a page can hold.
  */
 
+import { parseExact } from "../api/exact_json.ts";
 import type { Value } from "../api/sql_client.ts";
 
 /** What stands before the rows. */
@@ -59,7 +60,7 @@ class RowScanner {
         this.#text = "";
         start = at;
       } else if (before === 1 && this.#depth === 0) {
-        found.push(parseRow(this.#text + part.slice(start, at + 1)));
+        found.push(parseExact(this.#text + part.slice(start, at + 1)) as readonly Value[]);
         start = at + 1;
       }
     }
@@ -79,15 +80,6 @@ class RowScanner {
       else this.#depth -= 1;
     }
   }
-}
-
-/** An integer of more digits than a number keeps becomes its text, where the browser tells it. */
-function parseRow(text: string): readonly Value[] {
-  const exact = (_: string, value: unknown, { source = "" }: { readonly source?: string } = {}) =>
-    typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(source)
-      ? source
-      : value;
-  return JSON.parse(text, exact);
 }
 
 /** A line of RFC 4180, as `"format":"csv"` writes it: texts in quotes, null as an empty cell. */

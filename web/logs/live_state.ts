@@ -6,8 +6,8 @@
 import { batch, effect, signal } from "@preact/signals";
 import { askSql, type Value } from "../api/sql_client.ts";
 import { readEvents } from "../api/event_stream.ts";
+import { parseExact } from "../api/exact_json.ts";
 import { pause } from "../api/pause.ts";
-import { parseExact } from "./exact_json.ts";
 import { isLive, openRow, range, searched, table, view, writeAddress } from "./log_address.ts";
 import { type LogRow, mergeRows, rowsOf } from "./log_rows.ts";
 import {
@@ -127,7 +127,7 @@ function follow(now: Asked): void {
   readEvents(`tail?${params}`, {
     signal,
     onEvent: ({ name, data }) => {
-      if (name === "rows") takeRows(parseExact(data) as unknown as TailRows);
+      if (name === "rows") takeRows(parseExact(data) as TailRows);
       if (name === "lost") takeLost(JSON.parse(data));
     },
     onConnected: (isNow) => {

@@ -3,7 +3,7 @@ import { cellAfterKey } from "./active_cell.ts";
 import { chartOfKind, chooseChart } from "./chart_choice.ts";
 import { chartData } from "./chart_data.ts";
 import { type ColumnKind, resultColumns } from "./column_kind.ts";
-import { parseExact } from "./exact_json.ts";
+import { parseExact } from "../api/exact_json.ts";
 import { sortedPlaces } from "./sort_rows.ts";
 import { cellText, csvFile, ndjsonFile, readableText } from "./value_text.ts";
 

@@ -1,8 +1,8 @@
 /** What the page SQL asks the query server: docs/api/query.md. */
 
+import { parseExact } from "../api/exact_json.ts";
 import { refusal, request, RequestError, requestJson } from "../api/request.ts";
 import type { Value } from "../api/sql_client.ts";
-import { parseExact } from "./exact_json.ts";
 
 /** What a statement will read: docs/api/query.md#cost. */
 export interface Cost {
