@@ -1,6 +1,6 @@
 /** `/api/v1/tables`: README.md of this folder says what they answer. */
 
-import { formatMicros, formatNanos } from "../../shared/base/time.ts";
+import { formatMicros, formatNanos, MS_PER_DAY } from "../../shared/base/time.ts";
 import { jsonResponse } from "../../shared/http/error_response.ts";
 import type { Snapshot } from "../../shared/iceberg/table_metadata.ts";
 import type { DataFile } from "../../shared/iceberg/types.ts";
@@ -17,7 +17,6 @@ export interface TableService {
 /** Days and snapshots that an answer has: the newest. */
 const DAYS_MAX = 1_000;
 const SNAPSHOTS_MAX = 100;
-const MS_PER_DAY = 86_400_000;
 
 /** `GET /api/v1/tables`: 200 with the tenant's tables, by name. */
 export async function listTables(

@@ -6,7 +6,8 @@ import { useEffect } from "preact/hooks";
 import { CallerMenu } from "./caller_menu.tsx";
 import { KeyHelp, openHelp, useKeys } from "./keys.tsx";
 import { type PageEntry, PAGES } from "./pages.ts";
-import { addressOf, goTo, place } from "./router.ts";
+import { PlaceLink } from "./place_link.tsx";
+import { place } from "./router.ts";
 import { nextTheme, theme } from "./theme.ts";
 import { ServerBanner } from "./server_banner.tsx";
 import { SignInDialog } from "./sign_in_dialog.tsx";
@@ -62,16 +63,8 @@ function PageLink({ page: { path, title }, isShown }: {
   readonly isShown: boolean;
 }): JSX.Element {
   return (
-    <a
-      href={addressOf({ path, query: "" })}
-      aria-current={isShown ? "page" : undefined}
-      onClick={(event) => {
-        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-        event.preventDefault();
-        goTo(path);
-      }}
-    >
+    <PlaceLink path={path} aria-current={isShown ? "page" : undefined}>
       {title}
-    </a>
+    </PlaceLink>
   );
 }

@@ -3,8 +3,10 @@
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { useKeys } from "../frame/keys.tsx";
-import { addressOf, goTo, usePlace } from "../frame/router.ts";
+import { PlaceLink } from "../frame/place_link.tsx";
+import { usePlace } from "../frame/router.ts";
 import { bytesText } from "../view/bytes_text.ts";
+import { Figure, Moment } from "../view/figure.tsx";
 import { countText, durationText, wholeText } from "../view/number_text.ts";
 import { TimeView } from "../view/time_view.tsx";
 import { isOpen, type Job, type JobStatus } from "./job_client.ts";
@@ -154,28 +156,18 @@ function JobDetails({ job: shown }: { readonly job: Job }): JSX.Element {
   return (
     <>
       <dl class="figures">
-        <div>
-          <dt>State</dt>
-          <dd>
-            <State status={status} />
-          </dd>
-        </div>
+        <Figure name="State">
+          <State status={status} />
+        </Figure>
         <Moment name="Submitted" at={shown.submitted_at} />
         <Moment name="Started" at={shown.started_at} />
         <Moment name="Ended" at={shown.ended_at} />
-        <div>
-          <dt>Ran</dt>
-          <dd>{tookText(shown) || "not yet"}</dd>
-        </div>
+        <Figure name="Ran">{tookText(shown) || "not yet"}</Figure>
         {cost !== undefined && (
-          <div>
-            <dt>Estimated</dt>
-            <dd>
-              {countText(cost.files_to_scan, "file")}, {bytesText(cost.estimated_bytes_scanned)},
-              {" "}
-              {countText(cost.estimated_rows_processed, "row")}
-            </dd>
-          </div>
+          <Figure name="Estimated">
+            {countText(cost.files_to_scan, "file")}, {bytesText(cost.estimated_bytes_scanned)},{" "}
+            {countText(cost.estimated_rows_processed, "row")}
+          </Figure>
         )}
       </dl>
       {isOpen(shown) && (
@@ -193,33 +185,12 @@ function JobDetails({ job: shown }: { readonly job: Job }): JSX.Element {
       {error !== undefined && <p class="failure" role="alert">{error}</p>}
       <pre class="statement" tabIndex={0} aria-label="Statement">{query}</pre>
       <p class="acts">
-        <a
-          href={addressOf({ path: "sql", query: String(sql) })}
-          onClick={(event) => {
-            if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-            event.preventDefault();
-            goTo("sql", sql);
-          }}
-        >
+        <PlaceLink path="sql" query={sql}>
           Open the statement in SQL
-        </a>
+        </PlaceLink>
       </p>
       {status === "succeeded" && <Result id={id} />}
     </>
-  );
-}
-
-function Moment({ name, at }: {
-  readonly name: string;
-  readonly at: string | undefined;
-}): JSX.Element | null {
-  return at === undefined ? null : (
-    <div>
-      <dt>{name}</dt>
-      <dd>
-        <TimeView ms={Date.parse(at)} />
-      </dd>
-    </div>
   );
 }
 

@@ -4,6 +4,7 @@ import { batch, signal } from "@preact/signals";
 import { RequestError } from "../api/request.ts";
 import { noteQuery } from "../frame/router.ts";
 import { poll } from "../view/poll.ts";
+import { saveFile } from "../view/save_file.ts";
 import {
   cancelJob,
   fetchJob,
@@ -102,13 +103,7 @@ export async function download(id: string, format: "json" | "csv"): Promise<void
   const { signal } = opened;
   doing.value = "downloading";
   await told(resultFailure, async () => {
-    const url = URL.createObjectURL(await resultFile(id, { signal, format }));
-    const link = document.createElement("a");
-    link.href = url;
-    link.download = `job-${id.slice(0, 8)}.${format}`;
-    link.click();
-    // The browser has begun to read it by then.
-    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+    saveFile(await resultFile(id, { signal, format }), `job-${id.slice(0, 8)}.${format}`);
   });
   if (!signal.aborted) doing.value = undefined;
 }

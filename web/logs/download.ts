@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { refusal, request } from "../api/request.ts";
+import { saveFile } from "../view/save_file.ts";
 import { asked, type Failure, failureOf } from "./log_state.ts";
 import { downloadSql } from "./log_statements.ts";
 
@@ -45,7 +46,7 @@ export async function startDownload(format: DownloadFormat): Promise<void> {
     if (!response.ok) throw refusal(await response.text(), response.status);
     const blob = await blobOf(response, tell);
     if (format === "ndjson") await tellCut(blob);
-    save(blob, name);
+    saveFile(blob, name);
   } catch (error) {
     if (signal.aborted) return;
     downloadFailure.value = error instanceof TypeError
@@ -88,15 +89,6 @@ async function tellCut(blob: Blob): Promise<void> {
     message: "The file is not whole: the server gives no more rows at once. Its last line says " +
       "why. Search for less.",
   };
-}
-
-function save(blob: Blob, name: string): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  // The browser reads it after the click.
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
 /** `20261120T210405Z`, which every file system takes. */

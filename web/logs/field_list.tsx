@@ -35,7 +35,7 @@ export function FieldList(): JSX.Element | null {
           onInput={(event) => wanted.value = event.currentTarget.value}
         />
         <button type="button" class="plain" title="Fold the fields away" onClick={toggleFields}>
-          ×<span class="sr-only">Fold the fields away</span>
+          ×<span class="unseen">Fold the fields away</span>
         </button>
       </header>
       {failure !== undefined && <p class="failure" role="alert">{failure.message}</p>}
@@ -78,7 +78,7 @@ function FieldItem({ field, rows }: {
           onClick={() => toggleColumn(name)}
         >
           {isColumn ? "−" : "+"}
-          <span class="sr-only">column {name}</span>
+          <span class="unseen">column {name}</span>
         </button>
         <span class="quiet distinct" title={distinctTitle(field)}>
           {distinct === null ? "" : `${field.distinctExact ? "" : "~"}${shortText(distinct)}`}

@@ -39,7 +39,6 @@ export function LogsPage(): JSX.Element {
       <div class="logs-body">
         <FieldList />
         <main aria-busy={isRunning.value}>
-          <h1 class="sr-only">Logs</h1>
           <ToolBar />
           {view.value === "rows" ? <RowsView /> : <PatternsView />}
         </main>

@@ -16,6 +16,7 @@ import {
 } from "../local/local_tables.ts";
 import { bytesText } from "../view/bytes_text.ts";
 import { rowsText } from "../view/number_text.ts";
+import { saveFile } from "../view/save_file.ts";
 import { askFile, type DownloadFormat, readBytes } from "./sql_requests.ts";
 import type { Run } from "./sql_state.ts";
 import { csvFile, ndjsonFile } from "./value_text.ts";
@@ -169,12 +170,7 @@ async function download(
     ),
   ]);
   const name = `result.${format}`;
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(file);
-  link.download = name;
-  link.click();
-  // The browser has read the address by then.
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  saveFile(file, name);
   return `${name}: ${bytesText(file.size)}`;
 }
 

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { addressOf } from "../frame/router.ts";
+import { PlaceLink } from "../frame/place_link.tsx";
 import { localWork } from "../local/local_tables.ts";
 import { bytesText } from "../view/bytes_text.ts";
 import { durationText, rowsText, wholeText } from "../view/number_text.ts";
@@ -140,11 +140,11 @@ function Estimate({ outcome: { cost } }: { readonly outcome: OutcomeOf<"cost"> }
 
 function Job({ outcome: { job } }: { readonly outcome: OutcomeOf<"job"> }): JSX.Element {
   const { job_id, status, progress } = job;
-  const address = addressOf({ path: "jobs", query: String(new URLSearchParams({ job: job_id })) });
+  const query = new URLSearchParams({ job: job_id });
   const read = progress === undefined ? "" : `, ${rowsText(progress.rows)} read`;
   return (
     <p class="sql-waiting" role="status">
-      Batch job <a href={address}>{job_id}</a> is {status}
+      Batch job <PlaceLink path="jobs" query={query}>{job_id}</PlaceLink> is {status}
       {read}. Its rows come here; it goes on when you leave.
     </p>
   );

@@ -23,7 +23,6 @@ export function SqlPage(): JSX.Element {
   ]);
   return (
     <main class="sql-page" data-side={isSideOpen ? "open" : "closed"}>
-      <h1 class="unseen">SQL</h1>
       {isSideOpen && <SidePanel />}
       <div class="sql-work">
         <EditorView />

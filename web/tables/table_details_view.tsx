@@ -2,8 +2,9 @@
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { addressOf, goTo } from "../frame/router.ts";
+import { PlaceLink } from "../frame/place_link.tsx";
 import { bytesText } from "../view/bytes_text.ts";
+import { Figure, Moment } from "../view/figure.tsx";
 import { countText, shareText, wholeText } from "../view/number_text.ts";
 import { TimeView } from "../view/time_view.tsx";
 import { openDelete } from "./delete_state.ts";
@@ -41,8 +42,15 @@ function Details({ shown }: { readonly shown: TableDetails }): JSX.Element {
   return (
     <>
       <p class="acts">
-        <PageLink path="" query={{ table, range: "1440m" }} text="Look at its rows" />
-        <PageLink path="sql" query={{ query: `SELECT * FROM "${table}" LIMIT 100` }} text="SQL" />
+        <PlaceLink path="" query={new URLSearchParams({ table, range: "1440m" })}>
+          Look at its rows
+        </PlaceLink>
+        <PlaceLink
+          path="sql"
+          query={new URLSearchParams({ query: `SELECT * FROM "${table}" LIMIT 100` })}
+        >
+          SQL
+        </PlaceLink>
         {kind !== "built_in" && (
           <button type="button" onClick={() => openForm("index", table)}>
             {kind === "index" ? "Change the index" : "Configure the index"}
@@ -61,16 +69,15 @@ function Details({ shown }: { readonly shown: TableDetails }): JSX.Element {
         )}
       </p>
       <dl class="figures">
-        <Figure name="Rows" value={wholeText(rows ?? 0)} />
-        <Figure name="Bytes" value={bytesText(bytes ?? 0)} />
-        <Figure
-          name="Bytes a row"
-          value={rows === null || rows === 0 ? "–" : ((bytes ?? 0) / rows).toFixed(1)}
-        />
-        <Figure name="Files" value={wholeText(files ?? 0)} />
-        <Figure name="Days" value={wholeText(day_count)} />
-        <Figure name="Snapshots" value={wholeText(shown.snapshots)} />
-        <Figure name="Kept for" value={periodText(shown.retention_secs)} />
+        <Figure name="Rows">{wholeText(rows ?? 0)}</Figure>
+        <Figure name="Bytes">{bytesText(bytes ?? 0)}</Figure>
+        <Figure name="Bytes a row">
+          {rows === null || rows === 0 ? "–" : ((bytes ?? 0) / rows).toFixed(1)}
+        </Figure>
+        <Figure name="Files">{wholeText(files ?? 0)}</Figure>
+        <Figure name="Days">{wholeText(day_count)}</Figure>
+        <Figure name="Snapshots">{wholeText(shown.snapshots)}</Figure>
+        <Figure name="Kept for">{periodText(shown.retention_secs)}</Figure>
         <Moment name="Oldest row" at={shown.oldest_row_at} />
         <Moment name="Newest row" at={shown.newest_row_at} />
         <Moment name="Last commit" at={shown.committed_at} />
@@ -79,49 +86,6 @@ function Details({ shown }: { readonly shown: TableDetails }): JSX.Element {
       <Columns shown={shown} />
       <Snapshots shown={shown} />
     </>
-  );
-}
-
-function PageLink({ path, query, text }: {
-  readonly path: string;
-  readonly query: Readonly<Record<string, string>>;
-  readonly text: string;
-}): JSX.Element {
-  const asked = new URLSearchParams(query);
-  return (
-    <a
-      href={addressOf({ path, query: String(asked) })}
-      onClick={(event) => {
-        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-        event.preventDefault();
-        goTo(path, asked);
-      }}
-    >
-      {text}
-    </a>
-  );
-}
-
-function Figure({ name, value }: { readonly name: string; readonly value: string }): JSX.Element {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
-  );
-}
-
-function Moment({ name, at }: {
-  readonly name: string;
-  readonly at: string | undefined;
-}): JSX.Element | null {
-  return at === undefined ? null : (
-    <div>
-      <dt>{name}</dt>
-      <dd>
-        <TimeView ms={Date.parse(at)} />
-      </dd>
-    </div>
   );
 }
 

@@ -1,8 +1,9 @@
 /** What is known of the selected span, and the trace's logs. */
 
 import type { JSX } from "preact";
-import { addressOf, goTo } from "../frame/router.ts";
+import { PlaceLink } from "../frame/place_link.tsx";
 import { severityClass } from "../logs/severity_view.ts";
+import { Figure } from "../view/figure.tsx";
 import { countText, durationText, shareText, wholeText } from "../view/number_text.ts";
 import { TimeView } from "../view/time_view.tsx";
 import {
@@ -118,24 +119,20 @@ function SpanDetails({ node }: { readonly node: SpanNode }): JSX.Element {
         </p>
       )}
       <dl class="figures">
-        <Figure name="Duration" value={durationText(span.durationNs / 1e6)} />
-        <Figure name="Begins at" value={durationText((fromNs - (tree.value?.fromNs ?? 0)) / 1e6)} />
-        <Figure
-          name="On the critical path"
-          value={onPath === 0
+        <Figure name="Duration">{durationText(span.durationNs / 1e6)}</Figure>
+        <Figure name="Begins at">{durationText((fromNs - (tree.value?.fromNs ?? 0)) / 1e6)}</Figure>
+        <Figure name="On the critical path">
+          {onPath === 0
             ? "no"
             : `${durationText(onPath / 1e6)}, ${shareText(onPath / pathTotal.value)} of it`}
-        />
-        <Figure name="Kind" value={span.kind} />
-        {shiftNs !== 0 && <Figure name="Moved by" value={durationText(shiftNs / 1e6)} />}
-        {span.scope !== "" && <Figure name="Scope" value={span.scope} />}
-        <div>
-          <dt>Start</dt>
-          <dd>
-            <TimeView ms={startMs} />
-          </dd>
-        </div>
-        <Figure name="Span id" value={span.spanId} />
+        </Figure>
+        <Figure name="Kind">{span.kind}</Figure>
+        {shiftNs !== 0 && <Figure name="Moved by">{durationText(shiftNs / 1e6)}</Figure>}
+        {span.scope !== "" && <Figure name="Scope">{span.scope}</Figure>}
+        <Figure name="Start">
+          <TimeView ms={startMs} />
+        </Figure>
+        <Figure name="Span id">{span.spanId}</Figure>
       </dl>
       {ownLogs > 0 && (
         <p>
@@ -149,15 +146,6 @@ function SpanDetails({ node }: { readonly node: SpanNode }): JSX.Element {
       {span.links.length > 0 && <Links links={span.links} />}
       <Attributes title="Resource" attributes={span.resource} />
     </>
-  );
-}
-
-function Figure({ name, value }: { readonly name: string; readonly value: string }): JSX.Element {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
   );
 }
 
@@ -230,17 +218,10 @@ function Links({ links }: { readonly links: readonly SpanLink[] }): JSX.Element 
           query.set("span", spanId);
           return (
             <li key={index}>
-              <a
-                href={addressOf({ path: "traces", query: String(query) })}
-                onClick={(event) => {
-                  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-                  event.preventDefault();
-                  goTo("traces", query);
-                }}
-              >
+              <PlaceLink path="traces" query={query}>
                 {traceId === openId.value ? "Span" : "Trace"}{" "}
                 <code>{traceId === openId.value ? spanId : traceId}</code>
-              </a>
+              </PlaceLink>
               {attributes.map(({ key, text }) => <span key={key}>{key}={text}</span>)}
             </li>
           );
@@ -267,16 +248,9 @@ function Logs(): JSX.Element {
   return (
     <>
       <p>
-        <a
-          href={addressOf({ path: "", query: String(query) })}
-          onClick={(event) => {
-            if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-            event.preventDefault();
-            goTo("", query);
-          }}
-        >
+        <PlaceLink path="" query={query}>
           Open in Logs
-        </a>
+        </PlaceLink>
       </p>
       {shown.length === 0 && (
         <p class="empty">

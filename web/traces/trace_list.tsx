@@ -1,13 +1,12 @@
 /** The traces that a search found. Each is a link, so that it opens in another tab as well. */
 
 import type { JSX } from "preact";
-import { addressOf } from "../frame/router.ts";
+import { PlaceLink } from "../frame/place_link.tsx";
 import { countText, durationText, wholeText } from "../view/number_text.ts";
 import { TimeView } from "../view/time_view.tsx";
 import type { TraceSummary } from "./trace_client.ts";
 import {
   type FoundTraces,
-  openTrace,
   type Order,
   order,
   ordered,
@@ -65,16 +64,7 @@ function TraceRow({ trace, share }: {
   const others = services.filter(({ name }) => name !== service);
   return (
     <li>
-      <a
-        class="trace-row"
-        data-failed={errors > 0}
-        href={addressOf({ path: "traces", query: String(traceQuery(id)) })}
-        onClick={(event) => {
-          if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-          event.preventDefault();
-          openTrace(id);
-        }}
-      >
+      <PlaceLink class="trace-row" data-failed={errors > 0} path="traces" query={traceQuery(id)}>
         <TimeView ms={startMs} />
         <span class="what">
           <b>{service}</b> {operation}
@@ -93,7 +83,7 @@ function TraceRow({ trace, share }: {
           <i style={{ width: `${Math.max(0.5, 100 * share)}%` }} />
           <span>{durationText(durationNs / 1e6)}</span>
         </span>
-      </a>
+      </PlaceLink>
     </li>
   );
 }
