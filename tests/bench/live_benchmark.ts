@@ -1,6 +1,6 @@
 /**
- * Live rows of the page Logs in Chromium, on the whole stack as processes: how long a key waits for
- * the page while thousands of rows a second come, and how soon a row is shown once acknowledged.
+ * Live rows of the page Logs in Chromium, on the whole stack as processes. How long a key waits for
+ * the page while thousands of rows a second come; how soon a row is shown once acknowledged.
  */
 
 import type { Page } from "playwright-core";
