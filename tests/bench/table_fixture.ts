@@ -15,7 +15,10 @@ import type { TableSchema } from "../../shared/schema/schema.ts";
 import { DEFAULT_NAMESPACE } from "../../shared/tenant/tenant.ts";
 import { commitAppend, ensureTable } from "../../shared/iceberg/commit_append.ts";
 import type { NewDataFile } from "../../shared/iceberg/types.ts";
+import { addAttributeColumns } from "../../shared/tables/attribute_columns.ts";
+import { countAttributes } from "../../shared/tables/count_attributes.ts";
 import { DataFileWriter } from "../../shared/tables/data_file_writer.ts";
+import { fitTo } from "../../shared/tables/fit_schema.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { SystemRandom } from "../../shared/os/random.ts";
@@ -66,8 +69,10 @@ export function buildTable(
 
 export async function buildTableOf(
   { name, schema, batch }: TableSource,
-  { rows, rowsPerFile = rows, deriver = openDeriver({}) }: {
+  { rows, rowsPerFile = rows, attributeColumnsMax = 0, deriver = openDeriver({}) }: {
     readonly rows: number;
+    /** Columns for the attributes that the first rows mostly have, as a drain makes them. */
+    readonly attributeColumnsMax?: number;
     readonly rowsPerFile?: number;
     /** Default: all that is derived of a data file. */
     readonly deriver?: Deriver;
@@ -82,16 +87,20 @@ export async function buildTableOf(
   const store = openLocalStore(fs, `${dir}/warehouse`, { random });
   const catalog = await openSqliteCatalog({ path: `${dir}/warehouse/catalog.db` });
   const deps = { store, catalog, clock, random };
+  await ensureTable(deps, { ident, schema });
+  const counts = countAttributes([batch(0, Math.min(rows, ROWS_PER_BATCH))]);
+  await addAttributeColumns(deps, ident, { counts, columnsMax: attributeColumnsMax });
   const table = await ensureTable(deps, { ident, schema });
   using encoder = openParquetEncoder();
   using _deriver = deriver;
   const text = textColumnsOf(schema, undefined);
+  const fit = fitTo(table.schema, schema.columns);
   const files: NewDataFile[] = [];
   const written = async (start: number) => {
     const end = Math.min(rows, start + rowsPerFile);
     const writer = new DataFileWriter({ store, random, encoder, deriver }, table, { text });
     for (let first = start; first < end; first += ROWS_PER_BATCH) {
-      await writer.add(batch(first, Math.min(ROWS_PER_BATCH, end - first)));
+      await writer.add(fit(batch(first, Math.min(ROWS_PER_BATCH, end - first))));
     }
     return await writer.finish();
   };
@@ -102,7 +111,7 @@ export async function buildTableOf(
     const batches = await Promise.all(starts.slice(at, at + atOnce).map(written));
     files.push(...batches.flat());
   }
-  await commitAppend(deps, { ident, schema, files, consumed: [] });
+  await commitAppend(deps, { ident, schema: table.schema, files, consumed: [] });
   return {
     dir,
     store,
