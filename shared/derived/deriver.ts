@@ -20,10 +20,11 @@ export interface DeriveRequest {
 export interface Deriver extends Disposable {
   /**
    * The bytes of the sidecar of `subject`, whose rows are `file`; they must stay as they are until
-   * then. They get to a thread without a copy where they are in shared memory, as `ParquetInput`
+   * then. The subject may come later: a data file's name is known once the file is written. Errors:
+   * also those of `subject`. They get to a thread without a copy where they are in shared memory, as `ParquetInput`
    * has them.
    */
-  derive(file: FileRows, subject: SidecarSubject): Promise<Uint8Array>;
+  derive(file: FileRows, subject: SidecarSubject | Promise<SidecarSubject>): Promise<Uint8Array>;
 }
 
 export interface DeriverOptions {
@@ -49,7 +50,7 @@ export function openDeriver(
 /** For tests, and processes that cannot have a thread. */
 export function inlineDeriver(limits: SummaryLimits = {}): Deriver {
   return {
-    derive: (file, subject) => Promise.resolve(writeSidecar(derive(file, limits), subject)),
+    derive: async (file, subject) => writeSidecar(derive(file, limits), await subject),
     [Symbol.dispose]() {},
   };
 }
@@ -76,12 +77,15 @@ class ThreadDeriver implements Deriver {
     this.#threads = { words, values };
   }
 
-  async derive(file: FileRows, subject: SidecarSubject): Promise<Uint8Array> {
+  async derive(
+    file: FileRows,
+    subject: SidecarSubject | Promise<SidecarSubject>,
+  ): Promise<Uint8Array> {
     const sent = withoutFunctions(file);
     const parts = DERIVED_PARTS.map((part) => this.#part(part, sent));
     // Also if one fails the other reads the rows until it ends.
     await Promise.allSettled(parts);
-    return writeSidecar((await Promise.all(parts)).flat(), subject);
+    return writeSidecar((await Promise.all(parts)).flat(), await subject);
   }
 
   async #part(part: DerivedPart, file: FileRows): Promise<Blob[]> {

@@ -6,8 +6,9 @@
  *
  * The payload is `{"properties":{"svc.crc32":"…",…},"blobs":[…]}` in just this order. The checksum
  * is of the payload with eight zeros in its own place: a footer with a flipped bit is refused
- * instead of naming another column. Blobs are neither compressed nor checked here. Each format has
- * its own way, since most blobs are read in parts.
+ * instead of naming another column. Each blob's property of that name is the checksum of the whole
+ * blob: `verify_file.ts` goes by it. Readers go by the checksums within each format, since most
+ * blobs are read in parts. Blobs are not compressed.
  *
  * Not covered: compressed footers and blobs, files of other writers.
  */
@@ -23,6 +24,8 @@ export interface BlobPlace {
   readonly fields: readonly number[];
   readonly offset: number;
   readonly length: number;
+  /** CRC-32 of the blob; undefined in a file of an earlier version. */
+  readonly sum: number | undefined;
   readonly properties: Readonly<Record<string, string>>;
 }
 
@@ -50,14 +53,23 @@ const ZERO = 0x30;
 
 const PAYLOAD = z.object({
   properties: z.record(z.string(), z.string()),
-  blobs: z.array(z.object({
-    type: z.string(),
-    fields: z.array(z.int()),
-    offset: z.int().min(MAGIC.byteLength),
-    length: z.int().min(0),
-    properties: z.record(z.string(), z.string()).default({}),
-  })),
+  blobs: z.array(
+    z.object({
+      type: z.string(),
+      fields: z.array(z.int()),
+      offset: z.int().min(MAGIC.byteLength),
+      length: z.int().min(0),
+      properties: z.record(z.string(), z.string()).default({}),
+    }).transform(withSum),
+  ),
 });
+
+/** The sum is a property like those of a blob's own. */
+function withSum<T extends { properties: Record<string, string> }>(
+  { properties: { [CHECKSUM_PROPERTY]: text, ...properties }, ...blob }: T,
+) {
+  return { ...blob, properties, sum: text === undefined ? undefined : Number.parseInt(text, 16) };
+}
 
 /** A whole file. `properties` are the file's own. */
 export function writePuffin(
@@ -75,7 +87,7 @@ export function writePuffin(
       "sequence-number": -1,
       offset,
       length: data.byteLength,
-      ...(properties === undefined ? {} : { properties }),
+      properties: { ...properties, [CHECKSUM_PROPERTY]: checksumText(data) },
     });
     offset += data.byteLength;
   }
@@ -103,7 +115,11 @@ function sealed(
 
 /** The checksum as a payload has it: hexadecimal digits. */
 function checksumOf(payload: Uint8Array): Uint8Array {
-  return utf8(crc32(payload).toString(16).padStart(CHECKSUM_LENGTH, "0"));
+  return utf8(checksumText(payload));
+}
+
+function checksumText(bytes: Uint8Array): string {
+  return crc32(bytes).toString(16).padStart(CHECKSUM_LENGTH, "0");
 }
 
 /**

@@ -104,13 +104,16 @@ export interface SidecarSource {
 export const SIDECARS_AS_STORED: SidecarSource = { read: readSidecar, distrust() {} };
 
 /** Any file of this container. Errors: `corrupt`; the store's. */
-export async function readPuffin(store: ReadableStore, key: string): Promise<Sidecar> {
+export async function readPuffin(
+  store: Pick<ReadableStore, "head" | "getRange">,
+  key: string,
+): Promise<Sidecar> {
   const { size } = await store.head(key);
   return (await openPuffin(store, key, size)).sidecar;
 }
 
 async function openPuffin(
-  store: ReadableStore,
+  store: Pick<ReadableStore, "getRange">,
   key: string,
   size: number,
 ): Promise<{ readonly sidecar: Sidecar; readonly properties: PuffinFooter["properties"] }> {
@@ -119,7 +122,11 @@ async function openPuffin(
   return { sidecar: { key, byteLength: size, checksum, blobs }, properties };
 }
 
-async function footerOf(store: ReadableStore, key: string, size: number): Promise<PuffinFooter> {
+async function footerOf(
+  store: Pick<ReadableStore, "getRange">,
+  key: string,
+  size: number,
+): Promise<PuffinFooter> {
   const about = { size, what: key };
   let tail = readPuffinTail(await endOf(store, key, { size, bytes: TAIL_BYTES }), about);
   if ("bytesNeeded" in tail) {
@@ -149,7 +156,7 @@ export async function readBlob(
 }
 
 function endOf(
-  store: ReadableStore,
+  store: Pick<ReadableStore, "getRange">,
   key: string,
   { size, bytes }: { readonly size: number; readonly bytes: number },
 ): Promise<Uint8Array> {

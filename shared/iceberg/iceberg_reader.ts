@@ -10,6 +10,7 @@ import { type Weighed, WeighedCache } from "../base/weighed_cache.ts";
 import type { TableSchema } from "../schema/schema.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 import { type ReadableStore, sharedRead } from "../storage/object_store.ts";
+import { getSummed } from "../storage/summed_object.ts";
 import { keyOfMetadata, TableLocator } from "./locations.ts";
 import { decodeManifest, type ManifestEntry } from "./manifest.ts";
 import { CONTENT, decodeManifestList, liveFiles, type ManifestFile } from "./manifest_list.ts";
@@ -68,7 +69,7 @@ export class IcebergReader {
   async loadTable(ident: TableIdent, metadataLocation: string): Promise<LoadedTable> {
     const key = keyOfMetadata(this.store.rootUri, metadataLocation);
     const metadata = await this.#load(key, async () => {
-      const bytes = await this.store.get(key);
+      const bytes = await getSummed(this.store, key);
       const value = parseTableMetadata(bytes, metadataLocation);
       return { value, bytes: bytes.byteLength * DECODED_FACTOR };
     });
@@ -133,7 +134,7 @@ export class IcebergReader {
     }
     const key = table.locator.keyOf(location);
     return await this.#load(key, async () => {
-      const bytes = await this.store.get(key);
+      const bytes = await getSummed(this.store, key);
       const value = decodeManifestList(bytes, location);
       return { value, bytes: bytes.byteLength * DECODED_FACTOR };
     });
@@ -152,7 +153,7 @@ export class IcebergReader {
         );
       }
       const day = dayFieldOf(spec, schema, metadata.location);
-      const bytes = await this.store.get(key);
+      const bytes = await getSummed(this.store, key);
       const decoded = decodeManifest(bytes, manifest, { schema, day, locator });
       return { value: decoded.entries, bytes: decoded.recordsBytes * DECODED_FACTOR };
     });

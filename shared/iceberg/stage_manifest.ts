@@ -7,7 +7,7 @@
 import { assert, present } from "../base/assert.ts";
 import { OperatingError } from "../base/errors.ts";
 import { dayOfNs } from "../base/time.ts";
-import { uuidV4 } from "../os/random.ts";
+import { uuidOfBytes } from "../storage/summed_object.ts";
 import type { CommitDeps } from "./commit_table.ts";
 import type { LoadedTable } from "./iceberg_reader.ts";
 import { manifestKey } from "./locations.ts";
@@ -47,7 +47,8 @@ export function stageManifest(
     schema,
     sync: deps.random.bytes(SYNC_BYTES),
   });
-  const location = change.staging.put(manifestKey(table.locationKey, uuidV4(deps.random)), bytes);
+  const uuid = uuidOfBytes(deps.random, bytes);
+  const location = change.staging.put(manifestKey(table.locationKey, uuid), bytes);
   const written = { location, byteLength: bytes.byteLength, specId };
   return manifestFileOf(written, change.entries, change.ids);
 }

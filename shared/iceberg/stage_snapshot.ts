@@ -3,7 +3,7 @@
  * it. Nothing here changes the table.
  */
 
-import { uuidV4 } from "../os/random.ts";
+import { uuidOfBytes } from "../storage/summed_object.ts";
 import type { CommitDeps, StagedChange } from "./commit_table.ts";
 import { currentSchemaOf, type LoadedTable } from "./iceberg_reader.ts";
 import { manifestListKey, metadataKey, metadataVersionOf } from "./locations.ts";
@@ -67,7 +67,8 @@ export function stageSnapshot(
     snapshot.manifests,
     deps.random.bytes(SYNC_BYTES),
   );
-  const listKey = manifestListKey(table.locationKey, snapshotId, uuidV4(deps.random));
+  const listUuid = uuidOfBytes(deps.random, list);
+  const listKey = manifestListKey(table.locationKey, snapshotId, listUuid);
   const listLocation = staging.put(listKey, list);
   const next = withSnapshot(metadata, {
     "snapshot-id": snapshotId,
@@ -95,10 +96,12 @@ export function stageMetadata(
     })
     : { metadata: change.next, obsolete: [] };
   const version = base.exists ? (metadataVersionOf(table.metadataLocation) ?? 0) + 1 : 0;
+  // A moved warehouse: from here on writers are to write where the table is now.
+  const bytes = encodeTableMetadata({ ...metadata, location: table.locator.location });
+  const uuid = uuidOfBytes(deps.random, bytes);
   const metadataLocation = change.staging.put(
-    metadataKey(table.locationKey, version, uuidV4(deps.random)),
-    // A moved warehouse: from here on writers are to write where the table is now.
-    encodeTableMetadata({ ...metadata, location: table.locator.location }),
+    metadataKey(table.locationKey, version, uuid),
+    bytes,
   );
   return {
     metadataLocation,

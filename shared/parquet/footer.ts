@@ -7,13 +7,22 @@
  * cut by the writer, on the safe side. Not covered: values of nested columns, encrypted files.
  */
 
-import { type ColumnMetaData, parquetMetadata, type SchemaElement } from "hyparquet";
-import { concatBytes, viewOf } from "../base/bytes.ts";
+import {
+  type ColumnChunk as StoredChunk,
+  type ColumnMetaData,
+  type FileMetaData,
+  parquetMetadata,
+  type SchemaElement,
+} from "hyparquet";
+import { concatBytes, crc32, viewOf } from "../base/bytes.ts";
+import { DAMAGED_FILE, damagedFile } from "../base/damaged_file.ts";
 import { messageOf, OperatingError } from "../base/errors.ts";
+import { sumInName } from "../base/summed_uuid.ts";
 import type { ColumnType } from "../schema/schema.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
 import { RAW_PARSERS } from "./raw_parsers.ts";
 import { columnTypeOf } from "./reader/column_type.ts";
+import { parseSums, type PlaceSums, SUMS_KEY } from "./sums.ts";
 import { CREATED_BY } from "./writer/format.ts";
 
 /** First read of the file's end: footers of our files have about 1 KiB for each row group. */
@@ -30,6 +39,11 @@ export interface FilePlace {
   readonly byteLength: number;
 }
 
+/** A place, with the CRC-32 of its bytes where the footer has one. */
+export interface SummedPlace extends FilePlace {
+  readonly sum: number | undefined;
+}
+
 export interface ColumnChunk {
   /** Iceberg field id; undefined when the writer gave none. */
   readonly fieldId: number | undefined;
@@ -41,6 +55,8 @@ export interface ColumnChunk {
   /** First byte in the file, dictionary page included. */
   readonly offset: number;
   readonly byteLength: number;
+  /** CRC-32 of these bytes; undefined in a file without sums (`sums.ts`). */
+  readonly sum: number | undefined;
   /** Where its first page with rows begins, behind the dictionary. */
   readonly dataOffset: number;
   /** Bytes of its pages when they are not compressed. */
@@ -51,9 +67,9 @@ export interface ColumnChunk {
   readonly min: Uint8Array | undefined;
   readonly max: Uint8Array | undefined;
   /** Column index and offset index; empty when there are none. */
-  readonly pageIndex: readonly FilePlace[];
+  readonly pageIndex: readonly SummedPlace[];
   /** The last of these; undefined when there is none. */
-  readonly offsetIndex: FilePlace | undefined;
+  readonly offsetIndex: SummedPlace | undefined;
   /** A length of 0: the writer did not record it. */
   readonly bloomFilter: FilePlace | undefined;
 }
@@ -106,53 +122,47 @@ export async function readFooter(
   const tailBytes = Math.min(tailBytesMax, byteLength);
   const tail = await store.getRange(key, byteLength - tailBytes, tailBytes);
   const wanted = footerBytes(tail, key) + TRAILER_BYTES;
-  if (wanted <= tail.byteLength) return parseFooter(tail, key);
+  if (wanted <= tail.byteLength) return parseFooter(tail, key, byteLength);
   if (wanted > byteLength) throw corrupt(key, `its footer of ${wanted} bytes exceeds the file`);
   const head = await store.getRange(key, byteLength - wanted, wanted - tail.byteLength);
-  return parseFooter(concatBytes([head, tail]), key);
+  return parseFooter(concatBytes([head, tail]), key, byteLength);
 }
 
 /**
- * The footer in `tail`, the last bytes of a file or all of it. `what` names the file in errors
- * (`corrupt`).
+ * The footer in `tail`, the last bytes of a file of `byteLength` bytes. `key` is the file's: where
+ * its name carries a sum, the footer is held against it. Errors: `corrupt`, `damaged_file`.
  */
-export function parseFooter(tail: Uint8Array, what: string): ParquetFooter {
-  if (footerBytes(tail, what) + TRAILER_BYTES > tail.byteLength) {
-    throw corrupt(what, "its footer is longer than the bytes given");
+export function parseFooter(
+  tail: Uint8Array,
+  key: string,
+  byteLength: number = tail.byteLength,
+): ParquetFooter {
+  const ownBytes = footerBytes(tail, key) + TRAILER_BYTES;
+  if (ownBytes > tail.byteLength) throw corrupt(key, "its footer is longer than the bytes given");
+  const expected = sumInName(key);
+  if (expected !== undefined && footerSum(tail) !== expected) {
+    throw damagedFile(key, {
+      offset: byteLength - ownBytes,
+      byteLength: ownBytes,
+      what: "the footer",
+    });
   }
   let metadata;
+  let sums: readonly PlaceSums[] | undefined;
   try {
     metadata = parquetMetadata(tail, { parsers: RAW_PARSERS, geoparquet: false });
+    sums = sumsOf(metadata);
   } catch (error) {
-    throw corrupt(what, messageOf(error));
+    throw corrupt(key, messageOf(error));
   }
   const elements = metadata.schema.filter((element) => element.type !== undefined);
   let firstRow = 0;
+  let chunkAt = 0;
   const rowGroups = metadata.row_groups.map((group) => {
-    const columns = group.columns.map(({ meta_data: chunk, ...index }, at): ColumnChunk => {
-      if (chunk === undefined) throw corrupt(what, `column ${at} lies in another file`);
-      const { statistics } = chunk;
-      const offsetIndex = placeOf(index.offset_index_offset, index.offset_index_length);
-      return {
-        fieldId: elements[at]?.field_id,
-        name: chunk.path_in_schema.join("."),
-        isNested: chunk.path_in_schema.length > 1,
-        stored: chunkForm(elements[at], chunk),
-        offset: firstByte(chunk),
-        byteLength: Number(chunk.total_compressed_size),
-        dataOffset: Number(chunk.data_page_offset),
-        bytesDecompressed: Number(chunk.total_uncompressed_size),
-        values: Number(chunk.num_values),
-        nulls: statistics?.null_count === undefined ? undefined : Number(statistics.null_count),
-        min: plainBytes(chunk.type, statistics?.min_value),
-        max: plainBytes(chunk.type, statistics?.max_value),
-        pageIndex: [
-          placeOf(index.column_index_offset, index.column_index_length),
-          offsetIndex,
-        ].filter((place) => place !== undefined),
-        offsetIndex,
-        bloomFilter: placeOf(chunk.bloom_filter_offset, chunk.bloom_filter_length),
-      };
+    const columns = group.columns.map((stored, at): ColumnChunk => {
+      const chunk = columnChunk(stored, elements[at], sums?.[chunkAt++]);
+      if (chunk === undefined) throw corrupt(key, `column ${at} lies in another file`);
+      return chunk;
     });
     const rows = Number(group.num_rows);
     const rowGroup = rowGroupOf(firstRow, rows, columns);
@@ -160,13 +170,63 @@ export function parseFooter(tail: Uint8Array, what: string): ParquetFooter {
     return rowGroup;
   });
   if (firstRow !== Number(metadata.num_rows)) {
-    throw corrupt(what, `its row groups hold ${firstRow} rows, the file says ${metadata.num_rows}`);
+    throw corrupt(key, `its row groups hold ${firstRow} rows, the file says ${metadata.num_rows}`);
   }
   return {
     rows: firstRow,
-    byteLength: footerBytes(tail, what) + TRAILER_BYTES,
+    byteLength: ownBytes,
     isOwn: metadata.created_by === CREATED_BY,
     rowGroups,
+  };
+}
+
+/**
+ * CRC-32 of a file's footer with its length and the magic number, out of the file or its last
+ * bytes: what the file's name is to carry. Errors: `corrupt`.
+ */
+export function footerSum(tail: Uint8Array): number {
+  const byteLength = footerBytes(tail, "a Parquet file") + TRAILER_BYTES;
+  return crc32(tail.subarray(tail.byteLength - byteLength));
+}
+
+/** The sums of all chunks in order; undefined for a file that has none. */
+function sumsOf(metadata: FileMetaData): readonly PlaceSums[] | undefined {
+  const text = metadata.key_value_metadata?.find(({ key }) => key === SUMS_KEY)?.value;
+  if (text === undefined) return undefined;
+  return parseSums(text, metadata.row_groups.reduce((sum, { columns }) => sum + columns.length, 0));
+}
+
+/** Undefined for a chunk that lies in another file. */
+function columnChunk(
+  { meta_data: chunk, ...index }: StoredChunk,
+  element: SchemaElement | undefined,
+  sums: PlaceSums | undefined,
+): ColumnChunk | undefined {
+  if (chunk === undefined) return undefined;
+  const { statistics } = chunk;
+  const columnIndex = placeOf(index.column_index_offset, index.column_index_length);
+  const offsetIndex = placeOf(index.offset_index_offset, index.offset_index_length);
+  const summed = {
+    column: columnIndex && { ...columnIndex, sum: sums?.columnIndex },
+    offset: offsetIndex && { ...offsetIndex, sum: sums?.offsetIndex },
+  };
+  return {
+    fieldId: element?.field_id,
+    name: chunk.path_in_schema.join("."),
+    isNested: chunk.path_in_schema.length > 1,
+    stored: chunkForm(element, chunk),
+    offset: firstByte(chunk),
+    byteLength: Number(chunk.total_compressed_size),
+    sum: sums?.chunk,
+    dataOffset: Number(chunk.data_page_offset),
+    bytesDecompressed: Number(chunk.total_uncompressed_size),
+    values: Number(chunk.num_values),
+    nulls: statistics?.null_count === undefined ? undefined : Number(statistics.null_count),
+    min: plainBytes(chunk.type, statistics?.min_value),
+    max: plainBytes(chunk.type, statistics?.max_value),
+    pageIndex: [summed.column, summed.offset].filter((place) => place !== undefined),
+    offsetIndex: summed.offset,
+    bloomFilter: placeOf(chunk.bloom_filter_offset, chunk.bloom_filter_length),
   };
 }
 
@@ -252,5 +312,8 @@ function int64Of(bytes: Uint8Array | undefined): bigint | undefined {
 }
 
 function corrupt(what: string, why: string): OperatingError {
-  return new OperatingError("corrupt", `Cannot read the Parquet footer of ${what}: ${why}`);
+  return new OperatingError("corrupt", `Cannot read the Parquet footer of ${what}: ${why}`, {
+    reason: DAMAGED_FILE,
+    details: { file: what },
+  });
 }

@@ -6,6 +6,7 @@
  * the first of them.
  */
 
+import { DAMAGED_FILE } from "../base/damaged_file.ts";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import { rowsOfStream, type StreamRows } from "../columns/ipc_stream.ts";
 import { TaskThread, type ThreadMemory, ThreadUnavailable } from "../os/task_thread.ts";
@@ -126,6 +127,6 @@ function unreadable(what: string, cause: unknown): OperatingError {
   return new OperatingError(
     "corrupt",
     `Cannot read the rows of ${what}: ${messageOf(cause)}. Restore the file from a copy.`,
-    { cause },
+    { cause, reason: DAMAGED_FILE, details: { file: what } },
   );
 }

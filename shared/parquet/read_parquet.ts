@@ -9,17 +9,20 @@
 import type { ColumnBatch } from "../columns/batch.ts";
 import { parseFooter } from "./footer.ts";
 import { INLINE_PARQUET_DECODER } from "./parquet_decoder.ts";
+import { checkFile } from "./summed_places.ts";
 
 /**
- * Batches with the file's own columns, in the order of its rows; `name` is for messages. Errors:
- * `corrupt`.
+ * Batches with the file's own columns, in the order of its rows. `name` is the file's key, or what
+ * messages are to call it. All of its bytes are held against their sums first. Errors: `corrupt`,
+ * `damaged_file`.
  */
 export async function* readParquet(
   bytes: Uint8Array,
   name: string,
 ): AsyncGenerator<ColumnBatch> {
-  const { rowGroups } = parseFooter(bytes, name);
-  for (const group of rowGroups.keys()) {
+  const footer = parseFooter(bytes, name);
+  checkFile(bytes, { key: name, footer });
+  for (const group of footer.rowGroups.keys()) {
     const { batches } = await INLINE_PARQUET_DECODER.decode(
       { file: bytes, rowGroups: [group] },
       name,

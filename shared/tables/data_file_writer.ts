@@ -10,6 +10,7 @@
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../base/errors.ts";
 import { othersTurn } from "../base/others_turn.ts";
+import { withSum } from "../base/summed_uuid.ts";
 import { type ColumnBatch, columnBytes } from "../columns/batch.ts";
 import { sliceRows } from "../columns/gather.ts";
 import type { Deriver } from "../derived/deriver.ts";
@@ -21,6 +22,7 @@ import type { NewDataFile, Table } from "../iceberg/types.ts";
 import type { CompleteColumns } from "../schema/promoted.ts";
 import { type Random, uuidV4 } from "../os/random.ts";
 import type { ParquetFile } from "../parquet/describe_parquet.ts";
+import { footerSum } from "../parquet/footer.ts";
 import type { ParquetEncoder } from "../parquet/parquet_encoder.ts";
 import type { OpenInput, ParquetInput } from "../parquet/parquet_input.ts";
 import { nextWholeRows, ROW_GROUP_ROWS } from "../parquet/row_groups.ts";
@@ -227,26 +229,33 @@ export class DataFileWriter {
   }
 
   #start(day: number, input: ParquetInput, traits: DataFileTraits): void {
-    const key = dataFileKey(this.#table, day, uuidV4(this.#deps.random), traits);
-    // Listed first: a file whose storing fails half-way is removed with the others.
-    this.#keys.push(key);
-    const { encoder } = this.#deps;
-    const { schema } = this.#table;
-    const isThorough = this.#isThorough;
-    const encoded = encoder.encode(input, { schema, compression: "zstd", isThorough });
-    const derived = this.#derive(key, input);
+    const encoded = this.#encode(day, input, traits);
+    const derived = this.#derive(encoded, input);
     // Both errors are handled here, also when nothing else handles them.
     this.#making = Promise.allSettled([encoded, derived]).then(() => input[Symbol.dispose]());
     // Errors are taken at the next await of the field; until then they must not count as unhandled.
-    this.#storing = this.#store({ key, day, encoded, derived, before: this.#storing });
+    this.#storing = this.#store({ day, encoded, derived, before: this.#storing });
     this.#storing.catch(() => {});
   }
 
-  async #store({ key, day, encoded, derived, before }: FileInMaking): Promise<void> {
+  async #encode(day: number, input: ParquetInput, traits: DataFileTraits): Promise<EncodedFile> {
+    const { encoder, random } = this.#deps;
+    const { schema } = this.#table;
+    const isThorough = this.#isThorough;
+    const written = await encoder.encode(input, { schema, compression: "zstd", isThorough });
+    const uuid = withSum(uuidV4(random), footerSum(written.bytes));
+    return { key: dataFileKey(this.#table, day, uuid, traits), written };
+  }
+
+  async #store({ day, encoded, derived, before }: FileInMaking): Promise<void> {
     await before;
+    // Handled also where the file itself cannot be written.
+    derived.catch(() => {});
+    const { key, written } = await encoded;
+    // Listed first: a file whose storing fails half-way is removed with the others.
+    this.#keys.push(key);
     const sidecar = this.#storeSidecar(key, derived);
     try {
-      const written = await encoded;
       this.#files.push(dataFileOf(key, day, { written, table: this.#table }));
       await this.#deps.store.putNew(key, written.bytes);
     } finally {
@@ -254,14 +263,17 @@ export class DataFileWriter {
     }
   }
 
-  async #derive(key: string, input: ParquetInput): Promise<Uint8Array | undefined> {
+  async #derive(
+    encoded: Promise<EncodedFile>,
+    input: ParquetInput,
+  ): Promise<Uint8Array | undefined> {
     const { deriver } = this.#deps;
     if (deriver === undefined) return undefined;
     const { schema } = this.#table;
     const { rows } = input;
     const batches = input.batches();
     const file = { schema, rows, batches, text: this.#text, rowGroupRows: ROW_GROUP_ROWS };
-    return await deriver.derive(file, { key, rows });
+    return await deriver.derive(file, encoded.then(({ key }) => ({ key, rows })));
   }
 
   /** Never throws: without its sidecar a file is read slower. */
@@ -278,10 +290,15 @@ export class DataFileWriter {
   }
 }
 
-interface FileInMaking {
+/** A file that is written, and the key that its bytes give it. */
+interface EncodedFile {
   readonly key: string;
+  readonly written: ParquetFile;
+}
+
+interface FileInMaking {
   readonly day: number;
-  readonly encoded: Promise<ParquetFile>;
+  readonly encoded: Promise<EncodedFile>;
   readonly derived: Promise<Uint8Array | undefined>;
   /** The files before are stored. */
   readonly before: Promise<void>;

@@ -15,6 +15,7 @@ import type { DataFile, Table } from "../iceberg/types.ts";
 import { completeColumnsOf } from "../iceberg/locations.ts";
 import { parseFooter } from "../parquet/footer.ts";
 import type { ParquetDecoder } from "../parquet/parquet_decoder.ts";
+import { checkFile } from "../parquet/summed_places.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
 import type { SortedRun } from "./merge_runs.ts";
 
@@ -36,7 +37,7 @@ export function fileRun(deps: FileRunDeps, table: Table, file: DataFile): Sorted
 
 /**
  * Rows of `file` in the file's order, each batch a row group. Errors: the store's; `corrupt`,
- * `unprocessable`.
+ * `damaged_file`, `unprocessable`.
  */
 export async function* readBatches(
   { store, decoder }: FileRunDeps,
@@ -44,7 +45,10 @@ export async function* readBatches(
   file: Pick<DataFile, "key" | "rows">,
 ): AsyncGenerator<ColumnBatch> {
   const bytes = shared(await store.get(file.key));
-  const { rowGroups, rows } = parseFooter(bytes, file.key);
+  const footer = parseFooter(bytes, file.key);
+  const { rowGroups, rows } = footer;
+  // Before its rows go into other files: what is damaged must not get new sums.
+  checkFile(bytes, { key: file.key, footer });
   if (rows !== file.rows) {
     throw new OperatingError(
       "corrupt",

@@ -8,7 +8,13 @@ import { viewOf } from "../../base/bytes.ts";
 import type { ColumnType } from "../../schema/schema.ts";
 import type { ColumnChunk, FilePlace } from "../footer.ts";
 import { ENCODING, OFFSET_INDEX, PAGE } from "../writer/format.ts";
-import { NotOurs, type PageHeader, readPageHeader, ThriftReader } from "./page_header.ts";
+import {
+  checkPage,
+  NotOurs,
+  type PageHeader,
+  readPageHeader,
+  ThriftReader,
+} from "./page_header.ts";
 import { PageReader, readDeltas, readRuns, readRunsAt, readWideDeltas } from "./unpack.ts";
 
 /** `timestamptz` as Unix microseconds; null where there is no value. */
@@ -99,6 +105,7 @@ class StoredPage {
     const { bodyAt, byteLength } = this.header;
     if (bodyAt + byteLength > bytes.length) throw new Error("a page is cut");
     this.#body = bytes.subarray(bodyAt, bodyAt + byteLength);
+    checkPage(this.header, this.#body);
     this.#isPacked = isPacked;
   }
 

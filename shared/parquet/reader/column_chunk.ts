@@ -5,7 +5,7 @@ import type { Column, ColumnType } from "../../schema/schema.ts";
 import { areTexts } from "../writer/chunk_values.ts";
 import { ENCODING, PAGE } from "../writer/format.ts";
 import type { Arena } from "./arena.ts";
-import { NotOurs, type PageHeader, readPageHeader } from "./page_header.ts";
+import { checkPage, NotOurs, type PageHeader, readPageHeader } from "./page_header.ts";
 import { PageReader, readDeltas, readRuns, readWideDeltas, unpackBits } from "./unpack.ts";
 
 /** Where a chunk is in its file. */
@@ -89,6 +89,7 @@ function* pagesOf(
     at = header.bodyAt + header.byteLength;
     if (at > end) throw new Error(`a page ends at ${at}, its chunk at ${end}`);
     const stored = file.subarray(header.bodyAt, at);
+    checkPage(header, stored);
     // A copy is unpacked: what does it takes no shared memory.
     const body = isPacked ? unpackZstd(new Uint8Array(stored), header.plainBytes) : stored;
     if (body.length !== header.plainBytes) {

@@ -3,6 +3,7 @@
  * structs are of interest, and texts that are not.
  */
 
+import { crc32 } from "../../base/bytes.ts";
 import { PAGE } from "../writer/format.ts";
 
 export interface PageHeader {
@@ -16,6 +17,8 @@ export interface PageHeader {
   readonly plainBytes: number;
   /** Where in the file the page begins. */
   readonly bodyAt: number;
+  /** CRC-32 of the page as it is stored; undefined where its writer made none. */
+  readonly crc: number | undefined;
 }
 
 /** A file that is as it should be, but of other parts than those that are read here. */
@@ -53,6 +56,7 @@ export function readPageHeader(file: Uint8Array, at: number): PageHeader {
   const isDictionary = type === PAGE.typeDictionary;
   const about = structs.get(isDictionary ? PAGE.dictionary : PAGE.data);
   if (about === undefined) throw new NotOurs(`a page of type ${type}`);
+  const crc = numbers.get(PAGE.crc);
   return {
     type,
     encoding: numberOf(about.numbers, isDictionary ? PAGE.dictionaryEncoding : PAGE.dataEncoding),
@@ -60,7 +64,13 @@ export function readPageHeader(file: Uint8Array, at: number): PageHeader {
     byteLength: numberOf(numbers, PAGE.bytes),
     plainBytes: numberOf(numbers, PAGE.plainBytes),
     bodyAt: reader.at,
+    crc: crc === undefined ? undefined : crc >>> 0,
   };
+}
+
+/** Throws where `stored`, the page behind `header`, is not what was written. */
+export function checkPage({ crc }: PageHeader, stored: Uint8Array): void {
+  if (crc !== undefined && crc !== crc32(stored)) throw new Error("a page fails its checksum");
 }
 
 function numberOf(numbers: ReadonlyMap<number, number>, id: number): number {

@@ -4,6 +4,7 @@
  */
 
 import { present } from "../../base/assert.ts";
+import { crc32 } from "../../base/bytes.ts";
 import { ByteBuilder } from "../../columns/byte_builder.ts";
 import type { ColumnData } from "../../columns/batch.ts";
 import { isNull } from "../../columns/rows.ts";
@@ -34,6 +35,8 @@ export interface WrittenChunk {
   /** The bytes of its pages, one after the other. */
   readonly pieces: readonly Uint8Array[];
   readonly byteLength: number;
+  /** CRC-32 of these. */
+  readonly sum: number;
   /** The bytes that the pages have without compression. */
   readonly plainBytes: number;
   readonly packing: Packing;
@@ -103,6 +106,7 @@ class ChunkWriter {
   readonly #pages: (Omit<WrittenPage, "bounds"> & { readonly extremes: Extremes | undefined })[] =
     [];
   #byteLength = 0;
+  #sum = 0;
   #plainBytes = 0;
   #dictionaryBytes = 0;
   /** The first value that no page has. */
@@ -152,6 +156,7 @@ class ChunkWriter {
       bounds: all && this.#order.boundsOf(all),
       pieces: this.#pieces,
       byteLength: this.#byteLength,
+      sum: this.#sum,
       plainBytes: this.#plainBytes,
       packing: present(this.#packing, "packing"),
       encoding: this.#encoder.encoding,
@@ -269,9 +274,12 @@ class ChunkWriter {
     header.i32(PAGE.type, type);
     header.i32(PAGE.plainBytes, plain.byteLength);
     header.i32(PAGE.bytes, body.byteLength);
+    // Thrift's numbers have a sign.
+    header.i32(PAGE.crc, crc32(body) | 0);
     about(header);
     const head = header.finish();
     this.#pieces.push(head, body);
+    this.#sum = crc32(body, crc32(head, this.#sum));
     this.#byteLength += head.byteLength + body.byteLength;
     this.#plainBytes += head.byteLength + plain.byteLength;
     return head.byteLength + body.byteLength;

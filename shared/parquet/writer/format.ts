@@ -10,6 +10,7 @@ export const PAGE = {
   type: 1,
   plainBytes: 2,
   bytes: 3,
+  crc: 4,
   data: 5,
   dataValues: 1,
   dataEncoding: 2,
@@ -27,6 +28,10 @@ export const FILE = {
   schema: 2,
   rows: 3,
   groups: 4,
+  metadata: 5,
+  /** Of an entry of the metadata. */
+  metadataKey: 1,
+  metadataValue: 2,
   createdBy: 6,
   columnOrders: 7,
   /** The order of a column is that of its type. */

@@ -7,7 +7,7 @@
  * the memory that WASM never gives back.
  */
 
-import { concatBytes, utf8 } from "../../base/bytes.ts";
+import { concatBytes, crc32, utf8 } from "../../base/bytes.ts";
 import { ColumnMemory } from "../../columns/column_memory.ts";
 import { type BatchSlice, joinColumn } from "../../columns/gather.ts";
 import type { Column, ColumnType, TableSchema } from "../../schema/schema.ts";
@@ -32,6 +32,7 @@ import {
   TYPE,
 } from "./format.ts";
 import type { Packing } from "./packing.ts";
+import { type PlaceSums, SUMS_KEY, sumsText } from "../sums.ts";
 import { ThriftWriter } from "./thrift_writer.ts";
 
 const MAGIC = utf8("PAR1");
@@ -57,10 +58,15 @@ interface Place {
   readonly byteLength: number;
 }
 
+interface SummedPlace extends Place {
+  /** CRC-32 of what is there. */
+  readonly sum: number;
+}
+
 interface PlacedChunk extends WrittenChunk {
   readonly offset: number;
-  columnIndex?: Place;
-  offsetIndex?: Place;
+  columnIndex?: SummedPlace;
+  offsetIndex?: SummedPlace;
 }
 
 interface PlacedGroup {
@@ -120,9 +126,15 @@ export class ParquetFileWriter {
   #appendPageIndexes(chunks: readonly PlacedChunk[]): void {
     for (const chunk of chunks) {
       const index = columnIndexOf(chunk);
-      if (index !== undefined) chunk.columnIndex = this.#append(index);
+      if (index !== undefined) chunk.columnIndex = this.#appendIndex(index);
     }
-    for (const chunk of chunks) chunk.offsetIndex = this.#append(offsetIndexOf(chunk));
+    for (const chunk of chunks) {
+      chunk.offsetIndex = this.#appendIndex(offsetIndexOf(chunk));
+    }
+  }
+
+  #appendIndex(bytes: Uint8Array): SummedPlace {
+    return { ...this.#append(bytes), sum: crc32(bytes) };
   }
 
   #append(bytes: Uint8Array): Place {
@@ -180,12 +192,20 @@ function footerOf(schema: TableSchema, groups: readonly PlacedGroup[]): Uint8Arr
     if (ordinal <= ORDINAL_MAX) footer.i16(GROUP.ordinal, ordinal);
     ordinal += 1;
   });
+  footer.structs(FILE.metadata, [groups.flatMap(({ chunks }) => chunks.map(sumsOf))], (sums) => {
+    footer.text(FILE.metadataKey, SUMS_KEY);
+    footer.text(FILE.metadataValue, sumsText(sums));
+  });
   footer.text(FILE.createdBy, CREATED_BY);
   // Without it readers do not trust bounds.
   footer.structs(FILE.columnOrders, schema.columns, () => {
     footer.struct(FILE.orderOfType, () => {});
   });
   return footer.finish();
+}
+
+function sumsOf({ sum, columnIndex, offsetIndex }: PlacedChunk): PlaceSums {
+  return { chunk: sum, columnIndex: columnIndex?.sum, offsetIndex: offsetIndex?.sum };
 }
 
 function writeElement(footer: ThriftWriter, { id, name, type, required }: Column): void {
