@@ -9,10 +9,11 @@
 
 import { getLogger } from "@logtape/logtape";
 import { assert } from "../../shared/base/assert.ts";
+import { isLeftOut } from "../../shared/base/damaged_file.ts";
 import { isOperatingError, messageOf, OperatingError } from "../../shared/base/errors.ts";
 import { ENGINE_REPLACED } from "../../shared/engine/duckdb/fault_error.ts";
 import { MIDFLIGHT_ROWS_SCANNED } from "../../shared/engine/duckdb/rows_breaker.ts";
-import { POOL_RETRY_AFTER_SECS } from "../../shared/engine/limits.ts";
+import { DAMAGED_ATTEMPTS_MAX, POOL_RETRY_AFTER_SECS } from "../../shared/engine/limits.ts";
 import type {
   Cost,
   Engine,
@@ -106,6 +107,7 @@ export class SqlCall implements AsyncDisposable {
   #deadlineMs = Infinity;
   #late = false;
   #isSecond = false;
+  #filesLeftOut = 0;
   #ended = false;
 
   constructor(
@@ -185,15 +187,19 @@ export class SqlCall implements AsyncDisposable {
   }
 
   /**
-   * Prepares the statement anew, once, where `thrown` says that DuckDB's process was replaced under
-   * it and no row was sent yet. False: the call ends with what was thrown.
+   * Prepares the statement anew where `thrown` allows it and no row was sent yet: DuckDB's process
+   * was replaced under it after `rowsSeen` rows, which is good once, or a damaged file is left out
+   * from now on. False: the call ends with what was thrown.
    */
-  async isBegunAnew(thrown: unknown): Promise<boolean> {
+  async isBegunAnew(thrown: unknown, rowsSeen: number): Promise<boolean> {
+    // Before the first row the engine itself begins anew.
     const isReplaced = isOperatingError(thrown, "unavailable") &&
-      thrown.reason === ENGINE_REPLACED;
-    if (!isReplaced || this.#isSecond || this.#stop.signal.aborted) return false;
+      thrown.reason === ENGINE_REPLACED && rowsSeen > 0 && !this.#isSecond;
+    const isWithoutFile = isLeftOut(thrown) && this.#filesLeftOut < DAMAGED_ATTEMPTS_MAX;
+    if (!isReplaced && !isWithoutFile || this.#stop.signal.aborted) return false;
     assert(this.#asked !== undefined, "the call is prepared");
-    this.#isSecond = true;
+    if (isReplaced) this.#isSecond = true;
+    else this.#filesLeftOut += 1;
     await this.prepared[Symbol.asyncDispose]();
     const timeoutMs = this.#deadlineMs - this.#service.clock.monotonicMs();
     await this.#prepare(this.#asked, { ...this.limits, timeoutMs });

@@ -23,13 +23,14 @@ export async function recordsResponse(
   { types: hasTypes }: Pick<SqlRequest, "types">,
 ): Promise<Response> {
   const seen = { rows: 0 };
-  try {
-    return await recordsOf(call, { budget, seen, hasTypes });
-  } catch (error) {
-    // Rows that came were not sent yet, so the statement may begin anew. Before the first row the
-    // engine itself begins anew.
-    if (seen.rows === 0 || !await call.isBegunAnew(error)) throw error;
-    return await recordsOf(call, { budget, seen, hasTypes });
+  for (;;) {
+    try {
+      return await recordsOf(call, { budget, seen, hasTypes });
+    } catch (error) {
+      // Rows that came were not sent yet, so the statement may begin anew.
+      if (!await call.isBegunAnew(error, seen.rows)) throw error;
+      seen.rows = 0;
+    }
   }
 }
 

@@ -93,10 +93,7 @@ export async function streamResponse(
   const kind = KINDS[format];
   using held = new DisposableStack();
   const parquet = format === "parquet" ? held.use(new ArrowParquet()) : undefined;
-  const running = await call.run();
-  const chunks = running.chunks(kind.shape)[Symbol.asyncIterator]();
-  const first = await chunks.next();
-  call.throwIfStopped();
+  const { running, chunks, first } = await firstRows(call, kind.shape);
   const rendered = renderLines(call, { kind, head: kind.head(running), first, chunks });
   const all = held.move();
   const lines = inPieces(parquet === undefined ? rendered : parquetFile(rendered, parquet));
@@ -105,6 +102,21 @@ export async function streamResponse(
   }, {
     headers: { "content-type": kind.contentType, ...disposition(download ?? kind.file, kind) },
   });
+}
+
+/** The statement while it runs, and its first rows. Until these are there it may begin anew. */
+async function firstRows(call: SqlCall, shape: RowShape) {
+  for (;;) {
+    try {
+      const running = await call.run();
+      const chunks = running.chunks(shape)[Symbol.asyncIterator]();
+      const first = await chunks.next();
+      call.throwIfStopped();
+      return { running, chunks, first };
+    } catch (error) {
+      if (!await call.isBegunAnew(error, 0)) throw error;
+    }
+  }
 }
 
 /** RFC 6266: a plain name for every client, and the name itself. */

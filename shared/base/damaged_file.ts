@@ -36,6 +36,21 @@ export function isDamagedFile(error: unknown): error is OperatingError {
   return isOperatingError(error, "corrupt") && error.reason === DAMAGED_FILE;
 }
 
+/** `error` of a file that statements leave out from now on. */
+export function leftOutFile(error: OperatingError): OperatingError {
+  if (isLeftOut(error)) return error;
+  return new OperatingError("corrupt", `${error.message} Ask again: it is left out now.`, {
+    reason: DAMAGED_FILE,
+    details: { ...error.details, left_out: true },
+    cause: error,
+  });
+}
+
+/** Whether `error` is of a file that is left out when its statement begins anew. */
+export function isLeftOut(error: unknown): boolean {
+  return isDamagedFile(error) && error.details?.["left_out"] === true;
+}
+
 /** The key of the file that such an error names. */
 export function damagedKey(error: OperatingError): string {
   return String(error.details?.["file"] ?? "");

@@ -227,3 +227,13 @@ export const OVERDUE_MS_MAX = 500;
  * that it is 503.
  */
 export const REPLACED_WAIT_MS_MAX = 15_000;
+/** Data files of a folder of which is remembered what was verified: some 400 bytes each. */
+export const VERIFIED_FILES_MAX = 16_384;
+/**
+ * Damaged files that are remembered, so that statements leave them out, and for how long, in
+ * milliseconds. After that a file is tried again: it may have been restored.
+ */
+export const DAMAGED_FILES_MAX = 4_096;
+export const DAMAGED_MS_MAX = 60_000;
+/** How often a statement begins anew because of files that turn out to be damaged. */
+export const DAMAGED_ATTEMPTS_MAX = 16;

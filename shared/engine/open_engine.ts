@@ -18,6 +18,7 @@ import { readEdgeTimes } from "./fast_paths/read_edge_times.ts";
 import { TableAnswers } from "./fast_paths/table_answers.ts";
 import { AVERAGE_PROBE } from "./functions/exact_average.ts";
 import { FooterCache } from "./files/footer_cache.ts";
+import { DamagedFiles, NotedDataFiles } from "./files/damaged_files.ts";
 import { type DataFiles, localDataFiles, type ObjectCacheMeter } from "./files/data_files.ts";
 import { defaultFanIn } from "./order/fan_in.ts";
 import { type HotCacheMeter, HotCaches } from "./hot_caches/hot_caches.ts";
@@ -68,6 +69,13 @@ export interface EngineOptions extends DatabaseOptions {
   readonly hotCaches?: boolean;
   /** Is told what they do. */
   readonly hotCacheMeter?: HotCacheMeter;
+  /**
+   * Whether statements answer without data files that are damaged, and say so. Default false: they
+   * fail.
+   */
+  readonly skipDamagedFiles?: boolean;
+  /** Called for each damaged file that is found. */
+  readonly onDamagedFile?: () => void;
   /** Called for each part of a segment of `wal` that cannot be read: answers lack its rows. */
   readonly onWalDamage?: () => void;
   /**
@@ -143,7 +151,14 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const decoded = decodedCacheOf(options, dirs.decoded);
   const footers = new FooterCache(store, bytes.footers);
   keep("footers", footers);
-  const data = dataFilesOf(options, { dir: dirs.objects, footers });
+  const damaged = new DamagedFiles({
+    ...{ nowMs, isSkipping: options.skipDamagedFiles ?? false },
+    onDamage: options.onDamagedFile ?? (() => {}),
+  });
+  const data = new NotedDataFiles(
+    dataFilesOf(options, { dir: dirs.objects, footers }),
+    damaged,
+  );
   const reading: Reading = { options, data, databases, turns };
   const edgeTimes = edgeTimesOf(reading);
   const held = heldRowsOf(reading);
@@ -167,7 +182,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     memoryBytesMax: options.memoryBytesMax,
     spillBytesMax: options.spillBytesMax,
     prepare: {
-      ...{ catalog, wal, delta, edgeTimes, held, nowMs },
+      ...{ catalog, wal, delta, edgeTimes, held, nowMs, damaged },
       ...caches,
       hot: hotSourceOf(options, dirs.wal),
       dataFiles: new FewRowsDataFiles(
@@ -308,7 +323,9 @@ function dataFilesOf(
   { dir, footers }: { readonly dir: string; readonly footers: FooterCache },
 ): DataFiles {
   const { store, files, objectCacheBytesMax: bytesMax = OBJECT_CACHE_BYTES } = options;
-  if (localRoot(store).length > 0) return localDataFiles(store, { footers, files });
+  if (localRoot(store).length > 0) {
+    return localDataFiles(store, { footers, files, nowMs: () => options.clock.monotonicMs() });
+  }
   const bytesInUseMax = bytesMax + options.spillBytesMax;
   const meter = options.objectCacheMeter;
   const cache = new ObjectCache({

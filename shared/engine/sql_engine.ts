@@ -4,13 +4,14 @@
  */
 
 import { getLogger } from "@logtape/logtape";
+import { isLeftOut } from "../base/damaged_file.ts";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import { Deadline } from "./turns/deadline.ts";
 import { isDear } from "./cost/cost.ts";
 import { MEMORY_SQL, memoryUse } from "./duckdb/memory_use.ts";
 import { faultError } from "./duckdb/fault_error.ts";
 import type { EngineDatabase } from "./duckdb/driver.ts";
-import { OVERDUE_MS_MAX } from "./limits.ts";
+import { DAMAGED_ATTEMPTS_MAX, OVERDUE_MS_MAX } from "./limits.ts";
 import { onceMore, SecondChance } from "./duckdb/once_more.ts";
 import type { TableFollowers } from "./follow/table_follower.ts";
 import { type PrepareDeps, prepareStatement } from "./prepare.ts";
@@ -84,6 +85,17 @@ export class SqlEngine implements Engine {
   }
 
   async prepare(request: QueryRequest): Promise<PreparedQuery> {
+    const endMs = this.#deps.nowMs() + request.deadlineMs;
+    for (let attempt = 1;; attempt += 1) {
+      try {
+        return await this.#prepare({ ...request, deadlineMs: endMs - this.#deps.nowMs() });
+      } catch (error) {
+        if (!isLeftOut(error) || attempt === DAMAGED_ATTEMPTS_MAX) throw error;
+      }
+    }
+  }
+
+  async #prepare(request: QueryRequest): Promise<PreparedQuery> {
     const deadline = new Deadline(request.deadlineMs, request.signal);
     const seat = this.#seat(request, deadline);
     const chance = new SecondChance(deadline);
@@ -109,7 +121,10 @@ export class SqlEngine implements Engine {
         nowMs: this.#deps.nowMs,
       });
     } catch (error) {
-      const reason = deadline.signal.aborted ? deadline.signal.reason : faultError(error);
+      const reason = deadline.signal.aborted
+        ? deadline.signal.reason
+        // Of metadata nobody else notes it.
+        : this.#deps.damaged.noted(faultError(error));
       deadline[Symbol.dispose]();
       await seat[Symbol.asyncDispose]().catch((fault) => {
         log.warn("cannot give a connection back: {error}", { error: messageOf(fault) });

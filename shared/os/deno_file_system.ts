@@ -298,10 +298,10 @@ class DenoFileLock implements FileLock {
 }
 
 /**
- * The runtime's description of a file in the form of `FileSystem`; a time that is not known is 0.
+ * The runtime's description of a file in the form of `FileSystem`; what is not known is 0.
  */
-export function fileStat({ isFile, isDirectory, size, mtime }: Deno.FileInfo): FileStat {
-  return { isFile, isDirectory, size, mtimeMs: mtime?.getTime() ?? 0 };
+export function fileStat({ isFile, isDirectory, size, mtime, ino }: Deno.FileInfo): FileStat {
+  return { isFile, isDirectory, size, mtimeMs: mtime?.getTime() ?? 0, inode: ino ?? 0 };
 }
 
 /** How far a time may be from the clock's to count as the present. */

@@ -15,6 +15,8 @@ export interface FileStat {
   readonly isDirectory: boolean;
   readonly size: number;
   readonly mtimeMs: number;
+  /** Tells files of one file system apart that have the same path one after the other. */
+  readonly inode: number;
 }
 
 export interface DirEntry {

@@ -2,7 +2,7 @@
 
 import { crc32 } from "../base/bytes.ts";
 import { type Damage, damagedFile } from "../base/damaged_file.ts";
-import type { FilePlace, ParquetFooter, RowGroup } from "./footer.ts";
+import type { ColumnChunk, FilePlace, ParquetFooter, RowGroup } from "./footer.ts";
 
 /** Bytes of a file with their CRC-32, and what they are, for people. */
 export interface CheckedPlace extends FilePlace {
@@ -37,11 +37,20 @@ function isIntact(file: Uint8Array, { offset, byteLength, sum }: CheckedPlace): 
   return bytes.byteLength === byteLength && crc32(bytes) === sum;
 }
 
+/** A chunk of row group `group`; undefined where it has no sum. */
+export function chunkPlace(
+  { name, offset, byteLength, sum }: ColumnChunk,
+  group: number,
+): CheckedPlace | undefined {
+  const what = `the chunk of column ${name} of row group ${group}`;
+  return sum === undefined ? undefined : { offset, byteLength, sum, what };
+}
+
 function placesOfGroup({ columns }: RowGroup, at: number): CheckedPlace[] {
   return columns.flatMap((chunk) => {
     const where = `of column ${chunk.name} of row group ${at}`;
     const places = [
-      { ...placeOf(chunk), sum: chunk.sum, what: `the chunk ${where}` },
+      chunkPlace(chunk, at),
       ...chunk.pageIndex.map((index) => ({
         ...index,
         what: `the ${
@@ -49,10 +58,8 @@ function placesOfGroup({ columns }: RowGroup, at: number): CheckedPlace[] {
         } index ${where}`,
       })),
     ];
-    return places.flatMap((place) => place.sum === undefined ? [] : { ...place, sum: place.sum });
+    return places.flatMap((place) =>
+      place?.sum === undefined ? [] : [{ ...place, sum: place.sum }]
+    );
   });
-}
-
-function placeOf({ offset, byteLength }: FilePlace): FilePlace {
-  return { offset, byteLength };
 }

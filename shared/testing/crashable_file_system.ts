@@ -151,6 +151,7 @@ export class CrashableFileSystem implements FileSystem {
       isDirectory: node.kind === "directory",
       size: node.kind === "file" ? node.live.byteLength : 0,
       mtimeMs: node.kind === "file" ? node.mtimeMs : 0,
+      inode: 0,
     };
   }
 

@@ -4,7 +4,14 @@
  */
 
 import type { Column } from "../../schema/schema.ts";
-import { countFiles, partBytes, partRows, type Plan, type ScanPart } from "../plan/plan.ts";
+import {
+  countFiles,
+  partBytes,
+  partRows,
+  type Plan,
+  type ScanPart,
+  type TablePlan,
+} from "../plan/plan.ts";
 import type { GeneratedRows } from "./generated_rows.ts";
 import type { JoinedRows } from "./joined_rows.ts";
 import { CHEAP_SECS_MAX } from "../limits.ts";
@@ -66,6 +73,7 @@ export function costOf(
   let exact = generated.unknown.length === 0 && joined.possible === joined.certain;
   for (const table of plan.tables) {
     considered += table.considered;
+    if (lackingOf(table).length > 0) exact = false;
     const { parts, projected, scans } = table;
     files += countFiles(parts.filter((part) => part.origin === "file"));
     for (const part of parts) {
@@ -89,7 +97,11 @@ export function costOf(
     ),
     complexity_class: complexity,
     exact,
-    warnings: [...warningsOf(plan, complexity), ...generated.unknown],
+    warnings: [
+      ...plan.tables.flatMap(lackingOf),
+      ...warningsOf(plan, complexity),
+      ...generated.unknown,
+    ],
   };
 }
 
@@ -165,6 +177,10 @@ export function complexityOf(bytes: number, rows: number): ComplexityClass {
   if (bytes <= 10e9 && rows <= 100e6) return "medium";
   if (bytes <= 100e9 && rows <= 1e9) return "large";
   return "huge";
+}
+
+function lackingOf({ lacking = [] }: TablePlan): readonly string[] {
+  return lacking;
 }
 
 function warningsOf(plan: Plan, complexity: ComplexityClass): string[] {

@@ -12,6 +12,7 @@ import type { ReadableStore } from "../../storage/object_store.ts";
 import type { FooterCache } from "./footer_cache.ts";
 import { type ByteRange, joined } from "./object_cache/byte_ranges.ts";
 import type { Plan } from "../plan/plan.ts";
+import { NearVerifier } from "./verified/near_verifier.ts";
 
 /** Data files as all statements share them. */
 export interface DataFiles {
@@ -40,8 +41,9 @@ export interface DataFileLease extends Disposable {
   name(plan: Plan): Promise<void>;
   /**
    * Sees to it that all that a scan of a plan reads is at its paths. The plan that is returned is
-   * the one to scan: it may leave out rows that the plan's time ranges leave out. Errors: the
-   * store's, `corrupt`, `too_large`, `unavailable`.
+   * the one to scan: it may leave out rows that the plan's time ranges leave out. What a scan reads
+   * of data files is held against its sums. Errors: the store's, `damaged_file`, `corrupt`,
+   * `too_large`, `unavailable`.
    */
   bring(plan: Plan): Promise<Plan>;
   /** What the statement asked the store for; undefined where that is not counted. */
@@ -95,23 +97,30 @@ export interface ObjectCacheMeter {
 /** Data files that lie in a folder of this machine. */
 export function localDataFiles(
   store: ReadableStore,
-  { footers, files }: {
+  { footers, files, nowMs }: {
     readonly footers: FooterCache;
-    readonly files: Pick<ReadableFiles, "openRead">;
+    readonly files: Pick<ReadableFiles, "openRead" | "stat">;
+    readonly nowMs: () => number;
   },
 ): DataFiles {
-  const lease: DataFileLease = {
+  const path = (file: DataFile) => localPath(store, file);
+  const footer = (file: DataFile) => footers.footer(file);
+  const verifier = new NearVerifier({ store, files, path, footer, nowMs });
+  const lease = (signal: AbortSignal): DataFileLease => ({
     store,
     indexStore: store,
-    path: (file) => localPath(store, file),
-    footer: (file) => footers.footer(file),
-    open: (file) => openNear(files, localPath(store, file)),
+    path,
+    footer,
+    open: (file) => openNear(files, path(file)),
     name: () => Promise.resolve(),
-    bring: (plan) => Promise.resolve(plan),
+    async bring(plan) {
+      await verifier.verify(plan, signal);
+      return plan;
+    },
     reads: undefined,
     [Symbol.dispose]() {},
-  };
-  return { lease: () => lease };
+  });
+  return { lease };
 }
 
 /** Ranges so near to each other are read at once: a read takes as long as so many bytes. */

@@ -35,6 +35,8 @@ export interface TablePlan {
   readonly committed: CommittedRows;
   /** Live files before pruning. */
   readonly considered: number;
+  /** What its rows lack, for people: a text for each thing. Default: nothing. */
+  readonly lacking?: readonly string[];
   /** Files of `committed` whose time range meets `range`, oldest first. */
   readonly files: readonly DataFile[];
   readonly delta: readonly DeltaFile[];

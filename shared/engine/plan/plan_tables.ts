@@ -16,6 +16,7 @@ import type { LoadedTable } from "../../iceberg/iceberg_reader.ts";
 import { fileMayMatch } from "../../iceberg/prune.ts";
 import { filesSince } from "../../iceberg/table_history.ts";
 import { ALL_TIME, type SelectedFiles, type TimeRange } from "../../iceberg/types.ts";
+import type { DamagedFiles } from "../files/damaged_files.ts";
 import type { HotCall } from "../hot_caches/hot_call.ts";
 import { type HotSource, planHotCall } from "../hot_caches/hot_plan.ts";
 import type { Deadline } from "../turns/deadline.ts";
@@ -33,6 +34,7 @@ import type { DeltaLease, WalDelta } from "./wal_delta.ts";
 /** Where planning finds tables and their rows. */
 export interface PlanSource extends SnapshotSource {
   readonly delta: WalDelta | undefined;
+  readonly damaged: DamagedFiles;
   /** undefined: hot caches are off. */
   readonly hot: HotSource | undefined;
   /** Names that no statement may know: for it there is no such table, in any namespace. */
@@ -317,19 +319,32 @@ async function committedRows(
   source: PlanSource,
   snapshot: TableSnapshot,
   { request, range }: { readonly request: PlanRequest; readonly range: TimeRange },
-): Promise<Pick<TablePlan, "committed" | "files" | "considered">> {
+): Promise<Pick<TablePlan, "committed" | "files" | "considered" | "lacking">> {
   const { since, uncommittedOnly } = request;
   const newer = since === undefined
     ? undefined
     : await selectionSince(source, snapshot, { since, range });
   if (since !== undefined && newer !== undefined) {
-    const selection = uncommittedOnly ? NO_FILES : newer;
+    const selection = intact(source, uncommittedOnly ? NO_FILES : newer);
     return { committed: { kind: "since", snapshotId: since }, ...selection };
   }
   if (uncommittedOnly) return { committed: { kind: "none" }, ...NO_FILES };
-  const filesIn = async (wanted: TimeRange) => (await selectionOf(source, snapshot, wanted)).files;
-  const selection = await selectionOf(source, snapshot, range);
+  const select = async (wanted: TimeRange) =>
+    intact(source, await selectionOf(source, snapshot, wanted));
+  const filesIn = async (wanted: TimeRange) => (await select(wanted)).files;
+  const selection = await select(range);
   return { committed: { kind: "all", filesIn }, ...selection };
+}
+
+/** A selection without the damaged files that statements leave out. */
+function intact(
+  { damaged }: PlanSource,
+  selection: SelectedFiles,
+): SelectedFiles & Pick<TablePlan, "lacking"> {
+  const { files, leftOut } = damaged.without(selection.files);
+  if (leftOut.length === 0) return selection;
+  const lacking = leftOut.map((key) => `the data file ${key} is damaged and was left out`);
+  return { ...selection, files, lacking };
 }
 
 /** Selects the files that came after a snapshot; undefined: all files are to be read. */

@@ -27,6 +27,8 @@ export interface PagePlace extends FilePlace {
 
 /** A page and which of its rows are wanted, ascending and counted from the row group's first. */
 export interface WantedPage extends PagePlace {
+  /** Behind its last row; Infinity: it is the last page. */
+  readonly endRow: number;
   readonly rows: Uint32Array;
 }
 
@@ -53,7 +55,9 @@ export function pagesWith(pages: readonly PagePlace[], rows: Uint32Array): Wante
     const end = pages[at + 1]?.firstRow ?? Infinity;
     let to = from;
     while (to < rows.length && (rows[to] as number) < end) to += 1;
-    if (to > from) wanted.push({ ...page, rows: rows.subarray(from, to) });
+    if (to > from) {
+      wanted.push({ ...page, endRow: end, rows: rows.subarray(from, to) });
+    }
     from = to;
   });
   return wanted;
@@ -75,13 +79,17 @@ export function readChunkRows(
 ): StoredValue[] {
   const { stored } = chunk;
   if (stored === undefined || chunk.nulls === undefined) throw new NotOurs(chunk.name);
+  const form = { isPacked: stored.isPacked, isSummed: chunk.sum !== undefined };
   const place = dictionaryPlace(chunk);
   const dictionary = place === undefined
     ? undefined
-    : new Dictionary(stored.type, new StoredPage(bytesOf(place), stored.isPacked));
+    : new Dictionary(stored.type, new StoredPage(bytesOf(place), form));
   return pages.flatMap((page) => {
-    const read = new StoredPage(bytesOf(page), stored.isPacked);
+    const read = new StoredPage(bytesOf(page), form);
     if (read.header.type !== PAGE.typeData) throw new Error("a second dictionary");
+    if (form.isSummed && read.header.values !== rowsOf(page, chunk)) {
+      throw new Error(`a page has ${read.header.values} values`);
+    }
     const rows = page.rows.map((row) => row - page.firstRow);
     const last = rows.at(-1) ?? 0;
     if (last >= read.header.values) throw new Error(`row ${last} of ${read.header.values}`);
@@ -94,17 +102,29 @@ export function readChunkRows(
   });
 }
 
+function rowsOf({ firstRow, endRow }: WantedPage, { values }: ColumnChunk): number {
+  return Math.min(endRow, values) - firstRow;
+}
+
 /** A page's bytes as they are in the file. */
 class StoredPage {
   readonly header: PageHeader;
   readonly #body: Uint8Array;
   readonly #isPacked: boolean;
 
-  constructor(bytes: Uint8Array, isPacked: boolean) {
+  /** `isSummed`: the file's writer gave each page a sum. */
+  constructor(
+    bytes: Uint8Array,
+    { isPacked, isSummed }: { readonly isPacked: boolean; readonly isSummed: boolean },
+  ) {
     this.header = readPageHeader(bytes, 0);
     const { bodyAt, byteLength } = this.header;
     if (bodyAt + byteLength > bytes.length) throw new Error("a page is cut");
     this.#body = bytes.subarray(bodyAt, bodyAt + byteLength);
+    // The header has no sum of its own: what it says is held against what else is known.
+    if (isSummed && (this.header.crc === undefined || bodyAt + byteLength !== bytes.length)) {
+      throw new Error("a page's header is damaged");
+    }
     checkPage(this.header, this.#body);
     this.#isPacked = isPacked;
   }

@@ -4,8 +4,9 @@
  */
 
 import { present } from "../../../base/assert.ts";
+import { crc32 } from "../../../base/bytes.ts";
 import { lowerBound } from "../../../base/lower_bound.ts";
-import type { ColumnChunk, FilePlace, RowGroup } from "../../../parquet/footer.ts";
+import type { ColumnChunk, FilePlace, RowGroup, SummedPlace } from "../../../parquet/footer.ts";
 import {
   dictionaryPlace,
   onlyPage,
@@ -260,7 +261,15 @@ async function readPagePlaces(
   );
   if (indexed.length === 0) return;
   const bytes = await read(indexed.map(({ index }) => index));
-  indexed.forEach(({ chunk }, at) => PAGES.set(chunk, pagesOfIndex(present(bytes[at]))));
+  indexed.forEach(({ chunk, index }, at) =>
+    PAGES.set(chunk, pagesOfIndex(checked(present(bytes[at]), index)))
+  );
+}
+
+/** Whoever scans the file tells which one it is. */
+function checked(bytes: Uint8Array, { sum }: SummedPlace): Uint8Array {
+  if (sum !== undefined && sum !== crc32(bytes)) throw new Error("a page index is damaged");
+  return bytes;
 }
 
 function rangeOf({ offset, byteLength }: FilePlace) {

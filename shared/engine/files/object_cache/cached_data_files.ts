@@ -4,6 +4,7 @@
  */
 
 import { present } from "../../../base/assert.ts";
+import { isDamagedFile } from "../../../base/damaged_file.ts";
 import type { Column } from "../../../schema/schema.ts";
 import type { DataFile } from "../../../iceberg/types.ts";
 import type { ParquetFooter } from "../../../parquet/footer.ts";
@@ -17,6 +18,7 @@ import { countedStore } from "./counted_store.ts";
 import type { FileLayout } from "./file_layout.ts";
 import { untilAborted } from "../../turns/until_aborted.ts";
 import { type ObjectCache, REQUEST_BYTES_MAX } from "./object_cache.ts";
+import { verifyChunks } from "../verified/verify_chunks.ts";
 import { isSettled, scannedParts } from "./scanned_parts.ts";
 import { StoreReads } from "./store_reads.ts";
 
@@ -142,7 +144,7 @@ class CachedLease implements DataFileLease {
     await this.#all([...byPath], async ([path, parts]) => {
       const { byteLength } = this.#leased(path).file;
       const layout = await this.#layout(path, isNearlyWhole(parts, byteLength));
-      await this.#fill(path, rangesOf(parts, layout), layout);
+      await this.#fillVerified(path, parts, layout);
     });
     return plan;
   }
@@ -162,12 +164,50 @@ class CachedLease implements DataFileLease {
     };
     const wanted = [...partsByPath(narrowed)].map(([path, parts]) => {
       const layout = layoutOf(path);
-      return { path, layout, ranges: rangesOf(parts, layout) };
+      return { path, layout, parts, ranges: rangesOf(parts, layout) };
     });
     const missing = wanted.reduce((sum, { path, ranges }) => sum + this.#missing(path, ranges), 0);
     using _room = this.#cache.reserve(missing, this.#own());
-    await this.#all(wanted, ({ path, ranges, layout }) => this.#fill(path, ranges, layout));
+    await this.#all(wanted, ({ path, parts, layout }) => this.#fillVerified(path, parts, layout));
     return narrowed;
+  }
+
+  /**
+   * Fills what scans of `parts`, all of one file, read, and holds it against its sums. What is
+   * damaged is asked for once more: it may have been damaged on its way.
+   */
+  async #fillVerified(
+    path: string,
+    parts: readonly FetchedPart[],
+    layout: FileLayout,
+  ): Promise<void> {
+    const ranges = rangesOf(parts, layout);
+    await this.#fill(path, ranges, layout);
+    try {
+      await this.#verify(path, parts, layout);
+    } catch (error) {
+      if (!isDamagedFile(error)) throw error;
+      this.#cache.distrust(this.#leased(path).cached);
+      await this.#fill(path, ranges, layout);
+      await this.#verify(path, parts, layout);
+    }
+  }
+
+  async #verify(path: string, parts: readonly FetchedPart[], layout: FileLayout): Promise<void> {
+    const { cached, file } = this.#leased(path);
+    const read = async (offset: number, length: number) => {
+      try {
+        return await cached.read({ start: offset, end: offset + length });
+      } catch (error) {
+        throw fileError("read", path, error);
+      }
+    };
+    const { footer } = layout;
+    for (const { part, projected: columns } of parts) {
+      const rows = part.range ?? { first: 0, end: file.rows };
+      const { verified } = cached;
+      await verifyChunks({ key: file.key, footer, verified, read }, { columns, rows });
+    }
   }
 
   async #fill(path: string, ranges: readonly ByteRange[], layout: FileLayout): Promise<void> {
@@ -267,7 +307,7 @@ function isNearlyWhole(parts: readonly FetchedPart[], byteLength: number): boole
 /**
  * How many bytes of a file's end to ask for first. A small file is asked for whole, because a
  * request costs more than its bytes. Else this guesses the footer's length. Ours take 60 to 130
- * bytes for each chunk, and 1 KiB for the schema.
+ * bytes for each chunk with 16 of its sums, and 1 KiB for the schema.
  */
 function tailBytes({ byteLength, splitOffsets, columnSizes, lowerBounds }: DataFile): number {
   if (byteLength <= WHOLE_BYTES_MAX) return byteLength;
@@ -280,4 +320,4 @@ const WHOLE_SHARE_MIN = 0.9;
 const WHOLE_BYTES_MAX = 32 * 1024;
 const TAIL_BYTES_UNKNOWN = 64 * 1024;
 const TAIL_BYTES_MIN = 1280;
-const CHUNK_TAIL_BYTES = 144;
+const CHUNK_TAIL_BYTES = 160;

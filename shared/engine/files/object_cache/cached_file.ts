@@ -7,6 +7,7 @@
  */
 
 import type { File, FileSystem } from "../../../os/file_system.ts";
+import { VerifiedColumns } from "../verified/verified_columns.ts";
 import { type ByteRange, RangeSet } from "./byte_ranges.ts";
 import type { FileLayout } from "./file_layout.ts";
 import type { StoreReads } from "./store_reads.ts";
@@ -60,6 +61,8 @@ export interface CachedObject {
 /** The file of one object. Errors of its methods: the file system's. */
 export class CachedFile {
   readonly filled = new RangeSet();
+  /** What of that was held against its sums. */
+  verified = new VerifiedColumns(Infinity);
   readonly flights = new Set<Flight>();
   /** How many statements read the file. It is removed only when there is none, and no flight. */
   leases = 0;

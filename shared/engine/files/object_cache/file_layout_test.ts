@@ -36,6 +36,7 @@ function footer(
       offsetIndex: undefined,
       offset: place + group * 40_000,
       byteLength: 10_000,
+      sum: undefined,
       bytesDecompressed: 30_000,
       values: 10,
       nulls: 0,
@@ -106,7 +107,7 @@ Deno.test({
     const [first] = of.rowGroups;
     const [own, ...others] = first?.columns ?? [];
     ok(first !== undefined && own !== undefined);
-    const pageIndex = [{ offset: 91_000, byteLength: 50 }];
+    const pageIndex = [{ offset: 91_000, byteLength: 50, sum: undefined }];
     const groups = [{ ...first, columns: [{ ...own, bloomFilter, pageIndex }, ...others] }];
     const layout = new FileLayout({ ...of, rowGroups: groups }, BYTES);
     deepStrictEqual(layout.scanned([column(1)], undefined), [

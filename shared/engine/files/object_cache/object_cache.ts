@@ -29,6 +29,7 @@ import {
   type Flight,
 } from "./cached_file.ts";
 import { dataFileError, fileError, noRoom, shortObject } from "./cache_error.ts";
+import { VerifiedColumns } from "../verified/verified_columns.ts";
 import { FileLayout } from "./file_layout.ts";
 import { RequestQueue } from "./request_queue.ts";
 
@@ -224,7 +225,7 @@ export class ObjectCache {
     } catch (error) {
       caller.reads.fetched({ ...NO_BYTES, other: rangeBytes(fetched) });
       // The store may answer better the next time.
-      if (isOperatingError(error, "corrupt")) this.#distrust(file);
+      if (isOperatingError(error, "corrupt")) this.distrust(file);
       throw error;
     }
   }
@@ -240,9 +241,11 @@ export class ObjectCache {
     }
   }
 
-  #distrust(file: CachedFile): void {
+  /** Forgets what was fetched of a file: it is damaged, and is asked for again. */
+  distrust(file: CachedFile): void {
     this.#hold(-file.filled.bytes);
     file.filled.clear();
+    file.verified = new VerifiedColumns(Infinity);
   }
 
   #fly(file: CachedFile, range: ByteRange, call: Call): Flight {

@@ -1,0 +1,91 @@
+/** Holds column chunks of one data file against the sums of its footer, once. */
+
+import { crc32 } from "../../../base/bytes.ts";
+import { damagedFile } from "../../../base/damaged_file.ts";
+import type { ParquetFooter, RowGroup } from "../../../parquet/footer.ts";
+import { type CheckedPlace, chunkPlace, damageOf } from "../../../parquet/summed_places.ts";
+import type { Column } from "../../../schema/schema.ts";
+import { type ReadBytes, SUM_BLOCK_BYTES, sumOfRange } from "../../../storage/sum_of_range.ts";
+import type { RowRange } from "../../plan/plan.ts";
+import type { VerifiedColumns } from "./verified_columns.ts";
+
+/** What a scan wants of one data file. */
+export interface WantedChunks {
+  readonly columns: readonly Column[];
+  readonly rows: RowRange;
+}
+
+/** The file, what is known of it, and how its bytes are read. */
+export interface VerifiedFile {
+  readonly key: string;
+  /** Held against the file's name where that carries a sum. */
+  readonly footer: ParquetFooter;
+  readonly verified: VerifiedColumns;
+  readonly read: ReadBytes;
+}
+
+/** Chunks so near to each other are read at once: a read takes as long as so many bytes. */
+const GAP_BYTES_MAX = 32 * 1024;
+
+/**
+ * Verifies what is wanted and was not verified yet, and remembers it. A chunk without a sum counts
+ * as verified: nobody can say more of it. Errors: `damaged_file`; those of `read`.
+ */
+export async function verifyChunks(file: VerifiedFile, wanted: WantedChunks): Promise<void> {
+  const places: CheckedPlace[] = [];
+  const found: { readonly fieldId: number; readonly rows: RowRange }[] = [];
+  file.footer.rowGroups.forEach((group, at) => {
+    const rows = { first: group.firstRow, end: group.firstRow + group.rows };
+    if (rows.first >= wanted.rows.end || rows.end <= wanted.rows.first) return;
+    for (const { id } of wanted.columns) {
+      if (file.verified.holds(id, rows)) continue;
+      found.push({ fieldId: id, rows });
+      places.push(...placeOf(group, at, id));
+    }
+  });
+  for (const run of runsOf(places)) await checkRun(file, run);
+  for (const { fieldId, rows } of found) file.verified.add(fieldId, rows);
+}
+
+function placeOf(group: RowGroup, at: number, fieldId: number): CheckedPlace[] {
+  const chunk = group.columns.find((column) => column.fieldId === fieldId);
+  const place = chunk === undefined ? undefined : chunkPlace(chunk, at);
+  return place === undefined ? [] : [place];
+}
+
+/** Places near to each other, in runs that are one block of bytes, or one place. */
+function runsOf(places: readonly CheckedPlace[]): CheckedPlace[][] {
+  const runs: CheckedPlace[][] = [];
+  let [start, end] = [-Infinity, -Infinity];
+  for (const place of places.toSorted((a, b) => a.offset - b.offset)) {
+    const placeEnd = place.offset + place.byteLength;
+    if (place.offset - end <= GAP_BYTES_MAX && placeEnd - start <= SUM_BLOCK_BYTES) {
+      runs.at(-1)?.push(place);
+    } else {
+      runs.push([place]);
+      start = place.offset;
+    }
+    end = placeEnd;
+  }
+  return runs;
+}
+
+async function checkRun({ key, read }: VerifiedFile, run: readonly CheckedPlace[]): Promise<void> {
+  const [first] = run;
+  const last = run.at(-1);
+  if (first === undefined || last === undefined) return;
+  if (first.byteLength > SUM_BLOCK_BYTES) {
+    const { sum, byteLength } = await sumOfRange(read, first);
+    if (sum !== first.sum || byteLength !== first.byteLength) {
+      throw damagedFile(key, damageOf(first));
+    }
+    return;
+  }
+  const bytes = await read(first.offset, last.offset + last.byteLength - first.offset);
+  for (const place of run) {
+    const from = place.offset - first.offset;
+    const own = bytes.subarray(from, from + place.byteLength);
+    if (own.byteLength === place.byteLength && crc32(own) === place.sum) continue;
+    throw damagedFile(key, damageOf(place));
+  }
+}
