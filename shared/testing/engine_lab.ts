@@ -3,6 +3,8 @@
  * committed to Iceberg or appended to the WAL, then queried. Everything is removed on disposal.
  */
 
+import { withSum } from "../base/summed_uuid.ts";
+import { footerSum } from "../parquet/footer.ts";
 import { assert } from "../base/assert.ts";
 import { textOf } from "../base/bytes.ts";
 import { dayOfNs } from "../base/time.ts";
@@ -171,7 +173,8 @@ export class EngineLab implements AsyncDisposable {
     const [first] = times;
     assert(first !== undefined, "a commit has rows");
     const day = dayOfNs(first);
-    const key = dataFileKey(table, day, uuidV4(this.random));
+    const uuid = withSum(uuidV4(this.random), footerSum(written.bytes));
+    const key = dataFileKey(table, day, uuid);
     await this.store.putNew(key, written.bytes);
     const { derived = false } = options;
     if (derived !== false) {
