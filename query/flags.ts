@@ -106,6 +106,14 @@ export const OPTIONS = {
       "Subdirectory of the data directory, or an absolute path, for spill files, converted WAL segments and " +
       "copies of data files. Its folder `engine` is emptied at start.",
   },
+  skipDamagedFiles: {
+    kind: "switch",
+    flag: "skip-damaged-files",
+    env: "SVC_QUERY_SKIP_DAMAGED_FILES",
+    help:
+      "Answer without data files that fail their checksums: such an answer names them in cost.warnings, and its " +
+      "cost.exact is false. Without it a statement that needs one fails with 500, damaged_file.",
+  },
   ...MEMORY_OPTIONS,
   spillBytesMax: {
     kind: "integer",

@@ -340,6 +340,8 @@ async function openQueryEngine(
     hotCaches: settings.queryHotCaches,
     hotCacheMeter: hotCacheMeter(metrics),
     onWalDamage: () => metrics.walDamages.add(1, {}),
+    skipDamagedFiles: settings.skipDamagedFiles,
+    onDamagedFile: () => metrics.damagedFiles.add(1, {}),
     files,
     cacheDir,
     memoryBytesMax: plan.bytes.pool,

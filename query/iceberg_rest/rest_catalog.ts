@@ -3,6 +3,7 @@
  * the warehouse, both as they are.
  */
 
+import { getSummed } from "../../shared/storage/summed_object.ts";
 import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
 import type { CatalogReader } from "../../shared/catalog/catalog.ts";
 import { keyOfMetadata } from "../../shared/iceberg/locations.ts";
@@ -79,7 +80,7 @@ export class RestCatalog {
 
   async #read(location: string): Promise<StoredMetadata> {
     const { store } = this.#parts;
-    return { location, bytes: await store.get(keyOfMetadata(store.rootUri, location)) };
+    return { location, bytes: await getSummed(store, keyOfMetadata(store.rootUri, location)) };
   }
 
   async #location(ident: TableIdent): Promise<string> {

@@ -116,6 +116,12 @@ export const METRICS = {
     name: "svc_query_rate_limit_rejected_total",
     help: "Requests refused because their caller's rate budget was exhausted",
   },
+  damagedFiles: {
+    kind: "counter",
+    name: "svc_query_damaged_files_total",
+    help:
+      "Stored files that failed a checksum: statements that need them fail, or lack their rows with --skip-damaged-files",
+  },
   walDamages: {
     kind: "counter",
     name: "svc_query_wal_damages_total",

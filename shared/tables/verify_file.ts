@@ -7,7 +7,7 @@
  * of its contents (`isSummed: false`).
  */
 
-import { type Damage, isDamagedFile } from "../base/damaged_file.ts";
+import { type Damage, damagedFile, isDamagedFile } from "../base/damaged_file.ts";
 import { isOperatingError, messageOf } from "../base/errors.ts";
 import { sumInName } from "../base/summed_uuid.ts";
 import { readPuffin } from "../derived/sidecar.ts";
@@ -71,6 +71,18 @@ export async function verifyFile(
     what: `the end of a file that has ${size} bytes and should have ${file.byteLength}`,
   }];
   return { byteLength: size, damage: [...damage, ...wrongSize].slice(0, DAMAGES_MAX), isSummed };
+}
+
+/**
+ * Errors: `damaged_file` for a file of which anything is damaged; otherwise as `verifyFile`. To be
+ * called before what is read of the file is written elsewhere.
+ */
+export async function requireIntact(
+  store: Pick<ReadableStore, "head" | "getRange">,
+  file: RecordedFile,
+): Promise<void> {
+  const { damage: [first] } = await verifyFile(store, file);
+  if (first !== undefined) throw damagedFile(file.key, first);
 }
 
 interface Source extends Pick<ReadableStore, "head" | "getRange"> {

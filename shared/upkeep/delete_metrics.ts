@@ -1,5 +1,6 @@
 /** Metrics of delete tasks, and the observer that counts them. */
 
+import { isDamagedFile } from "../base/damaged_file.ts";
 import type { MetricHandles } from "../metrics/metrics.ts";
 import type { MetricTable } from "../metrics/table.ts";
 import type { DeleteObserver } from "./delete_task.ts";
@@ -24,6 +25,12 @@ export const DELETE_METRICS = {
     name: "svc_compactor_delete_rewritten_files_total",
     help: "Data files that delete tasks wrote anew or took out",
   },
+  deleteDamagedFiles: {
+    kind: "counter",
+    name: "svc_compactor_delete_damaged_files_total",
+    help:
+      "Attempts at delete tasks that ended because a stored file failed a checksum; the task names it",
+  },
   deleteTasks: {
     kind: "gauge",
     name: "svc_compactor_delete_tasks",
@@ -42,6 +49,10 @@ export const DELETE_METRICS = {
 export function countDeletes(
   metrics: MetricHandles<typeof DELETE_METRICS>,
 ): Required<DeleteObserver> {
+  const ended = (outcome: "failed" | "retried", error: unknown) => {
+    metrics.deleteAttempts.add(1, { outcome });
+    if (isDamagedFile(error)) metrics.deleteDamagedFiles.add(1, {});
+  };
   return {
     done(_, { rowsDeleted, filesRewritten, secs }) {
       metrics.deleteAttempts.add(1, { outcome: "done" });
@@ -49,8 +60,8 @@ export function countDeletes(
       metrics.deleteRewrittenFiles.add(filesRewritten, {});
       metrics.deleteTaskSecs.observe(secs);
     },
-    failed: () => metrics.deleteAttempts.add(1, { outcome: "failed" }),
-    retried: () => metrics.deleteAttempts.add(1, { outcome: "retried" }),
+    failed: (_, error) => ended("failed", error),
+    retried: (_, error) => ended("retried", error),
     unfinished({ pending, running }) {
       metrics.deleteTasks.set(pending, { status: "pending" });
       metrics.deleteTasks.set(running, { status: "running" });

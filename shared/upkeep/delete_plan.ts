@@ -23,7 +23,7 @@ import type { FileSystem } from "../os/file_system.ts";
 import type { Random } from "../os/random.ts";
 
 export interface DeletePlanDeps {
-  readonly store: Pick<ObjectStore, "get" | "localPath">;
+  readonly store: Pick<ObjectStore, "get" | "getRange" | "head" | "localPath">;
   readonly catalog: Pick<CatalogReader, "indexState" | "metadataLocation">;
   readonly reader: IcebergReader;
   readonly matcher: Pick<RowMatcher, "match">;
@@ -147,7 +147,7 @@ export class DeletePlanner {
     signal: AbortSignal | undefined,
   ): Promise<MatchedRows | undefined> {
     if (this.#known.has(file.key)) return this.#known.get(file.key);
-    await using copy = await LocalCopy.of(this.#deps, file.key);
+    await using copy = await LocalCopy.of(this.#deps, file);
     const matched = await this.#deps.matcher.match(
       { path: copy.path, rows: file.rows, columns, promoted: table.schema.promoted },
       testOf(this.#task, text),

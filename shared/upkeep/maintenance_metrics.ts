@@ -1,5 +1,6 @@
 /** Metrics of maintenance and the observer that counts them, wherever it runs. */
 
+import { isDamagedFile } from "../base/damaged_file.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 import { OTHER } from "../metrics/bounded_cells.ts";
 import type { MetricHandles } from "../metrics/metrics.ts";
@@ -109,6 +110,12 @@ export const MAINTENANCE_METRICS = {
     help: "Turns of maintenance that failed, by sweep; the log says why and when it tries again",
     labels: { sweep: [] },
   },
+  damagedFiles: {
+    kind: "counter",
+    name: "svc_compactor_damaged_files_total",
+    help:
+      "Turns of maintenance that failed because a stored file failed a checksum; the log names it",
+  },
   tasks: {
     kind: "gauge",
     name: "svc_compactor_merge_tasks",
@@ -190,7 +197,10 @@ export function countMaintenance(
       metrics.rollups.add(made, { outcome: "made" });
       metrics.rollups.add(removed, { outcome: "removed" });
     },
-    failed: (_, sweep) => metrics.failures.add(1, { sweep }),
+    failed(_, sweep, error) {
+      metrics.failures.add(1, { sweep });
+      if (isDamagedFile(error)) metrics.damagedFiles.add(1, {});
+    },
     throttled: () => metrics.throttled.add(1, {}),
     looked(ident, { health, snapshots, tasks }) {
       const labels = labelsOf(ident);

@@ -3,6 +3,7 @@
  * time while no backlog of ingested rows waits.
  */
 
+import { damagedKey, isDamagedFile } from "../base/damaged_file.ts";
 import { isOperatingError } from "../base/errors.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 import { currentSnapshot } from "../iceberg/table_metadata.ts";
@@ -115,17 +116,18 @@ export class MergeSweep {
       this.#deps.observer?.merged?.(table.ident, report);
     } catch (error) {
       // It would fail again and again, and keep the table's other files from being merged.
-      if (isOperatingError(error, "corrupt") || isOperatingError(error, "unprocessable")) {
-        this.#setAside(task);
+      if (isDamagedFile(error)) this.#setAside([damagedKey(error)]);
+      else if (isOperatingError(error, "corrupt") || isOperatingError(error, "unprocessable")) {
+        this.#setAside(task.files.map(({ key }) => key));
       }
       throw error;
     }
   }
 
-  #setAside({ files }: MergeTask): void {
+  #setAside(keys: readonly string[]): void {
     const nowMs = this.#deps.clock.monotonicMs();
     for (const [key, untilMs] of this.#aside) if (untilMs <= nowMs) this.#aside.delete(key);
-    for (const { key } of files) this.#aside.set(key, nowMs + ASIDE_MS);
+    for (const key of keys) this.#aside.set(key, nowMs + ASIDE_MS);
   }
 }
 
