@@ -2,6 +2,8 @@ import { strict as assert } from "node:assert";
 import { ByteBudget } from "../../shared/base/byte_budget.ts";
 import { FakeEngine } from "../../tests/doubles/fake_engine.ts";
 import { queryApp } from "../routes.ts";
+import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { flipped } from "../../shared/testing/flipped_store.ts";
 import { testService } from "../../tests/doubles/query_server.ts";
 
 /** An app whose answer is five rows of 1,000 characters and some. */
@@ -45,3 +47,38 @@ Deno.test({
     assert.equal((await response.text()).trim().split("\n").length, 5);
   },
 });
+
+for (const format of ["records", "ndjson", "csv"]) {
+  Deno.test({
+    name: `an answer of ${format} leaves a damaged file out, of which nobody knew before`,
+    async fn() {
+      await using lab = await EngineLab.open({ engine: { skipDamagedFiles: true } });
+      const keys: string[] = [];
+      for (let file = 0; file < 3; file += 1) {
+        await lab.commit([{ ns: 1_790_000_000_000_000_000n + BigInt(file), raw: `row${file}` }]);
+        for await (const { key } of lab.store.list("")) {
+          if (key.endsWith(".parquet") && !keys.includes(key)) keys.push(key);
+        }
+      }
+      const [intact = "", ...damaged] = keys;
+      for (const key of damaged) {
+        const bytes = await lab.store.get(key);
+        const at = Buffer.from(bytes).indexOf("row");
+        await lab.store.delete([key]);
+        await lab.store.putNew(key, flipped(bytes, { at, bit: 0 }));
+      }
+      assert.ok(!damaged.includes(intact));
+      const app = queryApp(testService(lab.engine));
+      const query = "SELECT raw FROM events WHERE raw <> 'none' ORDER BY raw";
+      const body = JSON.stringify({ query, format });
+      const response = await app.request("/api/v1/sql", { method: "POST", headers: HEADERS, body });
+      const text = await response.text();
+      assert.equal(response.status, 200, text);
+      assert.deepEqual(text.match(/row\d/g), ["row0"]);
+      if (format !== "records") return;
+      const { cost } = JSON.parse(text);
+      assert.equal(cost.exact, false);
+      for (const key of damaged) assert.ok(cost.warnings.join().includes(key), cost.warnings);
+    },
+  });
+}
