@@ -187,9 +187,9 @@ export class SqlCall implements AsyncDisposable {
   }
 
   /**
-   * Prepares the statement anew where `thrown` allows it and no row was sent yet: DuckDB's process
-   * was replaced under it after `rowsSeen` rows, which is good once, or a damaged file is left out
-   * from now on. False: the call ends with what was thrown.
+   * Prepares the statement anew where `thrown` allows it and no row was sent yet. Either DuckDB's
+   * process was replaced under it after `rowsSeen` rows, which is good once. Or a damaged file is
+   * left out from now on. False: the call ends with what was thrown.
    */
   async isBegunAnew(thrown: unknown, rowsSeen: number): Promise<boolean> {
     // Before the first row the engine itself begins anew.

@@ -20,9 +20,9 @@ export interface DeriveRequest {
 export interface Deriver extends Disposable {
   /**
    * The bytes of the sidecar of `subject`, whose rows are `file`; they must stay as they are until
-   * then. The subject may come later: a data file's name is known once the file is written. Errors:
-   * also those of `subject`. They get to a thread without a copy where they are in shared memory, as `ParquetInput`
-   * has them.
+   * then. They get to a thread without a copy where they are in shared memory, as `ParquetInput`
+   * has them. The subject may come later: a data file's name is known once the file is written.
+   * Errors: also those of `subject`.
    */
   derive(file: FileRows, subject: SidecarSubject | Promise<SidecarSubject>): Promise<Uint8Array>;
 }

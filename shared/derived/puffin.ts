@@ -7,8 +7,8 @@
  * The payload is `{"properties":{"svc.crc32":"…",…},"blobs":[…]}` in just this order. The checksum
  * is of the payload with eight zeros in its own place: a footer with a flipped bit is refused
  * instead of naming another column. Each blob's property of that name is the checksum of the whole
- * blob: `verify_file.ts` goes by it. Readers go by the checksums within each format, since most
- * blobs are read in parts. Blobs are not compressed.
+ * blob, for `shared/tables/verify_file.ts`. Readers go by the checksums within each format, since
+ * most blobs are read in parts. Blobs are not compressed.
  *
  * Not covered: compressed footers and blobs, files of other writers.
  */

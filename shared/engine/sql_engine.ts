@@ -123,7 +123,7 @@ export class SqlEngine implements Engine {
     } catch (error) {
       const reason = deadline.signal.aborted
         ? deadline.signal.reason
-        // Of metadata nobody else notes it.
+        // Damage of metadata is noted here; nobody else sees it.
         : this.#deps.damaged.noted(faultError(error));
       deadline[Symbol.dispose]();
       await seat[Symbol.asyncDispose]().catch((fault) => {

@@ -20,13 +20,16 @@ import { messageOf, OperatingError } from "../base/errors.ts";
 import { sumInName } from "../base/summed_uuid.ts";
 import type { ColumnType } from "../schema/schema.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
+import type { ReadBytes } from "../storage/sum_of_range.ts";
 import { RAW_PARSERS } from "./raw_parsers.ts";
 import { columnTypeOf } from "./reader/column_type.ts";
-import { parseSums, type PlaceSums, SUMS_KEY } from "./sums.ts";
+import { type FileSums, parseSums, type PlaceSums, SUMS_KEY, sumsIn } from "./sums.ts";
 import { CREATED_BY } from "./writer/format.ts";
 
 /** First read of the file's end: footers of our files have about 1 KiB for each row group. */
 const TAIL_BYTES = 64 * 1024;
+/** First read of the file's end where only the sums are wanted. */
+const SUMS_TAIL_BYTES = 16 * 1024;
 /** A footer over this is refused: it would be parsed into about ten times its size. */
 const FOOTER_BYTES_MAX = 64 * 1024 * 1024;
 /** Footer length and magic number, the last bytes of each file. */
@@ -189,11 +192,40 @@ export function footerSum(tail: Uint8Array): number {
   return crc32(tail.subarray(tail.byteLength - byteLength));
 }
 
+/**
+ * The sums that the footer of `key` has, without parsing the rest of it. Undefined for a file whose
+ * name carries no sum: nothing is known of its footer. Errors: `damaged_file`; those of `read`.
+ */
+export async function readSums(
+  read: ReadBytes,
+  key: string,
+  byteLength: number,
+): Promise<FileSums | undefined> {
+  const expected = sumInName(key);
+  if (expected === undefined) return undefined;
+  const tailBytes = Math.min(SUMS_TAIL_BYTES, byteLength);
+  const footerOf = async (length: number) => {
+    const tail = await read(byteLength - length, length);
+    const ownBytes = footerBytes(tail, key) + TRAILER_BYTES;
+    return { ownBytes, own: tail.subarray(Math.max(0, tail.byteLength - ownBytes)) };
+  };
+  const first = await footerOf(tailBytes);
+  const { ownBytes, own } = first.ownBytes <= tailBytes || first.ownBytes > byteLength
+    ? first
+    : await footerOf(first.ownBytes);
+  if (crc32(own) === expected) return sumsIn(own);
+  throw damagedFile(key, {
+    offset: byteLength - Math.min(ownBytes, byteLength),
+    byteLength: Math.min(ownBytes, byteLength),
+    what: "the footer",
+  });
+}
+
 /** The sums of all chunks in order; undefined for a file that has none. */
 function sumsOf(metadata: FileMetaData): readonly PlaceSums[] | undefined {
   const text = metadata.key_value_metadata?.find(({ key }) => key === SUMS_KEY)?.value;
   if (text === undefined) return undefined;
-  return parseSums(text, metadata.row_groups.reduce((sum, { columns }) => sum + columns.length, 0));
+  return parseSums(text).groups.flatMap(({ chunks }) => chunks);
 }
 
 /** Undefined for a chunk that lies in another file. */
@@ -217,7 +249,7 @@ function columnChunk(
     stored: chunkForm(element, chunk),
     offset: firstByte(chunk),
     byteLength: Number(chunk.total_compressed_size),
-    sum: sums?.chunk,
+    sum: sums?.sum,
     dataOffset: Number(chunk.data_page_offset),
     bytesDecompressed: Number(chunk.total_uncompressed_size),
     values: Number(chunk.num_values),

@@ -1,7 +1,7 @@
 /**
  * Objects that are named by a UUID with their checksum (`../base/summed_uuid.ts`). Metadata of
- * tables is stored so: the catalog names the table's metadata, that names manifest lists, these name
- * manifests, and each name says what its bytes are.
+ * tables is stored so. The catalog names a table's metadata, the metadata its manifest lists, and
+ * these their manifests. Each name says what its bytes are.
  */
 
 import { crc32 } from "../base/bytes.ts";

@@ -1,18 +1,13 @@
 /**
- * Where DuckDB finds data files: in the warehouse's folder (`localDataFiles`), or in a cache of
- * what is read of objects elsewhere (`object_cache/`).
+ * Where DuckDB finds data files: in the warehouse's folder (`near_files.ts`), or in a cache of what
+ * is read of objects elsewhere (`object_cache/`).
  */
 
-import { present } from "../../base/assert.ts";
-import { OperatingError } from "../../base/errors.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import type { ParquetFooter } from "../../parquet/footer.ts";
-import type { ReadableFile, ReadableFiles } from "../../os/file_system.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
-import type { FooterCache } from "./footer_cache.ts";
-import { type ByteRange, joined } from "./object_cache/byte_ranges.ts";
+import type { ByteRange } from "./object_cache/byte_ranges.ts";
 import type { Plan } from "../plan/plan.ts";
-import { NearVerifier } from "./verified/near_verifier.ts";
 
 /** Data files as all statements share them. */
 export interface DataFiles {
@@ -92,73 +87,4 @@ export interface ObjectCacheMeter {
   evicted(files: number): void;
   /** Tells what a statement asked for that has ended, in whatever way. */
   statementEnded(reads: StoreReadsReport): void;
-}
-
-/** Data files that lie in a folder of this machine. */
-export function localDataFiles(
-  store: ReadableStore,
-  { footers, files, nowMs }: {
-    readonly footers: FooterCache;
-    readonly files: Pick<ReadableFiles, "openRead" | "stat">;
-    readonly nowMs: () => number;
-  },
-): DataFiles {
-  const path = (file: DataFile) => localPath(store, file);
-  const footer = (file: DataFile) => footers.footer(file);
-  const verifier = new NearVerifier({ store, files, path, footer, nowMs });
-  const lease = (signal: AbortSignal): DataFileLease => ({
-    store,
-    indexStore: store,
-    path,
-    footer,
-    open: (file) => openNear(files, path(file)),
-    name: () => Promise.resolve(),
-    async bring(plan) {
-      await verifier.verify(plan, signal);
-      return plan;
-    },
-    reads: undefined,
-    [Symbol.dispose]() {},
-  });
-  return { lease };
-}
-
-/** Ranges so near to each other are read at once: a read takes as long as so many bytes. */
-const GAP_BYTES_MAX = 32 * 1024;
-
-async function openNear(
-  files: Pick<ReadableFiles, "openRead">,
-  path: string,
-): Promise<OpenDataFile> {
-  const file = await files.openRead(path);
-  return {
-    read: (ranges) => readNear(file, ranges),
-    [Symbol.asyncDispose]: () => file[Symbol.asyncDispose](),
-  };
-}
-
-async function readNear(
-  file: ReadableFile,
-  ranges: readonly ByteRange[],
-): Promise<readonly Uint8Array[]> {
-  const reads = joined(ranges, (left, right) => right.start - left.end <= GAP_BYTES_MAX);
-  const read: { readonly start: number; readonly bytes: Uint8Array }[] = [];
-  for (const { start, end } of reads) {
-    const bytes = new Uint8Array(end - start);
-    const length = await file.readAt(bytes, start);
-    read.push({ start, bytes: bytes.subarray(0, length) });
-  }
-  return ranges.map((range) => {
-    const whole = present(read.findLast(({ start }) => start <= range.start), "a read");
-    return whole.bytes.subarray(range.start - whole.start, range.end - whole.start);
-  });
-}
-
-function localPath(store: ReadableStore, file: DataFile): string {
-  const path = store.localPath(file.key);
-  if (path !== undefined) return path;
-  throw new OperatingError(
-    "unimplemented",
-    `Cannot read ${file.key} by SQL: the warehouse ${store.rootUri} is not on a local disk`,
-  );
 }

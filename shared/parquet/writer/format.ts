@@ -29,7 +29,7 @@ export const FILE = {
   rows: 3,
   groups: 4,
   metadata: 5,
-  /** Of an entry of the metadata. */
+  /** Fields of an entry of the metadata. */
   metadataKey: 1,
   metadataValue: 2,
   createdBy: 6,

@@ -192,9 +192,13 @@ function footerOf(schema: TableSchema, groups: readonly PlacedGroup[]): Uint8Arr
     if (ordinal <= ORDINAL_MAX) footer.i16(GROUP.ordinal, ordinal);
     ordinal += 1;
   });
-  footer.structs(FILE.metadata, [groups.flatMap(({ chunks }) => chunks.map(sumsOf))], (sums) => {
+  const sums = {
+    fieldIds: schema.columns.map(({ id }) => id),
+    groups: groups.map(({ rows, chunks }) => ({ rows, chunks: chunks.map(sumsOf) })),
+  };
+  footer.structs(FILE.metadata, [sumsText(sums)], (text) => {
     footer.text(FILE.metadataKey, SUMS_KEY);
-    footer.text(FILE.metadataValue, sumsText(sums));
+    footer.text(FILE.metadataValue, text);
   });
   footer.text(FILE.createdBy, CREATED_BY);
   // Without it readers do not trust bounds.
@@ -204,8 +208,8 @@ function footerOf(schema: TableSchema, groups: readonly PlacedGroup[]): Uint8Arr
   return footer.finish();
 }
 
-function sumsOf({ sum, columnIndex, offsetIndex }: PlacedChunk): PlaceSums {
-  return { chunk: sum, columnIndex: columnIndex?.sum, offsetIndex: offsetIndex?.sum };
+function sumsOf({ byteLength, sum, columnIndex, offsetIndex }: PlacedChunk): PlaceSums {
+  return { byteLength, sum, columnIndex: columnIndex?.sum, offsetIndex: offsetIndex?.sum };
 }
 
 function writeElement(footer: ThriftWriter, { id, name, type, required }: Column): void {

@@ -8,6 +8,7 @@ import { isDamagedFile } from "../../../base/damaged_file.ts";
 import type { Column } from "../../../schema/schema.ts";
 import type { DataFile } from "../../../iceberg/types.ts";
 import type { ParquetFooter } from "../../../parquet/footer.ts";
+import type { SummedGroup } from "../../../parquet/sums.ts";
 import type { ReadableStore } from "../../../storage/object_store.ts";
 import type { DataFileLease, DataFiles, ObjectCacheMeter, OpenDataFile } from "../data_files.ts";
 import { partBytes, type Plan, type ScanPart } from "../../plan/plan.ts";
@@ -202,11 +203,11 @@ class CachedLease implements DataFileLease {
         throw fileError("read", path, error);
       }
     };
-    const { footer } = layout;
+    const groups = groupsOf(layout.footer);
     for (const { part, projected: columns } of parts) {
       const rows = part.range ?? { first: 0, end: file.rows };
       const { verified } = cached;
-      await verifyChunks({ key: file.key, footer, verified, read }, { columns, rows });
+      await verifyChunks({ key: file.key, groups, verified, read }, { columns, rows });
     }
   }
 
@@ -271,6 +272,19 @@ class CachedLease implements DataFileLease {
       }
     }));
   }
+}
+
+/** The row groups of a footer, with the sums that it has of their chunks. */
+function groupsOf({ rowGroups }: ParquetFooter): SummedGroup[] {
+  return rowGroups.map(({ firstRow, rows, columns }) => ({
+    firstRow,
+    rows,
+    chunk: (id) => {
+      const chunk = columns.find(({ fieldId }) => fieldId === id);
+      if (chunk?.sum === undefined) return undefined;
+      return { offset: chunk.offset, byteLength: chunk.byteLength, sum: chunk.sum };
+    },
+  }));
 }
 
 interface FetchedPart {

@@ -1,26 +1,26 @@
 /**
  * Verifies the data files of a folder before DuckDB reads them: the column chunks that a scan
- * wants, once in a process. What was verified is remembered for as long as the file is the same one,
- * by inode, size and time of its last change. That is looked at once a minute, so a scan of files
+ * wants, once in a process. What was verified is remembered while the file is the same one, by
+ * inode, size and time of its last change. These are looked at once a minute. So a scan of files
  * that were verified before costs a look into a map for each.
  */
 
+import { damagedFile } from "../../../base/damaged_file.ts";
+import { OperatingError } from "../../../base/errors.ts";
 import type { DataFile } from "../../../iceberg/types.ts";
-import type { ReadableFiles } from "../../../os/file_system.ts";
-import type { ParquetFooter } from "../../../parquet/footer.ts";
-import type { ReadableStore } from "../../../storage/object_store.ts";
+import type { ReadableFile, ReadableFiles } from "../../../os/file_system.ts";
+import { readSums } from "../../../parquet/footer.ts";
+import { type SummedGroup, summedGroups } from "../../../parquet/sums.ts";
+import { SUM_BLOCK_BYTES } from "../../../storage/sum_of_range.ts";
 import { VERIFIED_FILES_MAX } from "../../limits.ts";
 import type { Plan, TablePlan } from "../../plan/plan.ts";
-import { dataFileError } from "../object_cache/cache_error.ts";
 import { VerifiedColumns } from "./verified_columns.ts";
 import { verifyChunks, type WantedChunks } from "./verify_chunks.ts";
 
-/** Where the files are, and what reads their footers. */
+/** Where the files are. */
 export interface NearVerifierDeps {
-  readonly store: Pick<ReadableStore, "getRange">;
-  readonly files: Pick<ReadableFiles, "stat">;
+  readonly files: Pick<ReadableFiles, "openRead" | "stat">;
   readonly path: (file: DataFile) => string;
-  readonly footer: (file: DataFile) => Promise<ParquetFooter>;
   readonly nowMs: () => number;
 }
 
@@ -39,6 +39,7 @@ const FILES_AT_ONCE = 4;
 export class NearVerifier {
   /** By key, those that were verified least recently first. */
   readonly #known = new Map<string, Known>();
+  readonly #blocks: Uint8Array<ArrayBuffer>[] = [];
 
   constructor(private readonly deps: NearVerifierDeps) {}
 
@@ -72,19 +73,39 @@ export class NearVerifier {
   }
 
   async #verify(file: DataFile, wanted: WantedChunks): Promise<void> {
-    const { store, footer } = this.deps;
     const columns = await this.#columnsOf(file);
     if (holdsAll(columns, wanted)) return;
+    await using opened = await this.#open(file);
+    const size = await opened.size();
+    if (size !== file.byteLength) throw wrongSize(file, size);
+    // Memory that is made for each block took three times as long as reading it.
+    const block = this.#blocks.pop() ?? new Uint8Array(SUM_BLOCK_BYTES);
     const read = async (offset: number, length: number) => {
-      try {
-        return await store.getRange(file.key, offset, length);
-      } catch (error) {
-        throw dataFileError(error);
-      }
+      const bytes = length > block.length ? new Uint8Array(length) : block.subarray(0, length);
+      return bytes.subarray(0, await opened.readAt(bytes, offset));
     };
-    const verified = { key: file.key, footer: await footer(file), verified: columns, read };
-    await verifyChunks(verified, wanted);
+    try {
+      const { key, byteLength } = file;
+      const sums = await readSums(read, key, byteLength);
+      const groups = sums === undefined ? whole(file) : summedGroups(sums);
+      await verifyChunks({ key, groups, verified: columns, read }, wanted);
+    } finally {
+      if (this.#blocks.length < FILES_AT_ONCE) this.#blocks.push(block);
+    }
     columns.hasFooter = true;
+  }
+
+  /** Errors: `unavailable`, also for a file that was replaced since the statement was planned. */
+  async #open(file: DataFile): Promise<ReadableFile> {
+    try {
+      return await this.deps.files.openRead(this.deps.path(file));
+    } catch (cause) {
+      throw new OperatingError("unavailable", `Cannot read ${file.key}: ${codeOf(cause)}; retry`, {
+        reason: "storage_unavailable",
+        retryAfterSecs: 1,
+        cause,
+      });
+    }
   }
 
   /** What is known of the file that is there now. */
@@ -113,6 +134,24 @@ export class NearVerifier {
       return undefined;
     }
   }
+}
+
+/** A file without sums: all of it counts as verified. */
+function whole({ rows }: DataFile): SummedGroup[] {
+  return [{ firstRow: 0, rows, chunk: () => undefined }];
+}
+
+function wrongSize({ key, byteLength }: DataFile, size: number): OperatingError {
+  return damagedFile(key, {
+    offset: Math.min(size, byteLength),
+    byteLength: Math.abs(size - byteLength),
+    what: `the end of a file that has ${size} bytes and should have ${byteLength}`,
+  });
+}
+
+/** What the system says, without the path. */
+function codeOf(cause: unknown): string {
+  return cause instanceof Error ? cause.name : "it is not there";
 }
 
 function holdsAll(verified: VerifiedColumns, { columns, rows }: WantedChunks): boolean {

@@ -2,8 +2,8 @@
 
 import { crc32 } from "../../../base/bytes.ts";
 import { damagedFile } from "../../../base/damaged_file.ts";
-import type { ParquetFooter, RowGroup } from "../../../parquet/footer.ts";
-import { type CheckedPlace, chunkPlace, damageOf } from "../../../parquet/summed_places.ts";
+import type { SummedGroup } from "../../../parquet/sums.ts";
+import { type CheckedPlace, damageOf } from "../../../parquet/summed_places.ts";
 import type { Column } from "../../../schema/schema.ts";
 import { type ReadBytes, SUM_BLOCK_BYTES, sumOfRange } from "../../../storage/sum_of_range.ts";
 import type { RowRange } from "../../plan/plan.ts";
@@ -15,11 +15,10 @@ export interface WantedChunks {
   readonly rows: RowRange;
 }
 
-/** The file, what is known of it, and how its bytes are read. */
+/** The file, its row groups with their sums, and how its bytes are read. */
 export interface VerifiedFile {
   readonly key: string;
-  /** Held against the file's name where that carries a sum. */
-  readonly footer: ParquetFooter;
+  readonly groups: readonly SummedGroup[];
   readonly verified: VerifiedColumns;
   readonly read: ReadBytes;
 }
@@ -34,23 +33,19 @@ const GAP_BYTES_MAX = 32 * 1024;
 export async function verifyChunks(file: VerifiedFile, wanted: WantedChunks): Promise<void> {
   const places: CheckedPlace[] = [];
   const found: { readonly fieldId: number; readonly rows: RowRange }[] = [];
-  file.footer.rowGroups.forEach((group, at) => {
+  file.groups.forEach((group, at) => {
     const rows = { first: group.firstRow, end: group.firstRow + group.rows };
     if (rows.first >= wanted.rows.end || rows.end <= wanted.rows.first) return;
-    for (const { id } of wanted.columns) {
+    for (const { id, name } of wanted.columns) {
       if (file.verified.holds(id, rows)) continue;
       found.push({ fieldId: id, rows });
-      places.push(...placeOf(group, at, id));
+      const chunk = group.chunk(id);
+      const what = `the chunk of column ${name} of row group ${at}`;
+      if (chunk !== undefined) places.push({ ...chunk, what });
     }
   });
   for (const run of runsOf(places)) await checkRun(file, run);
   for (const { fieldId, rows } of found) file.verified.add(fieldId, rows);
-}
-
-function placeOf(group: RowGroup, at: number, fieldId: number): CheckedPlace[] {
-  const chunk = group.columns.find((column) => column.fieldId === fieldId);
-  const place = chunk === undefined ? undefined : chunkPlace(chunk, at);
-  return place === undefined ? [] : [place];
 }
 
 /** Places near to each other, in runs that are one block of bytes, or one place. */
