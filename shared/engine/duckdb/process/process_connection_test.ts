@@ -1,3 +1,4 @@
+import { DamagedFiles } from "../../files/damaged_files.ts";
 import { deepStrictEqual, rejects, strictEqual } from "node:assert/strict";
 import { EngineFault } from "../driver.ts";
 import type { PrepareDeps } from "../../prepare.ts";
@@ -134,7 +135,9 @@ for (const failure of [undefined, new EngineFault("internal", "it cannot be rele
         close: () => Promise.resolve(),
       };
       const turnCounts = { light: 1, dear: 1, batch: 1 };
-      const deps: Partial<PrepareDeps> = { nowMs: () => 0, statements: new StatementCache() };
+      const nowMs = () => 0;
+      const damaged = new DamagedFiles({ isSkipping: false, onDamage: () => {}, nowMs });
+      const deps: Partial<PrepareDeps> = { nowMs, damaged, statements: new StatementCache() };
       await using engine = new SqlEngine({
         databases: { light: database, dear: database },
         turns: new Turns(turnCounts),

@@ -8,7 +8,7 @@
 import { damagedFile } from "../../../base/damaged_file.ts";
 import { OperatingError } from "../../../base/errors.ts";
 import type { DataFile } from "../../../iceberg/types.ts";
-import type { ReadableFile, ReadableFiles } from "../../../os/file_system.ts";
+import type { FileStat, ReadableFile, ReadableFiles } from "../../../os/file_system.ts";
 import { readSums } from "../../../parquet/footer.ts";
 import { type SummedGroup, summedGroups } from "../../../parquet/sums.ts";
 import { SUM_BLOCK_BYTES } from "../../../storage/sum_of_range.ts";
@@ -73,16 +73,16 @@ export class NearVerifier {
   }
 
   async #verify(file: DataFile, wanted: WantedChunks): Promise<void> {
-    const columns = await this.#columnsOf(file);
+    const stat = await this.#stat(file);
+    if (stat.size !== file.byteLength) throw wrongSize(file, stat.size);
+    const columns = this.#columnsOf(file, stat);
     if (holdsAll(columns, wanted)) return;
     await using opened = await this.#open(file);
-    const size = await opened.size();
-    if (size !== file.byteLength) throw wrongSize(file, size);
     // Memory that is made for each block took three times as long as reading it.
     const block = this.#blocks.pop() ?? new Uint8Array(SUM_BLOCK_BYTES);
     const read = async (offset: number, length: number) => {
       const bytes = length > block.length ? new Uint8Array(length) : block.subarray(0, length);
-      return bytes.subarray(0, await opened.readAt(bytes, offset));
+      return bytes.subarray(0, await asked(file, () => opened.readAt(bytes, offset)));
     };
     try {
       const { key, byteLength } = file;
@@ -95,44 +95,41 @@ export class NearVerifier {
     columns.hasFooter = true;
   }
 
-  /** Errors: `unavailable`, also for a file that was replaced since the statement was planned. */
-  async #open(file: DataFile): Promise<ReadableFile> {
-    try {
-      return await this.deps.files.openRead(this.deps.path(file));
-    } catch (cause) {
-      throw new OperatingError("unavailable", `Cannot read ${file.key}: ${codeOf(cause)}; retry`, {
-        reason: "storage_unavailable",
-        retryAfterSecs: 1,
-        cause,
-      });
-    }
+  #open(file: DataFile): Promise<ReadableFile> {
+    return asked(file, () => this.deps.files.openRead(this.deps.path(file)));
+  }
+
+  #stat(file: DataFile): Promise<FileStat> {
+    return asked(file, () => this.deps.files.stat(this.deps.path(file)));
   }
 
   /** What is known of the file that is there now. */
-  async #columnsOf(file: DataFile): Promise<VerifiedColumns> {
-    const identity = await this.#identityOf(file);
-    // Whoever reads it tells what is wrong.
-    if (identity === undefined) return new VerifiedColumns(file.rows);
-    const held = this.#known.get(file.key);
+  #columnsOf({ key, rows }: DataFile, { inode, size, mtimeMs }: FileStat): VerifiedColumns {
+    const identity = `${inode} ${size} ${mtimeMs}`;
+    const held = this.#known.get(key);
     const lookedMs = this.deps.nowMs();
     const known = held?.identity === identity
       ? held
-      : { identity, columns: new VerifiedColumns(file.rows), lookedMs };
+      : { identity, columns: new VerifiedColumns(rows), lookedMs };
     known.lookedMs = lookedMs;
-    this.#known.delete(file.key);
-    this.#known.set(file.key, known);
+    this.#known.delete(key);
+    this.#known.set(key, known);
     const [oldest] = this.#known.keys();
     if (this.#known.size > VERIFIED_FILES_MAX && oldest !== undefined) this.#known.delete(oldest);
     return known.columns;
   }
+}
 
-  async #identityOf(file: DataFile): Promise<string | undefined> {
-    try {
-      const { inode, size, mtimeMs } = await this.deps.files.stat(this.deps.path(file));
-      return `${inode} ${size} ${mtimeMs}`;
-    } catch {
-      return undefined;
-    }
+/** Errors: `unavailable`, also for a file that was replaced since the statement was planned. */
+async function asked<T>({ key }: DataFile, ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (cause) {
+    throw new OperatingError("unavailable", `Cannot read ${key}: ${codeOf(cause)}; retry`, {
+      reason: "storage_unavailable",
+      retryAfterSecs: 1,
+      cause,
+    });
   }
 }
 
