@@ -22,7 +22,7 @@ import { textOf, viewOf } from "../base/bytes.ts";
 export const SUMS_KEY = "svc.chunk-sums";
 const FIRST_CHUNK = 4;
 const NUMBER_BYTES = 4;
-/** Of Thrift's compact protocol: the next field is a binary. */
+/** In Thrift's compact protocol: the next field is a binary. */
 const BINARY_FIELD = 0x18;
 
 /** CRC-32 of a column chunk, and of its page indexes where it has them. */

@@ -32,7 +32,7 @@ const SPANS: TableSchema = {
 
 /** Indexes of words take longer to make than all of the rest. */
 export const SUMMARIES_ONLY: Deriver = {
-  derive: (file, subject) => Promise.resolve(writeSidecar(summaryBlobs(file), subject)),
+  derive: async (file, subject) => writeSidecar(summaryBlobs(file), await subject),
   [Symbol.dispose]() {},
 };
 
