@@ -96,13 +96,18 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/table_info.ts")).command,
   },
   {
+    name: "wal-check",
+    summary: "Check every frame of a WAL directory: segments, rows, damage, what is missing.",
+    load: async () => (await import("./commands/wal_check.ts")).command,
+  },
+  {
     name: "wal-recover",
     summary: "Pull mirrored WAL segments back onto a local WAL root.",
     load: async () => (await import("./commands/wal_recover.ts")).command,
   },
   {
     name: "wal-requeue",
-    summary: "Move segments set aside under poison/ back to sealed/.",
+    summary: "Bring segments set aside under poison/ back, of damaged ones the intact rows.",
     load: async () => (await import("./commands/wal_requeue.ts")).command,
   },
   {

@@ -5,11 +5,27 @@
 
 import { getLogger } from "@logtape/logtape";
 import { laneName } from "../shared/tenant/tenant.ts";
+import { rowsOf } from "../shared/wal/damaged_bytes.ts";
+import type { MissingSegment } from "../shared/wal/types.ts";
 import type { DrainObserver } from "../shared/drain/drain_observer.ts";
 
 /** An observer that logs what a drain does. */
 export function logDrain(): DrainObserver {
   const log = getLogger(["svc", "drain"]);
+  const told = new Map<string, ReadonlySet<string>>();
+  const tellMissing = (lane: string, segments: readonly MissingSegment[]) => {
+    const before = told.get(lane);
+    for (const { name, rows } of segments) {
+      if (before?.has(name) === true) continue;
+      log.error(
+        "WAL segment {segment} of lane {lane} with {rows} rows is gone, and no table has them: " +
+          "bring it back to sealed/ from a backup, or remove expected/{segment} to give it up",
+        { segment: name, lane, rows: rows ?? "an unknown number of" },
+      );
+    }
+    if (segments.length > 0) told.set(lane, new Set(segments.map(({ name }) => name)));
+    else told.delete(lane);
+  };
   return {
     committed: (lane, { rows, files, segments, secs, retries }) =>
       log.debug("committed {rows} rows of lane {lane}", {
@@ -29,6 +45,29 @@ export function logDrain(): DrainObserver {
         segment,
         lane: laneName(lane),
         error,
+      }),
+    damaged: (lane, segment, damage) =>
+      log.error(
+        "committed WAL segment {segment} of lane {lane} without {bytes} damaged bytes of it " +
+          "({rows} rows), which are in poison/: {where}",
+        {
+          segment,
+          lane: laneName(lane),
+          bytes: damage.reduce((sum, { offset, endOffset }) => sum + endOffset - offset, 0),
+          rows: rowsOf(damage) ?? "an unknown number of",
+          where: damage.map(({ offset, endOffset }) => `${offset} to ${endOffset}`).join(", "),
+        },
+      ),
+    mended: (lane, segment, frames) =>
+      log.warning(
+        "read {frames} damaged frames of WAL segment {segment} of lane {lane} from the mirror",
+        { segment, lane: laneName(lane), frames },
+      ),
+    missing: (lane, segments) => tellMissing(laneName(lane), segments),
+    restored: (lane, segment) =>
+      log.warning("WAL segment {segment} of lane {lane} was gone, and is back from the mirror", {
+        segment,
+        lane: laneName(lane),
       }),
     quarantined: (lane, segment) =>
       log.error(

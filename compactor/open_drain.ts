@@ -25,9 +25,12 @@ import { openDeriver } from "../shared/derived/deriver.ts";
 import type { SummaryLimits } from "../shared/derived/summary/build_summary.ts";
 import { openParquetDecoder } from "../shared/parquet/parquet_decoder.ts";
 import { openParquetEncoder } from "../shared/parquet/parquet_encoder.ts";
+import type { ReadableStore } from "../shared/storage/object_store.ts";
 import { type OpenStore, openStore } from "../shared/storage/open_store.ts";
 import { openWalConsumerAdmin } from "../shared/wal/admin.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
+import type { WalReader } from "../shared/wal/types.ts";
+import { mendedWalReader } from "../shared/wal/mirror/mended_wal_reader.ts";
 import {
   MirrorConsumerAdmin,
   openMirrorWalReader,
@@ -184,7 +187,7 @@ export async function openDrain(
   const deps: DrainDeps = {
     ...(paths.mirror === undefined
       ? {
-        wal: openWalReader(files, paths.wal),
+        wal: walOf(openWalReader(files, paths.wal), store, paths.mirrorPrefix),
         admin: openWalConsumerAdmin(files, clock, paths.wal),
       }
       : {
@@ -234,4 +237,9 @@ export async function openDrain(
     mirrorAdmin,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
+}
+
+/** What is damaged on disk is taken from the mirror, where there is one. */
+function walOf(wal: WalReader, store: ReadableStore, prefix: string | undefined): WalReader {
+  return prefix === undefined ? wal : mendedWalReader(wal, { store, prefix });
 }

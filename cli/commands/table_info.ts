@@ -3,6 +3,7 @@
  * for, snapshots, backlog, columns.
  */
 
+import { counted } from "../../shared/base/counted.ts";
 import { UsageError } from "../../shared/base/errors.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { belowDataDir } from "../../shared/catalog/storage_places.ts";
@@ -16,7 +17,8 @@ import type { OrphanDeps } from "../../shared/upkeep/orphans.ts";
 import { type TableHealth, tableHealth } from "../../shared/upkeep/table_health.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { openWalReader } from "../../shared/wal/reader.ts";
-import type { WalReader } from "../../shared/wal/types.ts";
+import { missingSegments } from "../../shared/wal/seal_record.ts";
+import type { MissingSegment, SetAside } from "../../shared/wal/types.ts";
 import { defineCommand } from "../command.ts";
 import { nameOf, openTables, TABLES_OPTIONS } from "../maintenance_tables.ts";
 import { printPlan } from "../plan_table.ts";
@@ -52,6 +54,10 @@ interface TableInfo {
   readonly stored: { readonly data: number; readonly index: number; readonly metadata: number };
   /** Bytes of WAL segments that wait for a drain. */
   readonly backlog: number;
+  /** Segments of the WAL that were sealed and are gone, though no table has their rows. */
+  readonly missing: readonly MissingSegment[];
+  /** What of the WAL is damaged and was set aside. */
+  readonly setAside: readonly SetAside[];
 }
 
 export const command = defineCommand({
@@ -63,22 +69,23 @@ export const command = defineCommand({
       );
     }
     await using tables = await openTables(settings);
-    const wal = openWalReader(new DenoFileSystem(), belowDataDir(settings, settings.wal));
+    const walRoot = belowDataDir(settings, settings.wal);
     const infos: TableInfo[] = [];
     for (const ident of tables.idents) {
-      const info = await tableInfo(tables.deps, wal, ident);
+      const info = await tableInfo(tables.deps, walRoot, ident);
       if (info !== undefined) infos.push(info);
     }
     if (settings.levels) await printPlan(console, LEVEL_COLUMNS, infos.flatMap(levelsOf));
     else if (settings.columns) {
       await printPlan(console, COLUMN_COLUMNS, infos.flatMap(columnsOf));
     } else await printPlan(console, COLUMNS, infos.map(rowOf));
+    for (const info of infos) for (const line of walFaultsOf(info)) await console.notes.write(line);
   },
 });
 
 async function tableInfo(
   deps: OrphanDeps,
-  wal: WalReader,
+  walRoot: string,
   ident: TableIdent,
 ): Promise<TableInfo | undefined> {
   const plan = await lookForMerges(deps, ident);
@@ -89,6 +96,8 @@ async function tableInfo(
     stored[purposeOf(key.slice(table.locationKey.length + 1))] += size;
   }
   const lane = { tenant: tenantOf(ident.namespace), index: ident.name };
+  const local = new DenoFileSystem();
+  const wal = openWalReader(local, walRoot);
   const waiting = await wal.list(lane, ["active", "sealed"]);
   const consumed = await deps.catalog.consumedOf(waiting.map(({ name }) => name));
   return {
@@ -101,6 +110,11 @@ async function tableInfo(
     stored,
     backlog: waiting.filter(({ name }) => !consumed.has(name))
       .reduce((sum, { byteLength }) => sum + byteLength, 0),
+    missing: await missingSegments(local, walRoot, {
+      lane,
+      consumedOf: (names) => deps.catalog.consumedOf(names),
+    }),
+    setAside: await wal.setAside?.(lane) ?? [],
   };
 }
 
@@ -122,9 +136,11 @@ const COLUMNS = [
   "index bytes",
   "metadata bytes",
   "WAL bytes",
+  "WAL faults",
 ];
 
-function rowOf({ ident, health, snapshots, merges, stored, backlog }: TableInfo) {
+function rowOf(info: TableInfo) {
+  const { ident, health, snapshots, merges, stored, backlog, missing, setAside } = info;
   return [
     nameOf(ident),
     health.rows,
@@ -138,6 +154,23 @@ function rowOf({ ident, health, snapshots, merges, stored, backlog }: TableInfo)
     stored.index,
     stored.metadata,
     backlog,
+    missing.length + setAside.length,
+  ];
+}
+
+/** Rows that a table lacks: a line for each segment of the WAL that is gone or damaged. */
+function walFaultsOf({ ident, missing, setAside }: TableInfo): string[] {
+  const rowsOf = (rows: number | undefined) =>
+    rows === undefined ? "an unknown number of rows" : counted(rows, "row");
+  return [
+    ...missing.map(({ name, rows }) =>
+      `${nameOf(ident)}: WAL segment ${name} with ${rowsOf(rows)} is gone, and no table has them\n`
+    ),
+    ...setAside.map(({ name, kind, bytes, rows }) =>
+      kind === "segment"
+        ? `${nameOf(ident)}: WAL segment ${name} is set aside in poison/ (${bytes} bytes)\n`
+        : `${nameOf(ident)}: ${rowsOf(rows)} of WAL segment ${name} are damaged (${bytes} bytes)\n`
+    ),
   ];
 }
 

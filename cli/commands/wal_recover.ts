@@ -6,9 +6,7 @@
 import { resolve } from "node:path";
 import { counted } from "../../shared/base/counted.ts";
 import { OperatingError, UsageError } from "../../shared/base/errors.ts";
-import { isPostgresUri, sqlitePathOf } from "../../shared/catalog/catalog_uri.ts";
 import { openCatalogReader } from "../../shared/catalog/open_catalog.ts";
-import { requireCatalogTables } from "../../shared/catalog/require_catalog.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { laneName } from "../../shared/tenant/tenant.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
@@ -26,6 +24,7 @@ import {
 import type { Salvaged } from "../../shared/wal/salvage.ts";
 import { defineCommand } from "../command.ts";
 import type { Console } from "../console.ts";
+import { existingCatalog } from "../existing_catalog.ts";
 
 const OPTIONS = {
   from: {
@@ -63,7 +62,7 @@ export const command = defineCommand({
     const source = sourceOf(settings.from, resolve(settings.to), files);
     await using catalog = settings.catalog === undefined
       ? undefined
-      : await openCatalogReader(await catalogPlace(settings.catalog, files), "--catalog");
+      : await openCatalogReader(await existingCatalog(settings.catalog, files), "--catalog");
     const plan = await planRecovery(source, { files, catalog });
     await printPlan(plan, console);
     const pulls = plan.filter(({ action }) => action === "pull").length;
@@ -156,22 +155,6 @@ function sourceOf(from: string, root: string, files: DenoFileSystem): RecoverySo
     prefix,
     root,
   };
-}
-
-/**
- * A catalog that is not there would pass as an empty one, and every committed row would come twice.
- */
-async function catalogPlace(uri: string, files: DenoFileSystem): Promise<string> {
-  const place = isPostgresUri(uri) ? uri : resolve(sqlitePathOf(uri));
-  if (!isPostgresUri(uri) && !await files.exists(place)) {
-    throw new OperatingError(
-      "not_found",
-      `Cannot read the catalog at --catalog ${uri}: there is no file ${place}; give what is --catalog-uri of the ` +
-        "servers, by default catalog.db in their warehouse",
-    );
-  }
-  await requireCatalogTables(place, "--catalog");
-  return place;
 }
 
 async function printPlan(plan: readonly RecoveryStep[], console: Console): Promise<void> {

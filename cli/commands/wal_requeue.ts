@@ -1,16 +1,17 @@
 /**
- * `svc wal-requeue`: moves segments set aside under `poison/` back to `sealed/`. See
+ * `svc wal-requeue`: brings segments set aside under `poison/` back to `sealed/`, of damaged ones the
+ * intact frames. See
  * docs/api/command_line.md#what-changes-something.
  */
 
-import { resolve } from "node:path";
+import { counted } from "../../shared/base/counted.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { laneName } from "../../shared/tenant/tenant.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
-import { lanesIn, lockPath, SEGMENT_STATES, stateDirectory } from "../../shared/wal/layout.ts";
-import { applyRequeue, planRequeue } from "../../shared/wal/requeue.ts";
+import { applyRequeue, planRequeue, type RequeueStep } from "../../shared/wal/requeue.ts";
 import { defineCommand } from "../command.ts";
+import { requireWal } from "../wal_root.ts";
 
 const OPTIONS = {
   wal: {
@@ -36,18 +37,8 @@ const OPTIONS = {
 export const command = defineCommand({
   options: OPTIONS,
   async run({ wal, segment, dryRun }, { console }) {
-    const root = resolve(wal);
     const files = new DenoFileSystem();
-    if (!await files.exists(root)) {
-      throw new OperatingError("not_found", `Cannot requeue in --wal ${wal}: no such directory`);
-    }
-    if (!await isWal(files, root)) {
-      throw new OperatingError(
-        "not_found",
-        `Cannot requeue in --wal ${wal}: it is no WAL; give the ingest server's, which is <data-dir>/wal where ` +
-          "nobody said otherwise",
-      );
-    }
+    const root = await requireWal(files, wal, "requeue in");
     const plan = await planRequeue(files, root, segment);
     if (segment !== undefined && plan.length === 0) {
       throw new OperatingError(
@@ -60,21 +51,19 @@ export const command = defineCommand({
       await console.notes.write(`no poison/ below ${root} has a segment: nothing to move\n`);
     }
     if (!dryRun) await applyRequeue(files, root, plan);
-    for (const { lane, name, action, why } of plan) {
-      const outcome = action === "move" ? (dryRun ? "would move" : "moved") : `refused, ${why}`;
-      await console.output.write(`${laneName(lane)}  ${name}  ${outcome}\n`);
+    for (const step of plan) {
+      const outcome = outcomeOf(step, dryRun);
+      await console.output.write(`${laneName(step.lane)}  ${step.name}  ${outcome}\n`);
     }
     return plan.some(({ action }) => action === "refuse") ? 1 : 0;
   },
 });
 
-/** Also a copy of one without its lock; one without lanes has the lock alone. */
-async function isWal(files: DenoFileSystem, root: string): Promise<boolean> {
-  if (await files.exists(lockPath(root))) return true;
-  for (const lane of await lanesIn(files, root)) {
-    for (const state of SEGMENT_STATES) {
-      if (await files.exists(stateDirectory(root, lane, state))) return true;
-    }
-  }
-  return false;
+function outcomeOf(step: RequeueStep, dryRun: boolean): string {
+  const { action, why = "", rows = 0, damagedBytes = 0, damagedRows } = step;
+  if (action === "refuse") return `refused, ${why}`;
+  if (action === "move") return dryRun ? "would move" : "moved";
+  const lost = damagedRows === undefined ? "" : ` (${counted(damagedRows, "row")})`;
+  return `${dryRun ? "would salvage" : "salvaged"} ${counted(rows, "row")}; ` +
+    `${counted(damagedBytes, "damaged byte")}${lost} ${dryRun ? "would stay" : "stay"} in poison/`;
 }

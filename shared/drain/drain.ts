@@ -195,7 +195,11 @@ async function drainSegments(
   const { mapping, indexAtFlush } = target;
   const staged = await stage(deps, { ...batch, mapping, indexAtFlush }, options);
   if (staged === "overtaken" || staged === "poisoned") return staged;
-  const { files, schema } = staged;
+  const { files, schema, damage, mended } = staged;
+  if (!await keepDamage(deps, batch, damage)) {
+    await removeQuietly(deps.store, withSidecars(files.map((file) => file.key)));
+    return overtaken(deps, lane);
+  }
   // The commit point. An error here does not tell on which side of it we are, so the files stay.
   const { outcome, retries } = await commitAppend({ ...deps, ...options }, {
     ident: tableOf(lane),
@@ -218,8 +222,28 @@ async function drainSegments(
     secs: (deps.clock.monotonicMs() - startMs) / 1_000,
     retries,
   });
+  for (const [segment, frames] of mended) deps.observer?.mended?.(lane, segment, frames);
+  for (const [segment, lost] of damage) deps.observer?.damaged?.(lane, segment, lost);
   await deps.admin.markCommitted(lane, names);
   return "committed";
+}
+
+/**
+ * Keeps what will not be committed, before the rest is: after the commit the segment is swept.
+ * False: one of the segments is gone, so another drain has committed it.
+ */
+async function keepDamage(
+  { admin }: DrainDeps,
+  { lane }: Batch,
+  damage: StagedFiles["damage"],
+): Promise<boolean> {
+  try {
+    for (const [name, lost] of damage) await admin.setDamageAside(lane, name, lost);
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
 }
 
 async function stage(
@@ -228,7 +252,10 @@ async function stage(
   options: StageOptions,
 ): Promise<StagedFiles | "overtaken" | "poisoned"> {
   try {
-    return await stageSegments(deps, source, options);
+    // What a drain elsewhere has is a copy. The WAL may have the segment whole, and nobody reads it
+    // there any more once it was committed in part.
+    const passesDamage = source.claim === undefined;
+    return await stageSegments(deps, { ...source, passesDamage }, options);
   } catch (error) {
     if (error instanceof UnreadableSegment) {
       await setAside(deps, source, error);

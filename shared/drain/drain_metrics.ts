@@ -62,6 +62,31 @@ export const DRAIN_METRICS = {
     help: "WAL segments set aside: they cannot be read, or claims of them failed too often",
     labels: LANE,
   },
+  damagedBytes: {
+    kind: "counter",
+    name: "svc_drain_damaged_bytes_total",
+    help: "Bytes of WAL segments set aside because no intact frame lies in them; the segments' " +
+      "other rows are committed",
+    labels: LANE,
+  },
+  mendedFrames: {
+    kind: "counter",
+    name: "svc_drain_mended_frames_total",
+    help: "Frames of damaged WAL segments that were read from the mirror's copies",
+    labels: LANE,
+  },
+  missing: {
+    kind: "gauge",
+    name: "svc_wal_missing_segments",
+    help: "Sealed WAL segments that are gone though no table has their rows; the log and " +
+      "svc wal-check name them",
+  },
+  restored: {
+    kind: "counter",
+    name: "svc_wal_restored_segments_total",
+    help: "Missing WAL segments brought back from the mirror",
+    labels: LANE,
+  },
   quarantined: {
     kind: "gauge",
     name: "svc_drain_quarantined_segments",
@@ -116,6 +141,7 @@ export const DRAIN_METRICS = {
 /** Counts what a drain reports into `metrics`. */
 export function countDrain(metrics: MetricHandles<typeof DRAIN_METRICS>): Required<DrainObserver> {
   const known = new Set<string>();
+  const missingIn = new Map<string, number>();
   const labelsOf = (lane: LaneId) => {
     const name = laneName(lane);
     if (known.size < LANE_SERIES_MAX) known.add(name);
@@ -138,6 +164,18 @@ export function countDrain(metrics: MetricHandles<typeof DRAIN_METRICS>): Requir
     overtaken: () => metrics.commits.add(1, { outcome: "overtaken" }),
     failed: () => metrics.commits.add(1, { outcome: "failed" }),
     poisoned: (lane) => metrics.poisoned.add(1, labelsOf(lane)),
+    damaged: (lane, _segment, damage) =>
+      metrics.damagedBytes.add(
+        damage.reduce((sum, { offset, endOffset }) => sum + endOffset - offset, 0),
+        labelsOf(lane),
+      ),
+    mended: (lane, _segment, frames) => metrics.mendedFrames.add(frames, labelsOf(lane)),
+    missing(lane, segments) {
+      if (segments.length > 0) missingIn.set(laneName(lane), segments.length);
+      else missingIn.delete(laneName(lane));
+      metrics.missing.set([...missingIn.values()].reduce((sum, count) => sum + count, 0), {});
+    },
+    restored: (lane) => metrics.restored.add(1, labelsOf(lane)),
     discarded: (lane, segments) => metrics.discarded.add(segments, labelsOf(lane)),
     columnsAdded: (lane, { length }) => metrics.columnsAdded.add(length, labelsOf(lane)),
     swept: (lane, segments) => metrics.swept.add(segments, labelsOf(lane)),

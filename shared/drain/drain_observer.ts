@@ -3,6 +3,7 @@
  */
 
 import type { LaneId } from "../tenant/tenant.ts";
+import type { FrameDamage, MissingSegment } from "../wal/types.ts";
 
 export interface CommitReport {
   readonly segments: number;
@@ -29,6 +30,14 @@ export interface DrainObserver {
   /** Another drain committed the same segments first; this one's files were removed. */
   overtaken?(lane: LaneId): void;
   poisoned?(lane: LaneId, segment: string, error: unknown): void;
+  /** Rows of a segment were committed without these bytes of it, which were set aside. */
+  damaged?(lane: LaneId, segment: string, damage: readonly FrameDamage[]): void;
+  /** Frames of a damaged segment were read from the mirror's copy of it. */
+  mended?(lane: LaneId, segment: string, frames: number): void;
+  /** Sealed segments that are gone and were not drained: all there are, asked at each sweep. */
+  missing?(lane: LaneId, segments: readonly MissingSegment[]): void;
+  /** Such a segment was brought back from the mirror. */
+  restored?(lane: LaneId, segment: string): void;
   /** A segment whose claims failed or ran out too often was set aside in the catalog. */
   quarantined?(lane: LaneId, segment: string): void;
   /** How many segments the catalog holds in quarantine, asked at times. */
@@ -55,6 +64,11 @@ export function combineObservers(...observers: readonly DrainObserver[]): Requir
     overtaken: (lane) => each((observer) => observer.overtaken?.(lane)),
     poisoned: (lane, segment, error) =>
       each((observer) => observer.poisoned?.(lane, segment, error)),
+    damaged: (lane, segment, damage) =>
+      each((observer) => observer.damaged?.(lane, segment, damage)),
+    mended: (lane, segment, frames) => each((observer) => observer.mended?.(lane, segment, frames)),
+    missing: (lane, segments) => each((observer) => observer.missing?.(lane, segments)),
+    restored: (lane, segment) => each((observer) => observer.restored?.(lane, segment)),
     quarantined: (lane, segment) => each((observer) => observer.quarantined?.(lane, segment)),
     inQuarantine: (segments) => each((observer) => observer.inQuarantine?.(segments)),
     claimLost: (lane) => each((observer) => observer.claimLost?.(lane)),

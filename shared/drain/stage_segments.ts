@@ -14,7 +14,8 @@ import { addColumns } from "../iceberg/add_columns.ts";
 import { ensureTable } from "../iceberg/commit_append.ts";
 import type { CommitDeps } from "../iceberg/commit_table.ts";
 import type { NewDataFile, Table } from "../iceberg/types.ts";
-import type { SegmentReader, WalReader } from "../wal/types.ts";
+import { damagedFrame } from "../wal/reader.ts";
+import type { FrameDamage, FramesOptions, SegmentReader, WalReader } from "../wal/types.ts";
 import {
   addAttributeColumns,
   planAttributeColumns,
@@ -59,6 +60,11 @@ export interface StageSource {
   readonly mapping?: DocMapping | undefined;
   /** False: words are indexed by maintenance, not here. Default true. */
   readonly indexAtFlush?: boolean;
+  /**
+   * Whether the intact frames of a damaged segment are taken. Otherwise, and where it has none, the
+   * segment cannot be read. Default false.
+   */
+  readonly passesDamage?: boolean;
 }
 
 export interface StageOptions {
@@ -71,6 +77,10 @@ export interface StageOptions {
 export interface StagedFiles {
   readonly schema: TableSchema;
   readonly files: readonly NewDataFile[];
+  /** What was passed over, by segment. */
+  readonly damage: ReadonlyMap<string, readonly FrameDamage[]>;
+  /** How many frames came from the mirror because they are damaged here, by segment. */
+  readonly mended: ReadonlyMap<string, number>;
 }
 
 /** A segment whose rows cannot become rows of its table, whatever is tried again. */
@@ -93,6 +103,8 @@ export async function stageSegments(
 ): Promise<StagedFiles> {
   let target: { readonly table: Table; readonly writer: DataFileWriter } | undefined;
   const fileBytes = options.inputBytesMax ?? deps.inputBytesMax ?? INPUT_BYTES;
+  const damage = new Map<string, FrameDamage[]>();
+  const mended = new Map<string, number>();
   let left = source.bytes ?? 0;
   let taken = 0;
   try {
@@ -102,7 +114,12 @@ export async function stageSegments(
       target ??= await openTarget(deps, source, { columns, fileBytes });
       const { table, writer } = target;
       const fit = readOrBlame(name, () => fitTo(table.schema, columns));
-      for await (const { batch, messageBytes } of batchesOf(segment, columns, fit)) {
+      const passed: FrameDamage[] = [];
+      const reading: FramesOptions = {
+        ...(source.passesDamage === true ? { onDamage: (one) => void passed.push(one) } : {}),
+        onMended: (frames) => mended.set(name, frames),
+      };
+      for await (const { batch, messageBytes } of batchesOf(segment, columns, { fit, reading })) {
         options.signal?.throwIfAborted();
         // Rows have more bytes than their messages where the table has more columns.
         const growth = taken === 0 ? 0 : writer.waitingBytes / taken;
@@ -114,9 +131,10 @@ export async function stageSegments(
         await writer.add(batch);
         taken += messageBytes;
       }
+      if (passed.length > 0) damage.set(name, passed);
     }
     const schema = target?.table.schema ?? schemaForNewTable([]);
-    return { schema, files: await target?.writer.finish() ?? [] };
+    return { schema, files: await target?.writer.finish() ?? [], damage, mended };
   } catch (error) {
     await target?.writer.discard();
     throw error;
@@ -201,16 +219,20 @@ async function openSegment(deps: StageDeps, lane: LaneId, name: string): Promise
   }
 }
 
+/** Damage may be passed over as long as a frame is intact. */
 async function* batchesOf(
   segment: SegmentReader,
   columns: readonly Column[],
-  fit: BatchFit,
+  { fit, reading }: { readonly fit: BatchFit; readonly reading: FramesOptions },
 ): AsyncGenerator<{ readonly batch: ColumnBatch; readonly messageBytes: number }> {
   const schema: TableSchema = { columns, tags: [] };
+  let frames = 0;
   try {
-    for await (const { message } of segment.frames()) {
+    for await (const { message } of segment.frames(undefined, reading)) {
+      frames += 1;
       yield { batch: fit(decodeBatch(message, schema)), messageBytes: message.byteLength };
     }
+    if (frames === 0) throw damagedFrame(segment.name, segment.framesOffset);
   } catch (error) {
     throw blamed(segment.name, error);
   }

@@ -3,7 +3,9 @@
 import type { LaneId } from "../tenant/tenant.ts";
 import { removeMirrored } from "../wal/mirror/mirror_active.ts";
 import { isMirrorable } from "../wal/mirror/mirror_layout.ts";
+import { mirroredBytes } from "../wal/mirror/mirrored_bytes.ts";
 import { reclaimMirror } from "../wal/mirror/reclaim_mirror.ts";
+import type { MissingSegment } from "../wal/types.ts";
 import type { DrainDeps } from "./drain.ts";
 
 /**
@@ -16,6 +18,7 @@ import type { DrainDeps } from "./drain.ts";
 export async function sweepLane(deps: DrainDeps, lane: LaneId): Promise<number> {
   if (deps.claiming !== undefined) return 0;
   await moveConsumed(deps, lane);
+  await lookForMissing(deps, lane);
   const { store, mirrorPrefix: prefix } = deps;
   const removed = await deps.admin.sweepCommitted(lane, deps.clock.nowMs(), async (names) => {
     if (prefix === undefined || !isMirrorable(lane)) return;
@@ -38,6 +41,23 @@ export async function sweepMirror(deps: DrainDeps, signal?: AbortSignal): Promis
   const removed = await reclaimMirror({ store, prefix }, catalog, options);
   if (removed > 0) observer?.reclaimed?.(removed);
   return removed;
+}
+
+/** Tells which sealed segments are gone; what the mirror has of them is brought back. */
+async function lookForMissing(deps: DrainDeps, lane: LaneId): Promise<void> {
+  const { admin, catalog, observer } = deps;
+  const missing = await admin.missing(lane, (names) => catalog.consumedOf(names));
+  const { store, mirrorPrefix: prefix } = deps;
+  const left: MissingSegment[] = [];
+  for (const segment of missing) {
+    const { name } = segment;
+    const copy = prefix === undefined
+      ? undefined
+      : await mirroredBytes({ store, prefix }, lane, name);
+    if (copy === undefined || !await admin.restore(lane, name, copy)) left.push(segment);
+    else observer?.restored?.(lane, name);
+  }
+  observer?.missing?.(lane, left);
 }
 
 /**

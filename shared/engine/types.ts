@@ -362,6 +362,16 @@ export interface Stats {
   /** Pin of what was read, for a request that gave `snapshot`. */
   readonly snapshot?: string;
   readonly served_by: ServedBy;
+  /** What the answer lacks because the WAL is damaged; absent: nothing. */
+  readonly wal_damage?: WalDamage;
+}
+
+/** Damaged parts of the WAL. */
+export interface WalDamage {
+  readonly segments: number;
+  readonly bytes: number;
+  /** Rows that lay there; absent: not known of all of them. */
+  readonly rows?: number;
 }
 
 /** Times in microseconds. */

@@ -1,12 +1,13 @@
 /**
  * The drain's side of a WAL: moves segments whose rows a table holds, and removes them when nobody
  * needs them any more. Works beside the ingester, without its lock; touches `sealed/`,
- * `committed/`, `poison/` and the drain request only.
+ * `committed/`, `poison/`, `expected/` and the drain request only.
  */
 
 import type { LaneId } from "../tenant/tenant.ts";
 import type { Clock } from "../os/clock.ts";
 import type { FileSystem } from "../os/file_system.ts";
+import { type Random, SystemRandom } from "../os/random.ts";
 import {
   consumersDirectory,
   drainRequestPath,
@@ -16,8 +17,11 @@ import {
   stateDirectory,
   statIfPresent,
 } from "./layout.ts";
-import { linkSegment, moveSegment, removeIfPresent } from "./transfer.ts";
-import type { SegmentState, WalConsumerAdmin } from "./types.ts";
+import { keepDamaged } from "./damaged_bytes.ts";
+import { restoreSegment } from "./restore_segment.ts";
+import { missingSegments, removeSealRecord } from "./seal_record.ts";
+import { linkSegment, removeIfPresent } from "./transfer.ts";
+import type { MissingSegment, SegmentState, WalConsumerAdmin } from "./types.ts";
 import { isSweepable, readWatermarks } from "./watermark.ts";
 
 /** The drain's side of the WAL below `root`, beside the process that writes it. */
@@ -25,8 +29,12 @@ export function openWalConsumerAdmin(
   fs: FileSystem,
   clock: Clock,
   root: string,
+  random: Random = new SystemRandom(),
 ): WalConsumerAdmin {
   return {
+    setDamageAside: (lane, name, damage) => keepDamaged(fs, root, { lane, name, damage, random }),
+    restore: (lane, name, bytes) => restoreSegment(fs, root, { lane, name, bytes, random }),
+    missing: (lane, consumedOf) => missingOf(fs, root, { lane, consumedOf }),
     markCommitted: (lane, names) => markCommitted(fs, clock, { root, lane, names }),
     markPoison: (lane, name) => markPoison(fs, root, { lane, name }),
     sweepCommitted: (lane, nowMs, before) => sweepCommitted(fs, root, { lane, nowMs, before }),
@@ -53,10 +61,13 @@ async function markCommitted(
       if (error instanceof Deno.errors.NotFound) continue;
       throw error;
     }
-    moved.push(sealed);
+    moved.push(name);
   }
   await fs.syncDir(stateDirectory(root, lane, "committed"));
-  for (const sealed of moved) await removeIfPresent(fs, sealed);
+  for (const name of moved) {
+    await removeSealRecord(fs, root, { lane, name });
+    await removeIfPresent(fs, segmentPath(root, lane, { state: "sealed", name }));
+  }
 }
 
 async function markPoison(
@@ -65,11 +76,32 @@ async function markPoison(
   segment: { lane: LaneId; name: string },
 ): Promise<void> {
   const { lane, name } = segment;
-  await moveSegment(
-    fs,
-    segmentPath(root, lane, { state: "sealed", name }),
-    segmentPath(root, lane, { state: "poison", name }),
-  );
+  const sealed = segmentPath(root, lane, { state: "sealed", name });
+  const poison = segmentPath(root, lane, { state: "poison", name });
+  await linkSegment(fs, sealed, poison);
+  await fs.syncDir(stateDirectory(root, lane, "poison"));
+  // It is on record there; whoever removes it from there need not be told that it is gone.
+  await removeSealRecord(fs, root, { lane, name });
+  await removeIfPresent(fs, sealed);
+}
+
+/** Also removes records of segments that a table holds: who drained them did not come so far. */
+async function missingOf(
+  fs: FileSystem,
+  root: string,
+  { lane, consumedOf }: {
+    readonly lane: LaneId;
+    readonly consumedOf: (names: readonly string[]) => Promise<ReadonlySet<string>>;
+  },
+): Promise<MissingSegment[]> {
+  return await missingSegments(fs, root, {
+    lane,
+    consumedOf: async (names) => {
+      const consumed = await consumedOf(names);
+      for (const name of consumed) await removeSealRecord(fs, root, { lane, name });
+      return consumed;
+    },
+  });
 }
 
 /**

@@ -27,6 +27,8 @@ export const HEADER_FIXED_BYTES = 32;
 export const HEADER_BYTES_MAX = 1024 * 1024;
 export const FRAME_HEADER_BYTES = 32;
 export const FRAME_PAYLOAD_BYTES_MAX = 128 * 1024 * 1024;
+/** The highest byte of the longest payload. */
+const FRAME_PAYLOAD_TOP = FRAME_PAYLOAD_BYTES_MAX >> 24;
 
 const MAGIC = 0x57435653; // "SVCW" as a little-endian u32
 const HEADER_CRC_OFFSET = 12;
@@ -253,6 +255,15 @@ export function decodeFrameHeader(bytes: Uint8Array): FrameHeader | undefined {
     timestampNsMin: view.getBigInt64(16, true),
     timestampNsMax: view.getBigInt64(24, true),
   };
+}
+
+/** Whether a frame may begin at `at`, of which 32 bytes are there: quick, for looking for one. */
+export function mayBeginFrame(bytes: Uint8Array, at: number): boolean {
+  const keyBytes = bytes[at + 12] as number;
+  return (bytes[at] as number) % 8 === 0 && (bytes[at + 3] as number) <= FRAME_PAYLOAD_TOP &&
+    (keyBytes === 0 || keyBytes === FRAME_KEY_BYTES) && bytes[at + 13] === 0 &&
+    (bytes[at + FRAME_FLAGS_OFFSET] as number) <= FLAG_PACKED &&
+    bytes[at + FRAME_FLAGS_OFFSET + 1] === 0;
 }
 
 /** The idempotency key of an intact frame, if it has one. */

@@ -22,6 +22,7 @@ import type { KnownRequest } from "./key_window.ts";
 import { LaneHealer } from "./lane_healer.ts";
 import type { LaneKeys } from "./lane_keys.ts";
 import { type SegmentNames, segmentPath, stateDirectory } from "./layout.ts";
+import { writeSealRecord } from "./seal_record.ts";
 import { linkSegment, removeIfPresent } from "./transfer.ts";
 import type { AckMode, AppendReceipt, WalBatch } from "./types.ts";
 import type { WalEventListener } from "./wal_event.ts";
@@ -356,7 +357,9 @@ export class LaneWriter {
       await segment.finish();
       if (segment.rows === 0) continue;
       await this.#options.keys.save(segment.name, segment.keys);
-      const sealed = segmentPath(root, this.lane, { state: "sealed", name: segment.name });
+      const { name, rows, byteLength: bytes } = segment;
+      await writeSealRecord(fs, root, { lane: this.lane, name, rows, bytes });
+      const sealed = segmentPath(root, this.lane, { state: "sealed", name });
       await linkSegment(fs, segment.path, sealed);
     }
     await fs.syncDir(stateDirectory(root, this.lane, "sealed"));

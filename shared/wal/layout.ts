@@ -18,6 +18,7 @@ const SEGMENT_NAME = /^(\d{13})-(\d{4})-([0-9a-f]{10})([0-9a-f]{6})\.seg$/;
 const LANE_PART = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$/;
 const KEY_FILE = /^(\d{13}-\d{4}-[0-9a-f]{16}\.seg)\.keys$/;
 const CONSUMER_FILE = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}\.json$/;
+const DAMAGED = ".damaged";
 const SEQUENCE_MAX = 9999;
 const WRITER_BYTES = 5;
 const NUMBER_DIGITS = 6;
@@ -99,6 +100,28 @@ export function pinsDirectory(root: string, lane: LaneId): string {
 export function pinPath(root: string, lane: LaneId, segment: string): string {
   assert(isSegmentName(segment), `segment name ${JSON.stringify(segment)}`);
   return join(pinsDirectory(root, lane), segment);
+}
+
+/** The damaged bytes of a segment whose other frames went on (`damaged_bytes.ts`). */
+export function damagedPath(root: string, lane: LaneId, name: string): string {
+  return `${segmentPath(root, lane, { state: "poison", name })}${DAMAGED}`;
+}
+
+/** The segment that a file of damaged bytes is named after; undefined for any other file. */
+export function segmentOfDamagedFile(name: string): string | undefined {
+  const segment = name.endsWith(DAMAGED) ? name.slice(0, -DAMAGED.length) : "";
+  return isSegmentName(segment) ? segment : undefined;
+}
+
+/** Records of the sealed segments that wait for a drain (`seal_record.ts`). */
+export function expectedDirectory(root: string, lane: LaneId): string {
+  return join(laneDirectory(root, lane), "expected");
+}
+
+/** The record of one of them. */
+export function expectedPath(root: string, lane: LaneId, name: string): string {
+  assert(isSegmentName(name), `segment name ${JSON.stringify(name)}`);
+  return join(expectedDirectory(root, lane), name);
 }
 
 /** The directory where consumers of a lane publish their watermarks. */

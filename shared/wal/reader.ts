@@ -8,7 +8,8 @@ import { WeighedCache } from "../base/weighed_cache.ts";
 import { type LaneId, laneName } from "../tenant/tenant.ts";
 import type { ReadableFile, ReadableFiles } from "../os/file_system.ts";
 import { type DecodedHeader, messageOfFrame } from "./format.ts";
-import { FrameScanner, readSegmentHeader } from "./frame_scanner.ts";
+import { listSetAside } from "./damaged_bytes.ts";
+import { FrameScanner, readSegmentHeader, type SkippedBytes } from "./frame_scanner.ts";
 import {
   isLanePart,
   lanesIn,
@@ -18,8 +19,17 @@ import {
   stateDirectory,
   statIfPresent,
 } from "./layout.ts";
+import { readSealRecord } from "./seal_record.ts";
 import { weighFile } from "./weigh_segment.ts";
-import type { SegmentInfo, SegmentReader, SegmentState, WalFrame, WalReader } from "./types.ts";
+import type {
+  FrameDamage,
+  FramesOptions,
+  SegmentInfo,
+  SegmentReader,
+  SegmentState,
+  WalFrame,
+  WalReader,
+} from "./types.ts";
 
 /**
  * A reader of the WAL below `root`. It needs no lock and may run in any process. `weights` keeps
@@ -32,6 +42,7 @@ export function openWalReader(
 ): WalReader {
   return {
     lanes: () => lanesIn(fs, root),
+    setAside: (lane) => listSetAside(fs, root, lane),
     list: (lane, states) => listSegments(fs, root, { lane, states }),
     open: (lane, name) => openSegment(fs, root, { lane, name }),
     messageBytes: (segment) =>
@@ -102,7 +113,13 @@ async function openSegment(
     if (file === undefined) continue;
     try {
       const header = await readSegmentHeader(file, path);
-      if (header !== undefined) return new OpenSegment(file, header, { lane, name, state, path });
+      if (header !== undefined) {
+        const record = state === "sealed"
+          ? await readSealRecord(fs, root, { lane, name })
+          : undefined;
+        const expectedBytes = record?.bytes;
+        return new OpenSegment(file, header, { lane, name, state, path, expectedBytes });
+      }
       if (state !== "active") throw cutOff(path);
       file.close(); // Left by a power failure: nothing of it was durable.
     } catch (error) {
@@ -132,6 +149,15 @@ async function openIfPresent(fs: ReadableFiles, path: string): Promise<ReadableF
   }
 }
 
+/** The error for a frame of a segment that is not intact; `where` names the segment. */
+export function damagedFrame(where: string, offset: number): OperatingError {
+  return new OperatingError(
+    "corrupt",
+    `cannot read WAL segment ${where}: the frame at offset ${offset} is damaged`,
+    { reason: "wal_segment_corrupt" },
+  );
+}
+
 /**
  * A segment in an open file, which it closes. Errors of the constructor: `corrupt` for one of
  * another lane.
@@ -145,13 +171,21 @@ export class OpenSegment implements SegmentReader {
   readonly #frameSeed: number;
   readonly #path: string;
   readonly #growing: boolean;
+  readonly #expectedBytes: number;
 
   constructor(
     file: ReadableFile,
     header: DecodedHeader,
-    place: { lane: LaneId; name: string; state: SegmentState; path: string },
+    place: {
+      lane: LaneId;
+      name: string;
+      state: SegmentState;
+      path: string;
+      /** Bytes that it had when it was sealed, where that is known. */
+      expectedBytes?: number | undefined;
+    },
   ) {
-    const { lane, name, state, path } = place;
+    const { lane, name, state, path, expectedBytes = 0 } = place;
     if (header.lane.tenant !== lane.tenant || header.lane.index !== lane.index) {
       throw new OperatingError(
         "corrupt",
@@ -168,32 +202,41 @@ export class OpenSegment implements SegmentReader {
     this.#frameSeed = header.frameSeed;
     this.#path = path;
     this.#growing = state === "active";
+    this.#expectedBytes = expectedBytes;
   }
 
-  async *frames(offset = this.framesOffset): AsyncGenerator<WalFrame> {
-    const scanner = new FrameScanner(this.#file, {
-      frameSeed: this.#frameSeed,
-      offset,
-      size: await this.#file.size(),
-    });
-    for (let frame = await scanner.next(); frame; frame = await scanner.next()) {
-      const { offset, endOffset, header, bytes } = frame;
-      const message = messageOfFrame(bytes, header);
-      if (message === undefined) throw this.#damaged(offset);
+  async *frames(
+    offset = this.framesOffset,
+    { onDamage = (damage) => this.#refuse(damage) }: FramesOptions = {},
+  ): AsyncGenerator<WalFrame> {
+    const size = await this.#file.size();
+    const scanner = new FrameScanner(this.#file, { frameSeed: this.#frameSeed, offset, size });
+    let isCut = this.#expectedBytes > size;
+    const tell = (damage: SkippedBytes) => {
+      // The end of a segment that is still written may be half a frame.
+      if (this.#growing && !damage.isFollowed) return;
+      isCut &&= damage.isFollowed;
+      onDamage(this.#toItsEnd(damage));
+    };
+    for await (const { offset, endOffset, header, bytes } of scanner.intact(tell)) {
       const { rows, timestampNsMin, timestampNsMax } = header;
-      yield { offset, endOffset, rows, timestampNsMin, timestampNsMax, message };
+      const message = messageOfFrame(bytes, header);
+      if (message === undefined) onDamage({ offset, endOffset, rows });
+      else yield { offset, endOffset, rows, timestampNsMin, timestampNsMax, message };
     }
-    const tail = await scanner.tail();
-    if (tail === "none" || (tail === "torn" && this.#growing)) return;
-    throw this.#damaged(scanner.offset);
+    // Cut off where a frame ends.
+    if (isCut) onDamage({ offset: size, endOffset: this.#expectedBytes, rows: undefined });
   }
 
-  #damaged(offset: number): OperatingError {
-    return new OperatingError(
-      "corrupt",
-      `cannot read WAL segment ${this.#path}: the frame at offset ${offset} is damaged`,
-      { reason: "wal_segment_corrupt" },
-    );
+  /** Damage at the end of a file that had more when it was sealed reaches to where it ended. */
+  #toItsEnd({ offset, endOffset, rows, isFollowed }: SkippedBytes): FrameDamage {
+    const isCut = !isFollowed && this.#expectedBytes > endOffset;
+    if (!isCut) return { offset, endOffset, rows };
+    return { offset, endOffset: this.#expectedBytes, rows: undefined };
+  }
+
+  #refuse({ offset }: FrameDamage): never {
+    throw damagedFrame(this.#path, offset);
   }
 
   close(): Promise<void> {

@@ -11,6 +11,7 @@ import type { FileSystem } from "../os/file_system.ts";
 import { removeUnfinishedKeyFiles } from "./key_files.ts";
 import {
   dirEntriesOf,
+  expectedDirectory,
   keysDirectory,
   laneDirectory,
   lanesIn,
@@ -50,17 +51,20 @@ export async function makeLane(fs: FileSystem, root: string, lane: LaneId): Prom
   await fs.stat(root);
   for (const state of SEGMENT_STATES) await fs.mkdir(stateDirectory(root, lane, state));
   await fs.mkdir(keysDirectory(root, lane));
+  await fs.mkdir(expectedDirectory(root, lane));
   await mkdirDurable(fs, root, stateDirectory(root, lane, "active"));
 }
 
 /**
- * Removes what was being built when the ingester ended; nobody else builds in these directories.
+ * Removes what was being built when the ingester ended. A drain or a requeue that builds in
+ * `sealed/` or `poison/` at this moment fails, and is tried again.
  */
 async function removeTemporaries(fs: FileSystem, root: string, lane: LaneId): Promise<void> {
   const directories = [
     laneDirectory(root, lane),
     stateDirectory(root, lane, "active"),
     stateDirectory(root, lane, "sealed"),
+    stateDirectory(root, lane, "poison"),
   ];
   for (const directory of directories) {
     for (const { name, isFile } of await dirEntriesOf(fs, directory)) {

@@ -22,7 +22,7 @@ Deno.test({
       segmentPath(ROOT, LANE, { state: "sealed", name: third }),
     );
     const one = await planRequeue(fs, ROOT, second);
-    assert.deepEqual(one, [{ lane: LANE, name: second, action: "move" }]);
+    assert.deepEqual(one, [{ lane: LANE, name: second, action: "move", rows: 1 }]);
     assert.deepEqual(await statesOf(fs), ["poison", "poison", "poison"], "a plan moves nothing");
     await applyRequeue(fs, ROOT, one);
     const all = await planRequeue(fs, ROOT);

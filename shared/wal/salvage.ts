@@ -1,5 +1,5 @@
 /**
- * What is kept of a segment in `active/` that was not sealed in order: its intact frames, copied to
+ * What is kept of a segment in `active/` that was not sealed in order: all intact frames, copied to
  * a new file in `sealed/`. The original goes only when the copy is durable, so that a crash
  * anywhere here leaves work that can be done again. README.md ("Recovery") says why it is a copy.
  */
@@ -10,9 +10,10 @@ import type { FileSystem, ReadableFile } from "../os/file_system.ts";
 import type { LaneId } from "../tenant/tenant.ts";
 import type { DecodedHeader } from "./format.ts";
 import type { FrameKey } from "./frame_key.ts";
-import { FrameScanner, readSegmentHeader } from "./frame_scanner.ts";
+import { FrameScanner, readSegmentHeader, type SkippedBytes } from "./frame_scanner.ts";
 import { replaceKeyFile } from "./key_files.ts";
 import { segmentPath, stateDirectory, temporaryPath, tornPath } from "./layout.ts";
+import { replaceSealRecord, type SealRecord } from "./seal_record.ts";
 import { linkSegment, moveSegment, removeIfPresent } from "./transfer.ts";
 import type { SegmentState } from "./types.ts";
 
@@ -26,11 +27,11 @@ export interface Salvaged {
    */
   readonly outcome: "sealed" | "empty" | "moved" | "poison";
   readonly rows: number;
-  /** Bytes behind the last intact frame, which are not in the sealed copy. */
+  /** Bytes that are no intact frame, which are not in the sealed copy. */
   readonly cutBytes: number;
   /**
-   * Whether the original is kept as `poison/<name>.torn`, because intact frames lie behind a bad
-   * one.
+   * Whether the original is kept as `poison/<name>.torn`, because intact frames lay behind a bad
+   * one. They are in the copy, too.
    */
   readonly originalKept: boolean;
   /**
@@ -50,7 +51,10 @@ export async function salvageSegment(
   const pathIn = (state: SegmentState) => segmentPath(root, lane, { state, name });
   const active = pathIn("active");
   const nothing = { lane, name, rows: 0, cutBytes: 0, originalKept: false, keys: [] };
-  const forgetKeys = () => replaceKeyFile(fs, root, { lane, segment: name, keys: [] });
+  const forget = async () => {
+    await replaceKeyFile(fs, root, { lane, segment: name, keys: [] });
+    await replaceSealRecord(fs, root, { lane, name, record: undefined });
+  };
 
   for (const state of ["sealed", "committed", "poison"] as const) {
     if (!await fs.exists(pathIn(state))) continue;
@@ -66,23 +70,25 @@ export async function salvageSegment(
     header = await readSegmentHeader(file, active);
   } catch (error) {
     if (!isOperatingError(error, "corrupt")) throw error;
-    await forgetKeys();
+    await forget();
     await moveSegment(fs, active, pathIn("poison"));
     return { ...nothing, outcome: "poison" };
   }
   if (header === undefined) {
-    await forgetKeys();
+    await forget();
     await fs.remove(active);
     return { ...nothing, outcome: "empty", cutBytes: size };
   }
 
   const copied = await copyFrames(fs, file, {
     header,
-    size,
     to: pathIn("sealed"),
     name,
-    // An earlier attempt may have seen more frames than power failure left, and written their keys.
-    keepKeys: (keys) => replaceKeyFile(fs, root, { lane, segment: name, keys }),
+    // An earlier attempt may have seen more frames than power failure left, and told of them.
+    keep: async (keys, record) => {
+      await replaceKeyFile(fs, root, { lane, segment: name, keys });
+      await replaceSealRecord(fs, root, { lane, name, record });
+    },
   });
   if (copied.originalKept) {
     await linkSegment(fs, active, tornPath(root, lane, name));
@@ -101,38 +107,63 @@ async function copyFrames(
   file: ReadableFile,
   options: {
     header: DecodedHeader;
-    size: number;
     to: string;
     name: string;
-    keepKeys: (keys: readonly FrameKey[]) => Promise<void>;
+    keep: (keys: readonly FrameKey[], record: SealRecord | undefined) => Promise<void>;
   },
 ): Promise<Pick<Salvaged, "rows" | "cutBytes" | "originalKept" | "keys">> {
-  const { header, size, to, name, keepKeys } = options;
-  const scanner = new FrameScanner(file, {
-    frameSeed: header.frameSeed,
-    offset: header.byteLength,
-    size,
+  const { header, to, name, keep } = options;
+  let cutBytes = 0;
+  let originalKept = false;
+  const temporary = temporaryPath(dirname(to), name);
+  await removeIfPresent(fs, temporary);
+  const { rows, bytes, keys } = await copyIntact(fs, file, {
+    header,
+    to: temporary,
+    onDamage({ offset, endOffset, isFollowed }) {
+      cutBytes += endOffset - offset;
+      originalKept ||= isFollowed;
+    },
   });
-  const keys: FrameKey[] = [];
-  let rows = 0;
-  let frame = await scanner.next();
-  if (frame !== undefined) {
-    const temporary = temporaryPath(dirname(to), name);
-    await removeIfPresent(fs, temporary);
-    await using copy = await fs.create(temporary);
-    await copy.write(header.bytes);
-    for (; frame !== undefined; frame = await scanner.next()) {
-      await copy.write(frame.bytes);
-      rows += frame.header.rows;
-      if (frame.key !== undefined) keys.push(frame.key);
-    }
-    await copy.sync();
-    await keepKeys(keys);
+  if (rows > 0) {
+    await keep(keys, { rows, bytes });
     await fs.rename(temporary, to);
     await fs.syncDir(dirname(to));
   } else {
-    await keepKeys(keys);
+    await keep([], undefined);
+    await fs.remove(temporary);
   }
-  const tail = await scanner.tail();
-  return { rows, cutBytes: size - scanner.offset, originalKept: tail === "followed", keys };
+  return { rows, cutBytes, originalKept, keys };
+}
+
+/**
+ * Copies `header` and the intact frames of `file` to the new file `to`, and syncs that. Returns
+ * what the copy holds.
+ */
+export async function copyIntact(
+  fs: FileSystem,
+  file: ReadableFile,
+  { header, to, onDamage }: {
+    readonly header: DecodedHeader;
+    readonly to: string;
+    readonly onDamage: (damage: SkippedBytes) => void;
+  },
+): Promise<SealRecord & { readonly keys: readonly FrameKey[] }> {
+  const scanner = new FrameScanner(file, {
+    frameSeed: header.frameSeed,
+    offset: header.byteLength,
+    size: await file.size(),
+  });
+  const keys: FrameKey[] = [];
+  let [rows, bytes] = [0, header.byteLength];
+  await using copy = await fs.create(to);
+  await copy.write(header.bytes);
+  for await (const frame of scanner.intact(onDamage)) {
+    await copy.write(frame.bytes);
+    rows += frame.header.rows;
+    bytes += frame.bytes.byteLength;
+    if (frame.key !== undefined) keys.push(frame.key);
+  }
+  await copy.sync();
+  return { rows, bytes, keys };
 }

@@ -87,6 +87,8 @@ export interface WalReader {
    * damaged.
    */
   open(lane: LaneId, name: string): Promise<SegmentReader>;
+  /** What lies in `poison/` of a lane, oldest first. Absent where there is no such folder. */
+  setAside?(lane: LaneId): Promise<SetAside[]>;
   /**
    * A reader for opening `names` of a lane in this order, as they were listed. Where segments are
    * far away it fetches the next ones meanwhile, within bounds. Absent where nothing is gained by
@@ -110,6 +112,38 @@ export interface WalFrame {
   readonly message: Uint8Array;
 }
 
+/** Bytes of a segment in which no intact frame lies. */
+export interface FrameDamage {
+  /** Byte offset of the damaged bytes and of what follows them. */
+  readonly offset: number;
+  /** Behind the end of the file where that was cut off. */
+  readonly endOffset: number;
+  /** Rows of the frame that lay there, as its damaged header says; undefined: not known. */
+  readonly rows: number | undefined;
+}
+
+/** How the frames of a segment are read. */
+export interface FramesOptions {
+  /**
+   * Called for each damaged stretch, which is then passed over; without it the first one throws.
+   */
+  readonly onDamage?: (damage: FrameDamage) => void;
+  /** Called at the end with the number of frames that came from a copy of the segment, if any. */
+  readonly onMended?: (frames: number) => void;
+}
+
+/** What was set aside under `poison/` because it is damaged: answers lack its rows. */
+export interface SetAside {
+  readonly name: string;
+  /** A whole segment, or the damaged bytes of one whose other rows went on. */
+  readonly kind: "segment" | "bytes";
+  readonly bytes: number;
+  /** Rows that were lost with them, as far as that is known. */
+  readonly rows: number | undefined;
+  /** Epoch of the rows (`TableSchema.epoch`); undefined where the header is damaged, too. */
+  readonly epoch: number | undefined;
+}
+
 /** An open segment. It stays readable until it is disposed of, whatever becomes of its name. */
 export interface SegmentReader extends AsyncDisposable {
   readonly lane: LaneId;
@@ -121,10 +155,18 @@ export interface SegmentReader extends AsyncDisposable {
   /**
    * Whole frames from `offset` (default: the first). Ends before a torn tail of an active segment;
    * throws `corrupt` naming segment and offset for a bad frame that is followed by others or in a
-   * sealed segment.
+   * sealed segment, unless `onDamage` takes it.
    */
-  frames(offset?: number): AsyncIterable<WalFrame>;
+  frames(offset?: number, options?: FramesOptions): AsyncIterable<WalFrame>;
   close(): Promise<void>;
+}
+
+/** A sealed segment that disappeared before it was drained. */
+export interface MissingSegment {
+  readonly name: string;
+  /** What it held when it was sealed; undefined where a power failure took the record's text. */
+  readonly rows: number | undefined;
+  readonly bytes: number | undefined;
 }
 
 /** What the drain does to segments beside the writer. */
@@ -136,6 +178,24 @@ export interface WalConsumerAdmin {
   markCommitted(lane: LaneId, names: readonly string[]): Promise<void>;
   /** Sets a segment that cannot be decoded aside under `poison/`. */
   markPoison(lane: LaneId, name: string): Promise<void>;
+  /**
+   * Keeps the damaged bytes of a sealed segment under `poison/`, durably, with where they were:
+   * before its other rows are committed. Errors: `NotFound` when it is not sealed any more.
+   */
+  setDamageAside(lane: LaneId, name: string, damage: readonly FrameDamage[]): Promise<void>;
+  /**
+   * Sealed segments that are gone, though nobody drained them: neither in a folder nor, as
+   * `consumedOf` says, in a table. Oldest first.
+   */
+  missing(
+    lane: LaneId,
+    consumedOf: (names: readonly string[]) => Promise<ReadonlySet<string>>,
+  ): Promise<MissingSegment[]>;
+  /**
+   * Puts a copy of a missing segment back under `sealed/`, durably. False, and nothing is done, for
+   * bytes that are not the whole of it.
+   */
+  restore(lane: LaneId, name: string, bytes: Uint8Array): Promise<boolean>;
   /**
    * Removes committed segments older than the retention floor (60 s) that no live consumer still
    * holds; returns the names removed. `before` removes their copies elsewhere: while it fails they

@@ -8,6 +8,7 @@
 
 import type { FileCacheCounts, StoreReadsReport } from "../files/data_files.ts";
 import type { RunProfile } from "../duckdb/driver.ts";
+import { sumOfLost } from "../plan/lost_rows.ts";
 import { countFiles, partBytes, partRows, type Plan, type TablePlan } from "../plan/plan.ts";
 import type { Phases, ScanOrdering, ScanStats, ServedBy, Stats } from "../types.ts";
 
@@ -38,12 +39,21 @@ export function statsOf(
     phases,
     served_by: servedBy,
     ...(run.pin === undefined ? {} : { snapshot: run.pin }),
+    ...walDamageOf(plan),
   };
   if (plan.tables.every(({ parts }) => parts.length === 0)) return base;
   return {
     ...base,
     scan: scanOf(plan.tables, { plannedBytes, profile, ordering, reads, decoded }),
   };
+}
+
+/** What the answer lacks because it is damaged; without damage nothing. */
+function walDamageOf({ tables }: Plan): Pick<Stats, "wal_damage"> {
+  const lost = sumOfLost(tables.map((table) => table.lost));
+  if (lost === undefined) return {};
+  const { segments, bytes, rows } = lost;
+  return { wal_damage: { segments, bytes, ...(rows === undefined ? {} : { rows }) } };
 }
 
 /** Bytes of the columns that a plan's tables want, in what it reads, as often as it reads it. */

@@ -4,6 +4,7 @@
  */
 
 import type { Column } from "../../schema/schema.ts";
+import { lostWarning } from "../plan/lost_rows.ts";
 import {
   countFiles,
   partBytes,
@@ -179,8 +180,9 @@ export function complexityOf(bytes: number, rows: number): ComplexityClass {
   return "huge";
 }
 
-function lackingOf({ lacking = [] }: TablePlan): readonly string[] {
-  return lacking;
+/** What the answer lacks of a table. */
+function lackingOf({ name, lacking = [], lost }: TablePlan): readonly string[] {
+  return lost === undefined ? lacking : [...lacking, lostWarning(name, lost)];
 }
 
 function warningsOf(plan: Plan, complexity: ComplexityClass): string[] {

@@ -12,7 +12,7 @@ import { isOperatingError, messageOf } from "../../base/errors.ts";
 import { decodeSchemaMessage, epochOfSchemaMessage } from "../../columns/ipc.ts";
 import type { Column } from "../../schema/schema.ts";
 import type { LaneId } from "../../tenant/tenant.ts";
-import type { SegmentInfo, WalFrame, WalReader } from "../../wal/types.ts";
+import type { FrameDamage, SegmentInfo, WalFrame, WalReader } from "../../wal/types.ts";
 import type { LanePosition } from "./follow_position.ts";
 
 /** Frames behind a position, all of one segment. */
@@ -46,6 +46,8 @@ export class LaneReading {
   readonly #onDamage: () => void;
   /** By segment and rows: followers at the same place need not count frames again. */
   readonly #places = new Map<string, Place>();
+
+  readonly #told = new Set<string>();
 
   constructor(wal: WalReader, lane: LaneId, onDamage: () => void = () => {}) {
     this.#wal = wal;
@@ -126,7 +128,9 @@ export class LaneReading {
       const start = known !== undefined && known.rows <= skip ? known : undefined;
       passed = start?.rows ?? 0;
       let offset = start?.offset;
-      for await (const frame of reader.frames(offset)) {
+      const onDamage = (damage: FrameDamage) =>
+        this.#tell(`the frame at offset ${damage.offset} of ${name} is damaged`);
+      for await (const frame of reader.frames(offset, { onDamage })) {
         if (passed < skip) {
           passed += frame.rows;
           offset = frame.endOffset;
@@ -147,12 +151,18 @@ export class LaneReading {
       if (isOperatingError(error, "not_found")) return undefined;
       if (!isOperatingError(error, "corrupt")) throw error;
       this.#places.delete(name);
-      this.#onDamage();
-      getLogger(["svc", "engine"]).error("rows of a WAL segment cannot be read: {error}", {
-        error: messageOf(error),
-      });
+      this.#tell(messageOf(error));
     }
     return { ...schema, frames, rows, isCut };
+  }
+
+  /** Told once: a lane is read again and again. */
+  #tell(error: string): void {
+    if (this.#told.has(error)) return;
+    if (this.#told.size > TOLD_MAX) this.#told.clear();
+    this.#told.add(error);
+    this.#onDamage();
+    getLogger(["svc", "engine"]).error("rows of a WAL segment cannot be read: {error}", { error });
   }
 
   #keep(place: Place): void {
@@ -164,3 +174,4 @@ export class LaneReading {
 }
 
 const PLACES_MAX = 64;
+const TOLD_MAX = 256;

@@ -15,7 +15,8 @@ import { decodeBatch, decodeSchemaMessage, epochOfSchemaMessage } from "../../co
 import type { RowObject } from "../../columns/rows.ts";
 import type { Column } from "../../schema/schema.ts";
 import { type LaneId, laneName } from "../../tenant/tenant.ts";
-import type { SegmentInfo, WalReader } from "../../wal/types.ts";
+import type { FrameDamage, SegmentInfo, SegmentReader, WalReader } from "../../wal/types.ts";
+import { type LostRows, sumOfLost } from "../plan/lost_rows.ts";
 import { type LastRow, SegmentSummary, type ValueCount } from "./segment_summary.ts";
 
 /** Is told what the caches do. */
@@ -58,6 +59,8 @@ interface HotSegment {
   epoch: number;
   nextOffset: number | undefined;
   complete: boolean;
+  /** What of it cannot be read. */
+  lost: LostRows | undefined;
 }
 
 interface HotLane {
@@ -136,6 +139,12 @@ export class HotCaches {
     return merged;
   }
 
+  /** What the last answer about the lane lacked because it is damaged. */
+  lostOf({ lane, epoch }: Pick<HotQuestion, "lane" | "epoch">): LostRows | undefined {
+    const segments = this.#lanes.get(laneName(lane))?.segments.values() ?? [];
+    return sumOfLost([...segments].map((one) => one.epoch >= epoch ? one.lost : undefined));
+  }
+
   /** The lane's segments of the epoch, oldest first, with all that was appended before the call. */
   async #refreshed(question: HotQuestion): Promise<HotSegment[]> {
     const lane = this.#take(question);
@@ -197,21 +206,16 @@ export class HotCaches {
     { tags, signal }: { readonly tags: readonly string[]; readonly signal: AbortSignal },
   ): Promise<boolean> {
     await using reader = await this.#wal.open(info.lane, info.name);
-    let segment = hot.segments.get(info.name);
-    if (segment === undefined) {
-      segment = {
-        summary: new SegmentSummary(),
-        columns: decodeSchemaMessage(reader.schemaMessage),
-        epoch: epochOfSchemaMessage(reader.schemaMessage),
-        nextOffset: undefined,
-        complete: false,
-      };
-      hot.segments.set(info.name, segment);
-    }
+    const segment = hot.segments.get(info.name) ?? newSegment(reader);
+    hot.segments.set(info.name, segment);
     const schema = { columns: segment.columns, tags: [] };
     const offsetBefore = segment.nextOffset;
     try {
-      for await (const frame of reader.frames(segment.nextOffset)) {
+      const onDamage = ({ offset, endOffset, rows }: FrameDamage) => {
+        const segments = segment.lost === undefined ? 1 : 0;
+        segment.lost = sumOfLost([segment.lost, { segments, bytes: endOffset - offset, rows }]);
+      };
+      for await (const frame of reader.frames(segment.nextOffset, { onDamage })) {
         segment.summary.add(decodeBatch(frame.message, schema), tags);
         segment.nextOffset = frame.endOffset;
         this.#trim(hot, info.lane);
@@ -253,4 +257,15 @@ function bytesOf(lane: HotLane): number {
   let bytes = 0;
   for (const { summary } of lane.segments.values()) bytes += summary.bytes;
   return bytes;
+}
+
+function newSegment({ schemaMessage }: SegmentReader): HotSegment {
+  return {
+    summary: new SegmentSummary(),
+    columns: decodeSchemaMessage(schemaMessage),
+    epoch: epochOfSchemaMessage(schemaMessage),
+    nextOffset: undefined,
+    complete: false,
+    lost: undefined,
+  };
 }

@@ -79,6 +79,10 @@ export async function planHotCall(
     considered: 0,
     files: [],
     delta: file === undefined ? [] : [file],
+    lost: source.caches.lostOf({
+      lane: { tenant: request.tenant, index: call.table },
+      epoch: state?.epoch ?? 0,
+    }),
     parts: [],
     ordered: false,
     pruned: undefined,

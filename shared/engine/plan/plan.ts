@@ -9,6 +9,7 @@ import type { Column, TableSchema } from "../../schema/schema.ts";
 import type { TableIdent } from "../../tenant/tenant.ts";
 import { ALL_TIME, type DataFile, type TimeRange } from "../../iceberg/types.ts";
 import type { DeltaFile } from "./delta_file.ts";
+import type { LostRows } from "./lost_rows.ts";
 import type { IsComplete, MadeColumn } from "./made_columns.ts";
 import type { Predicate } from "../pruning/predicate.ts";
 import type { ScanOrdering } from "../types.ts";
@@ -40,6 +41,8 @@ export interface TablePlan {
   /** Files of `committed` whose time range meets `range`, oldest first. */
   readonly files: readonly DataFile[];
   readonly delta: readonly DeltaFile[];
+  /** Rows of its WAL that cannot be read. */
+  readonly lost?: LostRows | undefined;
   /** Parts of `files` and `delta` that are read. */
   readonly parts: readonly ScanPart[];
   /** Whether the parts hold just the newest or oldest rows that the answer can need. */

@@ -23,6 +23,7 @@ import type { Deadline } from "../turns/deadline.ts";
 import { orderRefusal } from "./declared_order.ts";
 import { unknownTable } from "../gate/gate.ts";
 import { PLAN_ATTEMPTS_MAX } from "../limits.ts";
+import { lostAside, type LostRows, sumOfLost } from "./lost_rows.ts";
 import { completeness, seenMadeColumns } from "./made_columns.ts";
 import { NO_ORDER, type TableOrder, type TablePlan, type TableVersion } from "./plan.ts";
 import { projectedOf } from "./projection.ts";
@@ -189,6 +190,7 @@ async function planOnce(
       range,
       ...await committedRows(source, snapshot, { request, range }),
       delta,
+      lost: await lostOf(source, { lane, snapshot, state, request }, lease),
       parts: [],
       ordered: false,
       pruned: undefined,
@@ -285,7 +287,7 @@ function leaseOfAppended(
   state: IndexState | undefined,
 ): DeltaLease {
   const files = epoch >= (state?.epoch ?? 0) ? [file] : [];
-  return { files, columns, [Symbol.dispose]: () => {} };
+  return { files, columns, lost: undefined, [Symbol.dispose]: () => {} };
 }
 
 async function leaseOf(
@@ -302,6 +304,26 @@ async function leaseOf(
   delta.forget(lane, snapshot.consumed);
   const { pending, complete } = snapshot;
   return await delta.lease(lane, pending, { range, complete, epoch, signal });
+}
+
+/**
+ * Rows that this reader cannot see. What was set aside is listed after the snapshot was read: it is
+ * on record before the rest of its segment is committed.
+ */
+async function lostOf(
+  { wal }: PlanSource,
+  { lane, snapshot, state, request }: {
+    readonly lane: LaneId;
+    readonly snapshot: TableSnapshot;
+    readonly state: IndexState | undefined;
+    readonly request: PlanRequest;
+  },
+  lease: DeltaLease | undefined,
+): Promise<LostRows | undefined> {
+  if (request.pin !== undefined || request.appended !== undefined) return lease?.lost;
+  const setAside = await wal?.setAside?.(lane) ?? [];
+  const { pending } = snapshot;
+  return sumOfLost([lease?.lost, lostAside(setAside, { pending, epoch: state?.epoch ?? 0 })]);
 }
 
 const NO_FILES: SelectedFiles = { files: [], considered: 0 };

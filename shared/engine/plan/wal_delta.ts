@@ -10,8 +10,8 @@
  * exceeds its bound. They also go when their segment was consumed: at the next statement over its
  * lane, or with `forgetGone`, which is for times without statements.
  *
- * A bad frame costs its rows, never the statement: it is logged and counted. The segment is read
- * again only if it was still being written.
+ * A bad frame costs its rows, never the statement: it is logged and counted, and each statement
+ * over it is told what it lacks. The segment is read again only if it was still being written.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -19,12 +19,13 @@ import { present } from "../../base/assert.ts";
 import { isOperatingError, messageOf, OperatingError } from "../../base/errors.ts";
 import type { Column } from "../../schema/schema.ts";
 import { decodeSchemaMessage, epochOfSchemaMessage } from "../../columns/ipc.ts";
-import type { LaneId } from "../../tenant/tenant.ts";
+import { type LaneId, laneName } from "../../tenant/tenant.ts";
 import type { TimeRange } from "../../iceberg/types.ts";
 import type { FileSystem } from "../../os/file_system.ts";
-import type { WalFrame, WalReader } from "../../wal/types.ts";
+import type { FrameDamage, WalFrame, WalReader } from "../../wal/types.ts";
 import { type DeltaFile, writeDeltaFile } from "./delta_file.ts";
 import { DELTA_CACHE_BYTES_MAX } from "../limits.ts";
+import { type LostRows, sumOfLost } from "./lost_rows.ts";
 import { meets } from "./plan.ts";
 
 const log = getLogger(["svc", "engine"]);
@@ -34,6 +35,8 @@ export interface DeltaLease extends Disposable {
   readonly files: readonly DeltaFile[];
   /** Columns of the newest segment that was read, for a table without a snapshot. */
   readonly columns: readonly Column[] | undefined;
+  /** Rows of the segments that cannot be read. */
+  readonly lost: LostRows | undefined;
 }
 
 /** Where segments are read, and where their files are written. */
@@ -54,6 +57,8 @@ interface Segment {
   /** Epoch of its rows: `TableSchema.epoch`. */
   epoch: number;
   pieces: DeltaFile[];
+  /** What of it cannot be read. */
+  lost: LostRows | undefined;
   /** Offset where the next frame starts; undefined is the first. */
   nextOffset: number | undefined;
   /** Whether nothing will be appended any more. */
@@ -113,7 +118,8 @@ export class WalDelta {
       meets(range, piece.timestampNsMin, piece.timestampNsMax)
     );
     const columns = current.findLast((segment) => segment.columns !== undefined)?.columns;
-    return { files, columns, [Symbol.dispose]: () => this.#giveBack(segments) };
+    const lost = sumOfLost(current.map((segment) => segment.lost));
+    return { files, columns, lost, [Symbol.dispose]: () => this.#giveBack(segments) };
   }
 
   /** Drops segments whose rows the table holds, unless a statement still reads them. */
@@ -149,6 +155,7 @@ export class WalDelta {
       columns: undefined,
       epoch: 0,
       pieces: [],
+      lost: undefined,
       nextOffset: undefined,
       complete: false,
       leases: 0,
@@ -198,13 +205,32 @@ export class WalDelta {
       await using reader = await this.#options.wal.open(segment.lane, segment.name);
       segment.columns ??= decodeSchemaMessage(reader.schemaMessage);
       segment.epoch = epochOfSchemaMessage(reader.schemaMessage);
-      for await (const frame of reader.frames(segment.nextOffset)) frames.push(frame);
+      const onDamage = ({ offset, endOffset, rows }: FrameDamage) =>
+        this.#tellLost(segment, { bytes: endOffset - offset, rows }, `at offset ${offset}`);
+      for await (const frame of reader.frames(segment.nextOffset, { onDamage })) {
+        frames.push(frame);
+      }
     } catch (error) {
       if (!isOperatingError(error, "corrupt")) throw error;
-      this.#options.onDamage?.();
-      log.error("rows of a WAL segment cannot be read: {error}", { error: messageOf(error) });
+      this.#tellLost(segment, { bytes: 0, rows: undefined }, messageOf(error));
     }
     return frames;
+  }
+
+  #tellLost(
+    segment: Segment,
+    { bytes, rows }: Pick<LostRows, "bytes" | "rows">,
+    error: string,
+  ): void {
+    // Counted once for each segment, whatever of it is damaged.
+    const segments = segment.lost === undefined ? 1 : 0;
+    segment.lost = sumOfLost([segment.lost, { segments, bytes, rows }]);
+    this.#options.onDamage?.();
+    log.error("rows of WAL segment {segment} of lane {lane} cannot be read: {error}", {
+      segment: segment.name,
+      lane: laneName(segment.lane),
+      error,
+    });
   }
 
   async #write(
@@ -221,11 +247,9 @@ export class WalDelta {
     } catch (error) {
       if (!isOperatingError(error)) throw cannotWrite(path, error);
       if (error.code !== "corrupt") throw error;
-      this.#options.onDamage?.();
-      log.error("frames of WAL segment {segment} cannot be decoded: {error}", {
-        segment: segment.name,
-        error: messageOf(error),
-      });
+      const bytes = frames.reduce((sum, { offset, endOffset }) => sum + endOffset - offset, 0);
+      const rows = frames.reduce((sum, frame) => sum + frame.rows, 0);
+      this.#tellLost(segment, { bytes, rows }, messageOf(error));
     }
   }
 

@@ -9,11 +9,17 @@
 
 import { isOperatingError, OperatingError } from "../../base/errors.ts";
 import { type LaneId, laneName } from "../../tenant/tenant.ts";
-import type { ReadableFile } from "../../os/file_system.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 import { readSegmentHeader } from "../frame_scanner.ts";
+import { MemoryFile } from "../memory_file.ts";
 import { OpenSegment } from "../reader.ts";
-import type { SegmentInfo, SegmentReader, WalConsumerAdmin, WalReader } from "../types.ts";
+import type {
+  MissingSegment,
+  SegmentInfo,
+  SegmentReader,
+  WalConsumerAdmin,
+  WalReader,
+} from "../types.ts";
 import { isMirrorable, lanePrefix, parseMirrorKey } from "./mirror_layout.ts";
 import { fetchSegment, segmentBytesOf, type StoredSegment } from "./packed_segment.ts";
 
@@ -240,33 +246,6 @@ function gone(lane: LaneId, name: string, cause?: unknown): OperatingError {
   );
 }
 
-class MemoryFile implements ReadableFile {
-  #bytes: Uint8Array;
-
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes;
-  }
-
-  size(): Promise<number> {
-    return Promise.resolve(this.#bytes.byteLength);
-  }
-
-  readAt(into: Uint8Array, offset: number): Promise<number> {
-    const found = this.#bytes.subarray(offset, offset + into.byteLength);
-    into.set(found);
-    return Promise.resolve(found.byteLength);
-  }
-
-  close(): void {
-    this.#bytes = new Uint8Array(0);
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    this.close();
-    return Promise.resolve();
-  }
-}
-
 /**
  * The drain's side of a mirror does nothing. What a drain did is in the catalog, and the writer of
  * an object removes it. `takeDrainRequest` takes what `request` (a notification) left for a lane,
@@ -286,6 +265,18 @@ export class MirrorConsumerAdmin implements WalConsumerAdmin {
 
   markPoison(lane: LaneId, name: string): Promise<never> {
     return Promise.reject(new Error(`bug: ${name} of ${laneName(lane)} is set aside by its claim`));
+  }
+
+  setDamageAside(lane: LaneId, name: string): Promise<never> {
+    return Promise.reject(new Error(`bug: ${name} of ${laneName(lane)} is set aside by its claim`));
+  }
+
+  missing(): Promise<MissingSegment[]> {
+    return Promise.resolve([]);
+  }
+
+  restore(): Promise<boolean> {
+    return Promise.resolve(false);
   }
 
   sweepCommitted(): Promise<string[]> {
