@@ -3,29 +3,16 @@
  * again.
  */
 
-import { getLogger } from "@logtape/logtape";
+import { getLogger, type Logger } from "@logtape/logtape";
 import { laneName } from "../shared/tenant/tenant.ts";
-import { rowsOf } from "../shared/wal/damaged_bytes.ts";
-import type { MissingSegment } from "../shared/wal/types.ts";
+import { rowsLostIn } from "../shared/wal/damaged_bytes.ts";
+import type { FrameDamage, MissingSegment } from "../shared/wal/types.ts";
 import type { DrainObserver } from "../shared/drain/drain_observer.ts";
 
 /** An observer that logs what a drain does. */
 export function logDrain(): DrainObserver {
   const log = getLogger(["svc", "drain"]);
-  const told = new Map<string, ReadonlySet<string>>();
-  const tellMissing = (lane: string, segments: readonly MissingSegment[]) => {
-    const before = told.get(lane);
-    for (const { name, rows } of segments) {
-      if (before?.has(name) === true) continue;
-      log.error(
-        "WAL segment {segment} of lane {lane} with {rows} rows is gone, and no table has them: " +
-          "bring it back to sealed/ from a backup, or remove expected/{segment} to give it up",
-        { segment: name, lane, rows: rows ?? "an unknown number of" },
-      );
-    }
-    if (segments.length > 0) told.set(lane, new Set(segments.map(({ name }) => name)));
-    else told.delete(lane);
-  };
+  const tellMissing = missingTeller(log);
   return {
     committed: (lane, { rows, files, segments, secs, retries }) =>
       log.debug("committed {rows} rows of lane {lane}", {
@@ -46,18 +33,7 @@ export function logDrain(): DrainObserver {
         lane: laneName(lane),
         error,
       }),
-    damaged: (lane, segment, damage) =>
-      log.error(
-        "committed WAL segment {segment} of lane {lane} without {bytes} damaged bytes of it " +
-          "({rows} rows), which are in poison/: {where}",
-        {
-          segment,
-          lane: laneName(lane),
-          bytes: damage.reduce((sum, { offset, endOffset }) => sum + endOffset - offset, 0),
-          rows: rowsOf(damage) ?? "an unknown number of",
-          where: damage.map(({ offset, endOffset }) => `${offset} to ${endOffset}`).join(", "),
-        },
-      ),
+    damaged: (lane, segment, damage) => tellDamaged(log, { lane: laneName(lane), segment, damage }),
     mended: (lane, segment, frames) =>
       log.warning(
         "read {frames} damaged frames of WAL segment {segment} of lane {lane} from the mirror",
@@ -101,4 +77,43 @@ export function logDrain(): DrainObserver {
         lane: laneName(lane),
       }),
   };
+}
+
+/** Tells of each missing segment once, as long as it is missing. */
+function missingTeller(log: Logger): (lane: string, segments: readonly MissingSegment[]) => void {
+  const told = new Map<string, ReadonlySet<string>>();
+  return (lane, segments) => {
+    const before = told.get(lane);
+    for (const { name, rows } of segments) {
+      if (before?.has(name) === true) continue;
+      log.error(
+        "WAL segment {segment} of lane {lane} with {rows} rows is gone, and no table has them: " +
+          "bring it back to sealed/ from a backup, or remove expected/{segment} to give it up",
+        { segment: name, lane, rows: rows ?? "an unknown number of" },
+      );
+    }
+    if (segments.length > 0) told.set(lane, new Set(segments.map(({ name }) => name)));
+    else told.delete(lane);
+  };
+}
+
+function tellDamaged(
+  log: Logger,
+  { lane, segment, damage }: {
+    readonly lane: string;
+    readonly segment: string;
+    readonly damage: readonly FrameDamage[];
+  },
+): void {
+  log.error(
+    "committed WAL segment {segment} of lane {lane} without {bytes} damaged bytes of it " +
+      "({rows} rows), which are in poison/: {where}",
+    {
+      segment,
+      lane,
+      bytes: damage.reduce((sum, { offset, endOffset }) => sum + endOffset - offset, 0),
+      rows: rowsLostIn(damage) ?? "an unknown number of",
+      where: damage.map(({ offset, endOffset }) => `${offset} to ${endOffset}`).join(", "),
+    },
+  );
 }

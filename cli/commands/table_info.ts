@@ -169,7 +169,9 @@ function walFaultsOf({ ident, missing, setAside }: TableInfo): string[] {
     ...setAside.map(({ name, kind, bytes, rows }) =>
       kind === "segment"
         ? `${nameOf(ident)}: WAL segment ${name} is set aside in poison/ (${bytes} bytes)\n`
-        : `${nameOf(ident)}: ${rowsOf(rows)} of WAL segment ${name} are damaged (${bytes} bytes)\n`
+        : `${nameOf(ident)}: WAL segment ${name} lacks ${
+          rowsOf(rows)
+        }: ${bytes} bytes are damaged\n`
     ),
   ];
 }

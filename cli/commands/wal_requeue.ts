@@ -1,6 +1,6 @@
 /**
- * `svc wal-requeue`: brings segments set aside under `poison/` back to `sealed/`, of damaged ones the
- * intact frames. See
+ * `svc wal-requeue`: brings segments set aside under `poison/` back to `sealed/`, and the intact
+ * frames of damaged ones. See
  * docs/api/command_line.md#what-changes-something.
  */
 

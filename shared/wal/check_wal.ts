@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { isOperatingError, messageOf } from "../base/errors.ts";
 import type { LaneId } from "../tenant/tenant.ts";
 import type { ReadableFiles } from "../os/file_system.ts";
-import { readDamaged, rowsOf } from "./damaged_bytes.ts";
+import { readDamaged, rowsLostIn } from "./damaged_bytes.ts";
 import { readSegmentHeader } from "./frame_scanner.ts";
 import {
   dirEntriesOf,
@@ -174,7 +174,7 @@ async function* checkDamaged(
     try {
       const { damage } = await readDamaged(fs, join(directory, file));
       const bytes = damage.reduce((sum, { offset, endOffset }) => sum + endOffset - offset, 0);
-      yield { lane, name, kind: "damaged", bytes, rows: rowsOf(damage), damage };
+      yield { lane, name, kind: "damaged", bytes, rows: rowsLostIn(damage), damage };
     } catch (error) {
       if (error instanceof Deno.errors.NotFound) continue;
       if (!isOperatingError(error)) throw error;

@@ -143,7 +143,7 @@ async function damagedOf(
   try {
     const { damage, epoch } = await readDamaged(fs, path);
     const bytes = damage.reduce((sum, { offset, endOffset }) => sum + endOffset - offset, 0);
-    return { name, kind: "bytes", bytes, rows: rowsOf(damage), epoch };
+    return { name, kind: "bytes", bytes, rows: rowsLostIn(damage), epoch };
   } catch (error) {
     // What it tells is damaged, too: that rows are missing is certain all the same.
     if (!isOperatingError(error) && !(error instanceof Deno.errors.NotFound)) throw error;
@@ -152,7 +152,7 @@ async function damagedOf(
 }
 
 /** Rows that were lost with some damaged stretches; undefined: of one of them it is not known. */
-export function rowsOf(damage: readonly FrameDamage[]): number | undefined {
+export function rowsLostIn(damage: readonly FrameDamage[]): number | undefined {
   let sum = 0;
   for (const { rows } of damage) {
     if (rows === undefined) return undefined;

@@ -1,8 +1,8 @@
 /**
  * Brings segments that were set aside under `poison/` back to `sealed/`, for a drain that can read
- * them now. One that is intact is moved. Of one that is damaged the intact frames are copied, and
- * the damaged bytes stay with where they were (`damaged_bytes.ts`). One without an intact frame
- * stays as it is.
+ * them now. One that is intact is moved. One that is damaged is salvaged: its intact frames are
+ * copied, and its damaged bytes stay with where they were (`damaged_bytes.ts`). One without an
+ * intact frame stays as it is.
  *
  * Interrupted anywhere, it can be run again: a segment keeps its name, and a table takes each name
  * once.
@@ -14,7 +14,7 @@ import { isOperatingError } from "../base/errors.ts";
 import type { LaneId } from "../tenant/tenant.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import { type Random, SystemRandom } from "../os/random.ts";
-import { rowsOf, writeDamaged } from "./damaged_bytes.ts";
+import { rowsLostIn, writeDamaged } from "./damaged_bytes.ts";
 import { FrameScanner, readSegmentHeader } from "./frame_scanner.ts";
 import { lanesIn, segmentNamesIn, segmentPath, stateDirectory, temporaryPath } from "./layout.ts";
 import { openWalReader } from "./reader.ts";
@@ -93,7 +93,7 @@ function decisionOf(
     };
   }
   const damagedBytes = damage.reduce((sum, { offset, endOffset }) => sum + endOffset - offset, 0);
-  const damagedRows = rowsOf(damage);
+  const damagedRows = rowsLostIn(damage);
   const known = damagedRows === undefined ? {} : { damagedRows };
   return { action: "salvage", rows, damagedBytes, ...known };
 }

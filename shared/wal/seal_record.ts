@@ -101,8 +101,8 @@ export async function removeSealRecord(
  * drained them. Oldest first.
  *
  * Records are listed first, then the folders in the order in which a segment passes them, then the
- * catalog. A segment that moves on meanwhile is met later, and what is gone for good by then has no
- * record any more: so each is looked at once more at the end.
+ * catalog. A segment that moves on meanwhile is met later. What was drained and swept by then has
+ * no record any more, so each suspect's record is looked at again.
  */
 export async function missingSegments(
   fs: ReadableFiles,

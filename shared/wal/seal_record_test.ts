@@ -77,7 +77,7 @@ Deno.test({
         else if (dice < 0.6) await wal.seal(LANE);
         else if (dice < 0.8) {
           const names = (await reader.list(LANE, ["sealed"])).map(({ name }) => name);
-          // Those of a dropped table go without a commit.
+          // Segments of a dropped table go without a commit.
           if (random.chance(0.7)) { for (const name of names) consumed.add(name); }
           await admin.markCommitted(LANE, names);
         } else if (dice < 0.9) {

@@ -153,9 +153,9 @@ export interface SegmentReader extends AsyncDisposable {
   /** Offset of the first frame. */
   readonly framesOffset: number;
   /**
-   * Whole frames from `offset` (default: the first). Ends before a torn tail of an active segment;
-   * throws `corrupt` naming segment and offset for a bad frame that is followed by others or in a
-   * sealed segment, unless `onDamage` takes it.
+   * Whole frames from `offset` (default: the first). Ends before a torn tail of an active segment.
+   * A bad frame that is followed by others, or in a sealed segment, goes to `onDamage`. Without
+   * that it throws `corrupt`, naming segment and offset.
    */
   frames(offset?: number, options?: FramesOptions): AsyncIterable<WalFrame>;
   close(): Promise<void>;

@@ -1,5 +1,6 @@
 /** Rows that were acknowledged and cannot be read any more: an answer without them says so. */
 
+import { counted } from "../../base/counted.ts";
 import type { SetAside } from "../../wal/types.ts";
 
 /** What of a table's WAL is damaged. */
@@ -43,7 +44,8 @@ export function lostAside(
 
 /** What the caller is told of it. */
 export function lostWarning(table: string, { segments, bytes, rows }: LostRows): string {
-  const what = rows === undefined ? "an unknown number of rows" : `${rows} rows`;
-  return `${table}: ${what} of the WAL are damaged and missing in this answer (${bytes} bytes of ` +
-    `${segments} segments); svc wal-check says where`;
+  const what = rows === undefined ? "an unknown number of rows" : counted(rows, "row");
+  const are = rows === 1 ? "is" : "are";
+  return `${table}: ${what} of the WAL ${are} damaged and missing in this answer ` +
+    `(${counted(bytes, "byte")} of ${counted(segments, "segment")}); svc wal-check says where`;
 }

@@ -123,7 +123,7 @@ class MendedSegment implements SegmentReader {
         yield frame;
         at = frame.endOffset;
       }
-      // Of a part it is not known how many rows it had.
+      // Nobody knows how many rows a part of it had.
       const left = at === offset ? rows : undefined;
       if (at < endOffset) this.#tell({ offset: at, endOffset, rows: left }, onDamage);
     }
