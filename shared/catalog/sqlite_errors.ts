@@ -5,6 +5,7 @@
  */
 
 import { type ErrorCode, messageOf, OperatingError } from "../base/errors.ts";
+import { diskError } from "../os/disk_failure.ts";
 
 interface Failure {
   readonly words: RegExp;
@@ -15,12 +16,16 @@ interface Failure {
 const FAILURES: readonly Failure[] = [
   { words: /database (table |schema )?is locked/, code: "unavailable", remedy: "try again" },
   {
-    words: /file is not a database|disk image is malformed/,
+    // A damaged schema is told in many words, and what it named is not there then.
+    words: /file is not a database|malformed|no such (table|column|index)/,
     code: "corrupt",
     remedy: "restore it from a backup or rebuild it from the tables' metadata",
   },
   {
-    words: /unable to open database file|readonly database|disk I\/O error|disk is full/,
+    words: new RegExp(
+      "unable to open database file|readonly database|disk I/O error|disk is full|" +
+        "access permission denied|authorization denied|locking protocol|out of memory",
+    ),
     code: "unavailable",
     remedy: "check that the folder exists, its permissions and the disk",
   },
@@ -39,6 +44,8 @@ export function guard<T>(what: string, action: () => T): Promise<T> {
 
 function sqliteError(what: string, error: unknown): unknown {
   if (error instanceof OperatingError) return error;
+  // The runtime's own: a place that its permissions do not have.
+  if (error instanceof Deno.errors.NotCapable) return diskError(what, error);
   const message = messageOf(error);
   const failure = FAILURES.find(({ words }) => words.test(message));
   if (failure === undefined) return error;

@@ -6,7 +6,8 @@
 
 import { getLogger } from "@logtape/logtape";
 import { utf8 } from "../base/bytes.ts";
-import { OperatingError } from "../base/errors.ts";
+import { messageOf, OperatingError } from "../base/errors.ts";
+import { DISK_FAILURE, diskRemedy } from "../os/disk_failure.ts";
 import { ACCEPTED_ENCODINGS, UNSUPPORTED_ENCODING } from "./content_encoding.ts";
 
 /** The JSON body of an error response. */
@@ -51,11 +52,23 @@ export function errorHeaders(error: OperatingError): [string, string][] {
 }
 
 /**
- * `thrown` itself, or an `internal` error in its place after logging it: a client learns nothing of
- * a bug.
+ * `thrown` itself, or an error in its place after logging it: `unavailable` for a disk that fails,
+ * `internal` for a bug. A client learns neither paths nor anything of a bug.
  */
 export function asOperatingError(thrown: unknown): OperatingError {
   if (thrown instanceof OperatingError) return thrown;
+  const remedy = diskRemedy(thrown);
+  if (remedy !== undefined) {
+    getLogger(["svc", "http"]).error("request failed by a file or disk: {error}; {remedy}", {
+      error: messageOf(thrown),
+      remedy,
+    });
+    return new OperatingError(
+      "unavailable",
+      "the server could not use one of its files: its log names it and what to do",
+      { reason: DISK_FAILURE, retryAfterSecs: 5, cause: thrown },
+    );
+  }
   const stack = thrown instanceof Error ? thrown.stack : String(thrown);
   getLogger(["svc", "http"]).error("request failed by a bug: {stack}", { stack });
   return new OperatingError("internal", "the server failed on this request: see its log", {

@@ -12,6 +12,7 @@
 
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
+import { namingFile } from "./disk_failure.ts";
 import type {
   DirEntry,
   File,
@@ -34,7 +35,7 @@ export class DenoFileSystem implements FileSystem {
   #temporaries = 0;
 
   async openRead(path: string): Promise<ReadableFile> {
-    return new DenoFile(await Deno.open(path, { read: true }));
+    return new DenoFile(await Deno.open(path, { read: true }), path);
   }
 
   async create(path: string): Promise<File> {
@@ -125,7 +126,11 @@ export class DenoFileSystem implements FileSystem {
 
   async syncDir(path: string): Promise<void> {
     using directory = await Deno.open(path, { read: true });
-    await directory.sync();
+    try {
+      await directory.sync();
+    } catch (error) {
+      throw namingFile(error, "sync", path);
+    }
   }
 
   async tryLock(path: string): Promise<FileLock | undefined> {
@@ -148,7 +153,7 @@ export class DenoFileSystem implements FileSystem {
 async function writable(file: Deno.FsFile, path: string): Promise<File> {
   try {
     const end = await file.seek(0, Deno.SeekMode.End);
-    return new DenoFile(file, { end, syncing: await Deno.open(path, { write: true }) });
+    return new DenoFile(file, path, { end, syncing: await Deno.open(path, { write: true }) });
   } catch (error) {
     file.close();
     throw error;
@@ -161,6 +166,7 @@ async function writable(file: Deno.FsFile, path: string): Promise<File> {
  */
 class DenoFile implements File {
   readonly #file: Deno.FsFile;
+  readonly #path: string;
   /** A handle of the same file; undefined when it is only read. */
   readonly #syncing: Deno.FsFile | undefined;
   #writeOffset: number;
@@ -172,16 +178,18 @@ class DenoFile implements File {
 
   constructor(
     file: Deno.FsFile,
+    path: string,
     writing?: { readonly end: number; readonly syncing: Deno.FsFile },
   ) {
     this.#file = file;
+    this.#path = path;
     this.#syncing = writing?.syncing;
     this.#writeOffset = writing?.end ?? 0;
     this.#position = this.#writeOffset;
   }
 
   readAt(into: Uint8Array, offset: number): Promise<number> {
-    return this.#enqueue(async () => {
+    return this.#enqueue("read", async () => {
       this.#position = undefined;
       // Sets a number in the kernel; it never waits.
       this.#file.seekSync(offset, Deno.SeekMode.Start);
@@ -196,17 +204,22 @@ class DenoFile implements File {
   }
 
   async size(): Promise<number> {
-    return (await this.#file.stat()).size;
+    try {
+      return (await this.#file.stat()).size;
+    } catch (error) {
+      throw namingFile(error, "stat", this.#path);
+    }
   }
 
   async write(bytes: Uint8Array): Promise<void> {
-    if (bytes.byteLength >= WRITE_ASIDE_BYTES) await this.#enqueue(() => this.#writeAside(bytes));
-    else if (this.#queued === 0) this.#writeNow(bytes);
-    else await this.#enqueue(() => this.#writeNow(bytes));
+    if (bytes.byteLength >= WRITE_ASIDE_BYTES) {
+      await this.#enqueue("write", () => this.#writeAside(bytes));
+    } else if (this.#queued === 0) this.#writeNow(bytes);
+    else await this.#enqueue("write", () => this.#writeNow(bytes));
   }
 
   writeAt(bytes: Uint8Array, offset: number): Promise<void> {
-    return this.#enqueue(async () => {
+    return this.#enqueue("write", async () => {
       this.#position = undefined;
       await this.#file.seek(offset, Deno.SeekMode.Start);
       for (let written = 0; written < bytes.byteLength;) {
@@ -233,23 +246,31 @@ class DenoFile implements File {
       this.#file.seekSync(this.#writeOffset, Deno.SeekMode.Start);
       this.#position = this.#writeOffset;
     }
-    for (let written = 0; written < bytes.byteLength;) {
-      const count = this.#file.writeSync(bytes.subarray(written));
-      written += count;
-      this.#writeOffset += count;
-      this.#position = this.#writeOffset;
+    try {
+      for (let written = 0; written < bytes.byteLength;) {
+        const count = this.#file.writeSync(bytes.subarray(written));
+        written += count;
+        this.#writeOffset += count;
+        this.#position = this.#writeOffset;
+      }
+    } catch (error) {
+      throw namingFile(error, "write", this.#path);
     }
   }
 
   truncate(size: number): Promise<void> {
-    return this.#enqueue(async () => {
+    return this.#enqueue("truncate", async () => {
       await this.#file.truncate(size);
       this.#writeOffset = size;
     });
   }
 
-  sync(): Promise<void> {
-    return (this.#syncing ?? this.#file).syncData();
+  async sync(): Promise<void> {
+    try {
+      await (this.#syncing ?? this.#file).syncData();
+    } catch (error) {
+      throw namingFile(error, "sync", this.#path);
+    }
   }
 
   close(): void {
@@ -264,9 +285,12 @@ class DenoFile implements File {
     return Promise.resolve();
   }
 
-  #enqueue<T>(operation: () => T | Promise<T>): Promise<T> {
+  #enqueue<T>(verb: string, operation: () => T | Promise<T>): Promise<T> {
     this.#queued += 1;
-    const done = this.#queue.then(operation).finally(() => this.#queued -= 1);
+    const named = (error: unknown) => {
+      throw namingFile(error, verb, this.#path);
+    };
+    const done = this.#queue.then(operation).catch(named).finally(() => this.#queued -= 1);
     this.#queue = done.catch(() => {});
     return done;
   }

@@ -43,6 +43,35 @@ Deno.test({
 });
 
 Deno.test({
+  name: "dev with a SQLite catalog outside of the warehouse commits and answers",
+  fn: async () => {
+    const elsewhere = await Deno.makeTempDir({ prefix: "svc-catalog-" });
+    try {
+      const catalog = `${elsewhere}/made/catalog.db`;
+      await using stack = await DevStack.start(["--catalog-uri", `sqlite://${catalog}?mode=rwc`]);
+      await stack.greeted("curl ");
+      const bulk = await fetch(`http://127.0.0.1:${stack.ports[0]}/_bulk?commit=force`, {
+        method: "POST",
+        headers: { "content-type": "application/x-ndjson" },
+        body: '{"index":{"_index":"web"}}\n{"message":"far away"}\n',
+      });
+      assert.equal((await bulk.json()).errors, false, stack.told());
+      const answer = await fetch(`http://127.0.0.1:${stack.ports[1]}/api/v1/sql`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ query: "SELECT count(*) AS n FROM web", snapshot: "latest" }),
+      });
+      assert.deepEqual((await answer.json()).rows, [[1]], stack.told());
+      await Deno.stat(catalog);
+      stack.signal("SIGINT");
+      assert.equal(await stack.ended(), 0, stack.told());
+    } finally {
+      await Deno.remove(elsewhere, { recursive: true });
+    }
+  },
+});
+
+Deno.test({
   name: "dev ends in order while a statement runs, whose client has an answer",
   fn: async () => {
     await using stack = await DevStack.start();
