@@ -101,6 +101,21 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/wal_check.ts")).command,
   },
   {
+    name: "backup",
+    summary: "Add a point of catalog, tables and WAL to a backup, while everything runs.",
+    load: async () => (await import("./commands/backup.ts")).command,
+  },
+  {
+    name: "restore",
+    summary: "Make a warehouse of a backup, in an empty place.",
+    load: async () => (await import("./commands/restore.ts")).command,
+  },
+  {
+    name: "relocate",
+    summary: "Write locations in tables' metadata anew where a warehouse was moved or copied.",
+    load: async () => (await import("./commands/relocate.ts")).command,
+  },
+  {
     name: "wal-recover",
     summary: "Pull mirrored WAL segments back onto a local WAL root.",
     load: async () => (await import("./commands/wal_recover.ts")).command,

@@ -9,6 +9,7 @@ import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
 import { isOpen } from "../../shared/catalog/job_states.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 import type { Console } from "../console.ts";
+import { ProgressLine } from "../progress_line.ts";
 import { type JobBody, messageLines, type SqlClient } from "./client.ts";
 import { printable } from "./display_width.ts";
 import { type Extent, showRecords, type StatementOptions } from "./run_statement.ts";
@@ -160,35 +161,4 @@ function progressParts({ job_id, status, progress }: JobBody, ms: number): strin
   if (progress?.percent !== undefined) parts.push(`${progress.percent} %`);
   parts.push(milliseconds(ms));
   return parts;
-}
-
-/** One line of the terminal, written over and over. */
-class ProgressLine {
-  readonly #console: Console;
-  #isShown = false;
-
-  constructor(console: Console) {
-    this.#console = console;
-  }
-
-  /**
-   * Shows as many of `parts` as fit, and a piece of the first at least: half a number would be
-   * another one.
-   */
-  async show([first = "", ...more]: readonly string[]): Promise<void> {
-    this.#isShown = true;
-    const lengthMax = (this.#console.notes.columns() || 80) - 1; // Some terminals say 0.
-    let text = first.slice(0, lengthMax);
-    for (const part of more) {
-      const longer = `${text} · ${part}`;
-      if (longer.length > lengthMax) break;
-      text = longer;
-    }
-    await this.#console.notes.write(`\r\x1b[K${text}`);
-  }
-
-  async clear(): Promise<void> {
-    if (this.#isShown) await this.#console.notes.write("\r\x1b[K");
-    this.#isShown = false;
-  }
 }

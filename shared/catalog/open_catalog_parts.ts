@@ -4,6 +4,12 @@
  */
 
 import type { FileSystem } from "../os/file_system.ts";
+import {
+  type CatalogCopier,
+  POSTGRES_COPY,
+  SqlCatalogCopier,
+  SQLITE_COPY,
+} from "./catalog_copy.ts";
 import { isPostgresUri } from "./catalog_uri.ts";
 import type { DeleteLedger } from "./delete_ledger.ts";
 import type { IndexCatalog } from "./index_catalog.ts";
@@ -26,6 +32,11 @@ type OpenPart<Part> = (
   place: string,
   options: { readonly files: FileSystem },
 ) => Promise<Part>;
+
+/** Copies of all of it, for backups. */
+export const openCatalogCopier: OpenPart<CatalogCopier> = opening((database, dialect) =>
+  new SqlCatalogCopier(database, dialect === POSTGRES_DIALECT ? POSTGRES_COPY : SQLITE_COPY)
+);
 
 /** Delete tasks, for who takes them in and who carries them out. */
 export const openDeleteLedger: OpenPart<DeleteLedger> = opening((database, dialect) =>

@@ -13,6 +13,11 @@ export class FieldNames {
     this.#collect(schema);
   }
 
+  /** What the writer calls a field; undefined where the schema has none of that id. */
+  nameOf(id: number): string | undefined {
+    return this.#names.get(id);
+  }
+
   number(record: AvroRecord, id: number): number | undefined {
     return this.#value(record, id) as number | undefined;
   }

@@ -14,8 +14,9 @@ import type { TableSchema } from "../schema/schema.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 import type { Clock } from "../os/clock.ts";
 import type { Random } from "../os/random.ts";
-import type { ObjectStore } from "../storage/object_store.ts";
+import type { ObjectStore, ReadableStore } from "../storage/object_store.ts";
 import { IcebergReader, type LoadedTable } from "./iceberg_reader.ts";
+import { isBelowRoot } from "./locations.ts";
 import { removeQuietly, Staging } from "./staging.ts";
 
 /** What commits need: a store, a catalog, a clock and randomness. */
@@ -73,20 +74,30 @@ const SETTLE_ATTEMPTS_MAX = 5;
 const BACKOFF_MS_MIN = 10;
 const BACKOFF_MS_MAX = 1_000;
 
+export interface CommitOptions {
+  /**
+   * The change writes the table's locations anew, so it may be committed where the pointer leads
+   * out of the warehouse. Default false.
+   */
+  readonly relocates?: boolean;
+}
+
 /**
  * Errors: those of `stage`; `unavailable` when other writers kept being first or the outcome is
- * unknown.
+ * unknown; `precondition_failed` (`moved_warehouse`) when the pointer leads out of the warehouse.
  */
 export async function commitTable(
   deps: CommitDeps,
   ident: TableIdent,
   stage: StageChange,
+  { relocates = false }: CommitOptions = {},
 ): Promise<CommittedChange> {
   const reader = readerOf(deps);
   for (let retries = 0; retries < ATTEMPTS_MAX; retries += 1) {
     if (retries > 0) await backOff(deps, retries);
     deps.signal?.throwIfAborted();
     const expected = await deps.catalog.metadataLocation(ident);
+    if (!relocates) refuseElsewhere(deps.store.rootUri, ident, expected);
     const base = await loadBase(deps, { reader, ident, expected });
     if (base === "moved") continue;
     const staging = new Staging(deps.store);
@@ -188,6 +199,29 @@ async function fateOf(
   return followed ? "superseded" : "unknown";
 }
 
+/**
+ * The catalog may still be another warehouse's, whose pointer a commit here would take. Errors:
+ * `precondition_failed`.
+ */
+function refuseElsewhere(rootUri: string, ident: TableIdent, pointer: string | undefined): void {
+  if (pointer === undefined || isBelowRoot(rootUri, pointer)) return;
+  throw movedWarehouse(`commit to table ${nameOf(ident)}`, { pointer, rootUri });
+}
+
+/** The catalog names files of another place than this warehouse. `what` was tried. */
+export function movedWarehouse(
+  what: string,
+  { pointer, rootUri }: { readonly pointer: string; readonly rootUri: string },
+): OperatingError {
+  return new OperatingError(
+    "precondition_failed",
+    `Cannot ${what}: its metadata is ${pointer}, outside of this warehouse, ${rootUri}. If the warehouse was moved ` +
+      "or copied here and nothing uses this catalog with the former place any more, run `svc relocate`; else give " +
+      "the place and the catalog that belong together",
+    { reason: "moved_warehouse" },
+  );
+}
+
 /** `moved`: the pointer had moved on so far that the file it named is gone. */
 async function loadBase(
   deps: CommitDeps,
@@ -234,8 +268,14 @@ function backOffMs(deps: CommitDeps, retries: number): number {
   return deps.random.float() * Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** retries);
 }
 
+/** What reading a table's metadata needs. */
+export interface ReaderDeps {
+  readonly store: ReadableStore;
+  readonly reader?: IcebergReader;
+}
+
 /** The reader of tables that the process has, or a new one. */
-export function readerOf(deps: CommitDeps): IcebergReader {
+export function readerOf(deps: ReaderDeps): IcebergReader {
   return deps.reader ?? new IcebergReader(deps.store);
 }
 

@@ -11,6 +11,7 @@ import { commitAppend, ensureTable } from "./commit_append.ts";
 import type { CommitDeps } from "./commit_table.ts";
 import { IcebergReader, type LoadedTable } from "./iceberg_reader.ts";
 import { CONTENT, encodeManifestList, type ManifestFile } from "./manifest_list.ts";
+import { relocateTable } from "./relocate.ts";
 
 const TABLE = { ident: EVENTS, schema: EVENTS_SCHEMA };
 
@@ -48,7 +49,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "IcebergReader opens a moved warehouse, and a commit goes on at the new place",
+  name: "IcebergReader opens a moved warehouse, and a commit goes on at the new place when told so",
   async fn() {
     await using lab = await TableLab.open();
     const dir = await Deno.makeTempDir({ prefix: "iceberg_moved_" });
@@ -60,6 +61,14 @@ Deno.test({
         const store = openLocalStore(new DenoFileSystem(), `${root}/warehouse`);
         await using catalog = await openSqliteCatalog({ path: `${root}/catalog.db` });
         const deps = { store, catalog, clock: lab.clock, random: lab.random };
+        if (name !== "a") {
+          await assert.rejects(
+            appendFile(deps, lab, day),
+            (error) =>
+              isOperatingError(error, "precondition_failed") && /relocate/.test(error.message),
+          );
+          await relocateTable(deps, EVENTS);
+        }
         keys.push(await appendFile(deps, lab, day));
         const table = await ensureTable(deps, TABLE);
         assert.equal(table.metadata.location, `file://${root}/warehouse/${table.locationKey}`);

@@ -103,6 +103,11 @@ export function keyOfMetadata(rootUri: string, metadataLocation: string): string
   return parts.slice(hasFolder ? -METADATA_KEY_DEPTH - 1 : -METADATA_KEY_DEPTH).join("/");
 }
 
+/** Whether `location`, however spelled, lies below the current root. */
+export function isBelowRoot(rootUri: string, location: string): boolean {
+  return keyOf(rootUri, normalLocation(location)) !== undefined;
+}
+
 /** Finds keys of one table's files, whatever root their locations were written under. */
 export class TableLocator {
   /** Location of the table below the current root. */

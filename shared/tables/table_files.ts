@@ -1,7 +1,7 @@
 /** Every file that snapshots of a table name: what expiry and orphan collection may not touch. */
 
 import { isOperatingError } from "../base/errors.ts";
-import { type CommitDeps, readerOf } from "../iceberg/commit_table.ts";
+import { type ReaderDeps, readerOf } from "../iceberg/commit_table.ts";
 import type { LoadedTable } from "../iceberg/iceberg_reader.ts";
 import { liveFiles, type ManifestFile } from "../iceberg/manifest_list.ts";
 import type { Snapshot } from "../iceberg/table_metadata.ts";
@@ -26,7 +26,7 @@ const READS_MAX = 16;
 
 /** Errors: those of reading metadata. */
 export async function filesOfSnapshots(
-  deps: CommitDeps,
+  deps: ReaderDeps,
   table: LoadedTable,
   snapshots: readonly Snapshot[],
   options: ReadOptions = {},
@@ -48,7 +48,7 @@ export async function filesOfSnapshots(
 
 /** Keys of the data files that live in `manifests`. Errors: those of reading metadata. */
 export async function dataKeysOf(
-  deps: CommitDeps,
+  deps: ReaderDeps,
   table: LoadedTable,
   manifests: readonly ManifestFile[],
   options: ReadOptions = {},

@@ -31,6 +31,7 @@ const SHARED_LAYERS = [
   "search",
   "drain",
   "upkeep",
+  "backup",
   "testing",
 ] as const;
 

@@ -5,15 +5,12 @@
  * Interrupted anywhere, it can be run again.
  */
 
-import { isOperatingError, OperatingError } from "../../base/errors.ts";
+import { isOperatingError } from "../../base/errors.ts";
 import { type LaneId, laneName } from "../../tenant/tenant.ts";
-import { mkdirDurable, nearestExisting } from "../../os/durable_directory.ts";
 import type { FileSystem, ReadableFiles } from "../../os/file_system.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
-import { lockPath, SEGMENT_STATES, segmentPath, temporaryPath } from "../layout.ts";
-import { makeLane } from "../recovery.ts";
-import { type Salvaged, salvageSegment } from "../salvage.ts";
-import { removeIfPresent } from "../transfer.ts";
+import { hasSegment, lockForRecovery, putBackSegment } from "../put_back.ts";
+import type { Salvaged } from "../salvage.ts";
 import { parseMirrorKey } from "./mirror_layout.ts";
 import { fetchSegment, segmentBytesOf, type StoredSegment } from "./packed_segment.ts";
 
@@ -67,7 +64,7 @@ export async function planRecovery(
   const consumed = await consumedOf(deps.catalog, steps);
   const planned: RecoveryStep[] = [];
   for (const step of steps) {
-    if (await isHere(deps.files, root, step)) planned.push({ ...step, action: "here" });
+    if (await hasSegment(deps.files, root, step)) planned.push({ ...step, action: "here" });
     else planned.push(consumed.has(step.name) ? { ...step, action: "committed" } : step);
   }
   return planned;
@@ -90,22 +87,16 @@ export async function* applyRecovery(
   steps: readonly RecoveryStep[],
   { fs }: { readonly fs: FileSystem },
 ): AsyncGenerator<{ readonly step: RecoveryStep; readonly salvaged: Salvaged }> {
-  await mkdirDurable(fs, await nearestExisting(fs, root), root);
-  using _lock = await takeLock(fs, root);
+  using _lock = await lockForRecovery(fs, root, "--to");
   for (const step of steps) {
     // Looked at again under the lock: an ingester may have been here since.
-    if (step.action !== "pull" || await isHere(fs, root, step)) continue;
-    const { lane, name } = step;
+    if (step.action !== "pull" || await hasSegment(fs, root, step)) continue;
     const bytes = await segmentOf(store, step);
     if (bytes === undefined) {
       yield { step, salvaged: nothingOf(step) };
       continue;
     }
-    await makeLane(fs, root, lane);
-    const active = segmentPath(root, lane, { state: "active", name });
-    await storeFile(fs, active, { name, bytes });
-    const salvaged = await salvageSegment(fs, root, { lane, name });
-    yield { step, salvaged };
+    yield { step, salvaged: await putBackSegment(fs, root, { ...step, bytes }) };
   }
 }
 
@@ -128,23 +119,6 @@ function nothingOf({ lane, name, bytes }: RecoveryStep): Salvaged {
   return { lane, name, outcome: "poison", cutBytes: bytes, ...nothing };
 }
 
-async function storeFile(
-  fs: FileSystem,
-  path: string,
-  { name, bytes }: { name: string; bytes: Uint8Array },
-): Promise<void> {
-  const directory = path.slice(0, -name.length - 1);
-  const temporary = temporaryPath(directory, name);
-  await removeIfPresent(fs, temporary);
-  {
-    await using file = await fs.create(temporary);
-    await file.write(bytes);
-    await file.sync();
-  }
-  await fs.rename(temporary, path);
-  await fs.syncDir(directory);
-}
-
 async function consumedOf(
   catalog: ConsumedSegments | undefined,
   steps: readonly RecoveryStep[],
@@ -155,26 +129,4 @@ async function consumedOf(
     for (const name of await catalog.consumedOf(names)) consumed.add(name);
   }
   return consumed;
-}
-
-async function isHere(
-  files: ReadableFiles,
-  root: string,
-  { lane, name }: Pick<RecoveryStep, "lane" | "name">,
-): Promise<boolean> {
-  for (const state of SEGMENT_STATES) {
-    if (await files.exists(segmentPath(root, lane, { state, name }))) return true;
-  }
-  return false;
-}
-
-async function takeLock(fs: FileSystem, root: string): Promise<Disposable> {
-  const lock = await fs.tryLock(lockPath(root));
-  if (lock !== undefined) return lock;
-  throw new OperatingError(
-    "conflict",
-    `Cannot recover into the WAL at ${root}: another process holds ${lockPath(root)}; stop that ` +
-      "ingest server, or give another --to",
-    { reason: "wal_locked" },
-  );
 }

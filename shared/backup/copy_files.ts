@@ -1,0 +1,109 @@
+/** Copies objects of the warehouse into a backup, those that it lacks. */
+
+import { isOperatingError, OperatingError } from "../base/errors.ts";
+import type { ObjectInfo, ReadableStore } from "../storage/object_store.ts";
+import { type BackupTarget, sumOf } from "./backup_target.ts";
+import type { BackedUpFile, StoredSum } from "./point.ts";
+
+/** Objects in memory at a time. */
+const COPIES_AT_ONCE = 4;
+
+/** How far a backup is: numbers that only grow. */
+export interface CopyTotals {
+  files: number;
+  bytes: number;
+  /** Of these, what was not there. */
+  copiedFiles: number;
+  copiedBytes: number;
+}
+
+/** What a moment needed has gone since: another moment finds its successor. */
+export class MovedOn extends Error {
+  override readonly name = "MovedOn";
+}
+
+export class FileCopies {
+  readonly totals: CopyTotals = { files: 0, bytes: 0, copiedFiles: 0, copiedBytes: 0 };
+  readonly #store: ReadableStore;
+  readonly #target: BackupTarget;
+  /** What an earlier point, or an earlier moment of this one, has under a key. */
+  readonly #known: Map<string, BackedUpFile>;
+
+  constructor(
+    store: ReadableStore,
+    target: BackupTarget,
+    earlier: readonly BackedUpFile[],
+  ) {
+    this.#store = store;
+    this.#target = target;
+    this.#known = new Map(earlier.map((file) => [file.key, file]));
+  }
+
+  /** Errors: `not_found` when there is no such object; the stores'. */
+  async copy({ key, size, modifiedMs }: ObjectInfo): Promise<BackedUpFile> {
+    const known = this.#known.get(key);
+    const isSame = known?.bytes === size && known.modifiedMs === modifiedMs;
+    if (known !== undefined && isSame && await this.#target.has(known)) {
+      this.#count(known, false);
+      return known;
+    }
+    const bytes = await this.#store.get(key);
+    const file = { key, modifiedMs, ...await this.copyBytes(bytes) };
+    this.#known.set(key, file);
+    return file;
+  }
+
+  /** Stores what is no object of the warehouse. */
+  async copyBytes(bytes: Uint8Array<ArrayBuffer>): Promise<StoredSum> {
+    const stored = { sum: await sumOf(bytes), bytes: bytes.byteLength };
+    const isThere = await this.#target.has(stored);
+    if (!isThere) await this.#target.put(stored, bytes);
+    this.#count(stored, !isThere);
+    return stored;
+  }
+
+  #count({ bytes }: StoredSum, isCopied: boolean): void {
+    this.totals.files += 1;
+    this.totals.bytes += bytes;
+    if (!isCopied) return;
+    this.totals.copiedFiles += 1;
+    this.totals.copiedBytes += bytes;
+  }
+}
+
+/** Does `work` for each of `items`, some at a time; the first error ends it. */
+export async function someAtOnce<T>(
+  items: Iterable<T>,
+  signal: AbortSignal,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const rest = items[Symbol.iterator]();
+  let isOver = false;
+  const worker = async () => {
+    for (let next = rest.next(); !next.done && !isOver; next = rest.next()) {
+      signal.throwIfAborted();
+      await work(next.value);
+    }
+  };
+  const workers = Array.from({ length: COPIES_AT_ONCE }, () =>
+    worker().catch((error) => {
+      isOver = true;
+      throw error;
+    }));
+  // All have ended before the error is told: nothing is written behind it.
+  const ended = await Promise.allSettled(workers);
+  for (const { status, reason } of ended as PromiseRejectedResult[]) {
+    if (status === "rejected") throw reason;
+  }
+}
+
+/** A file that a table names is not there. */
+export function missingFile(table: string, key: string, cause: unknown): unknown {
+  if (!isOperatingError(cause, "not_found")) return cause;
+  return new OperatingError(
+    "corrupt",
+    `Cannot back up table ${table}: its file ${key} is not there, so no backup of it would be whole; bring the file ` +
+      "back from an earlier backup, or let a delete task take it out of the table",
+    { reason: "missing_file", cause },
+  );
+}

@@ -1,0 +1,80 @@
+/**
+ * Makes a WAL of a point's segments. Each goes through the salvage of an interrupted ingester's:
+ * whole frames are kept, checked one by one, and sealed.
+ */
+
+import type { FileSystem } from "../os/file_system.ts";
+import { isSegmentName, keyFilePath, segmentPath, tornPath } from "../wal/layout.ts";
+import { hasSegment, putBackSegment } from "../wal/put_back.ts";
+import { makeLane } from "../wal/recovery.ts";
+import type { BackupTarget } from "./backup_target.ts";
+import type { BackedUpSegment } from "./point.ts";
+
+export interface RestoredWal {
+  readonly segments: number;
+  readonly rows: number;
+  /** Segments of which a part could not be read; `poison/` has the original. */
+  readonly damaged: readonly string[];
+}
+
+/**
+ * Into `root`, whose lock is held; what is there already stays. Errors: `corrupt` for an object
+ * that is not as its sum says; the file system's.
+ */
+export async function restoreWal(
+  { fs, root, target }: { fs: FileSystem; root: string; target: BackupTarget },
+  segments: readonly BackedUpSegment[],
+): Promise<RestoredWal> {
+  let [count, rows] = [0, 0];
+  const damaged: string[] = [];
+  // Key files first: those of the segments are made anew of what is kept of them.
+  for (const stored of segments.filter(({ kind }) => kind === "keys" || kind === "torn")) {
+    await putFile(fs, root, { stored, bytes: await target.get(stored) });
+  }
+  for (const stored of segments) {
+    const { tenant, index, kind, name } = stored;
+    if (kind === "keys" || kind === "torn" || !isSegmentName(name)) continue;
+    const lane = { tenant, index };
+    count += 1;
+    if (await hasSegment(fs, root, { lane, name })) continue;
+    const bytes = await target.get(stored);
+    if (kind === "poison") {
+      await putFile(fs, root, { stored, bytes });
+      continue;
+    }
+    const salvaged = await putBackSegment(fs, root, { lane, name, bytes });
+    rows += salvaged.rows;
+    // One that was being written may end within a frame, which nobody was told of.
+    const isCut = kind !== "active" && salvaged.cutBytes > 0;
+    if (salvaged.outcome === "poison" || salvaged.originalKept || isCut) damaged.push(name);
+  }
+  return { segments: count, rows, damaged };
+}
+
+async function putFile(
+  fs: FileSystem,
+  root: string,
+  { stored, bytes }: { stored: BackedUpSegment; bytes: Uint8Array },
+): Promise<void> {
+  const { tenant, index, kind, name } = stored;
+  const lane = { tenant, index };
+  if (!isSegmentName(name)) return;
+  await makeLane(fs, root, lane);
+  const path = kind === "keys"
+    ? keyFilePath(root, lane, name)
+    : kind === "torn"
+    ? tornPath(root, lane, name)
+    : segmentPath(root, lane, { state: "poison", name });
+  await fs.writeFileAtomic(path, bytes);
+}
+
+/** Whether anything but a lock lies below `root`: the first such name. */
+export async function firstInWal(fs: FileSystem, root: string): Promise<string | undefined> {
+  try {
+    const entries = await fs.readDir(root);
+    return entries.map(({ name }) => name).filter((name) => name !== "LOCK").sort()[0];
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}
