@@ -14,7 +14,7 @@ import { holdingFiles } from "./backup_holds.ts";
 import type { BackupTarget } from "./backup_target.ts";
 import { type CopyTotals, FileCopies, MovedOn } from "./copy_files.ts";
 import { copyMetadata, copyTable, type HeldTable, type TableCopyDeps } from "./copy_tables.ts";
-import { copyMirror, copyWal } from "./copy_wal.ts";
+import { copyMirror, copyWal, listMirror, listWal } from "./copy_wal.ts";
 import type { BackedUpFile, Point } from "./point.ts";
 import { pruneBackup, type Pruned } from "./prune_backup.ts";
 
@@ -57,6 +57,8 @@ export interface BackupReport extends BackupProgress {
 const LEASE = "backup";
 const MOMENTS_MAX = 5;
 const PROGRESS_MS = 250;
+/** From a moment on no segment is swept for a minute that a commit takes: half of it is safe. */
+const LISTING_MS_MAX = 30_000;
 
 /**
  * Errors: `conflict` while another backup runs, or where the target is another warehouse's;
@@ -168,12 +170,17 @@ class Backup {
   async #moment(copies: FileCopies, signal: AbortSignal): Promise<Point> {
     const { store, copier, files, clock, wal, mirrorPrefix: prefix } = this.#source;
     const momentMs = Math.floor(clock.nowMs());
+    const beganMs = clock.monotonicMs();
     const catalog = await copier.read();
+    const isConsumed = consumedInCopy(catalog);
+    // Before anything that takes long, so that no segment is gone that the catalog does not hold.
+    const waiting = await listWal({ files, root: wal }, isConsumed);
+    const waitingObjects = await listMirror(store, prefix, isConsumed);
+    if (clock.monotonicMs() - beganMs > LISTING_MS_MAX) throw new MovedOn("a WAL segment");
     const deps: TableCopyDeps = { store, target: this.#target, copies, signal };
     const held = await copyMetadata(deps, tablesOfCopy(catalog));
-    const isConsumed = consumedInCopy(catalog);
-    const segments = await copyWal({ files, root: wal, copies, signal }, isConsumed);
-    const mirrored = await copyMirror({ store, prefix, copies, signal }, isConsumed);
+    const segments = await copyWal({ files, root: wal, copies, signal }, waiting);
+    const mirrored = await copyMirror({ copies, signal }, waitingObjects);
     const tables = await this.#copyTables(deps, held);
     const point = { momentMs, rootUri: store.rootUri, release: VERSION, catalog };
     return { ...point, files: inOrder([...tables, ...mirrored]), segments };

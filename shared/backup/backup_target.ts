@@ -62,7 +62,7 @@ export class BackupTarget {
 
   /** Stores the point; its name. */
   async putPoint(point: Point): Promise<string> {
-    const { name, bytes } = encodePoint(point);
+    const { name, bytes } = encodePoint(point, (await this.points()).at(-1));
     await putOnce(this.#store, pointKey(name), bytes);
     return name;
   }
@@ -85,6 +85,13 @@ export class BackupTarget {
     await putOnce(this.#store, objectKey(sum), bytes);
     (await this.#list()).set(sum, bytes.byteLength);
     this.#checked.set(sum, Promise.resolve(true));
+  }
+
+  /** Stores an object anew that is not as its sum says. */
+  async mend(stored: StoredSum, bytes: Uint8Array): Promise<void> {
+    this.damaged += 1;
+    await this.#store.delete([objectKey(stored.sum)]);
+    await this.put(stored, bytes);
   }
 
   /** The object's bytes. Errors: `corrupt` when they are not those of its sum; `not_found`. */

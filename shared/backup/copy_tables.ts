@@ -32,11 +32,8 @@ export async function copyMetadata(
   const held: HeldTable[] = [];
   await someAtOnce(tables, signal, async (table) => {
     const key = keyOfMetadata(store.rootUri, table.metadataLocation);
-    try {
-      held.push({ ...table, metadata: await copies.copy(await store.head(key)) });
-    } catch (error) {
-      throw isOperatingError(error, "not_found") ? new MovedOn(key, { cause: error }) : error;
-    }
+    const copy = async () => copies.copy(await store.head(key));
+    held.push({ ...table, metadata: await orMovedOn(key, copy) });
   });
   return held;
 }
@@ -46,8 +43,8 @@ export async function copyMetadata(
  * `corrupt` when a file of the table is missing or unreadable; the stores'.
  */
 export async function copyTable(deps: TableCopyDeps, held: HeldTable): Promise<BackedUpFile[]> {
-  const { store, target, copies, signal } = deps;
-  const bytes = await target.get(held.metadata);
+  const { store, copies, signal } = deps;
+  const bytes = await metadataBytes(deps, held.metadata);
   const metadata = parseTableMetadata(bytes, held.metadataLocation);
   const locator = new TableLocator(store.rootUri, metadata.location, held.metadata.key);
   const where = { metadataLocation: held.metadataLocation, locator };
@@ -75,6 +72,29 @@ export async function copyTable(deps: TableCopyDeps, held: HeldTable): Promise<B
     }
   });
   return files;
+}
+
+/** From the backup: at its place it may be gone by now. */
+async function metadataBytes(
+  { store, target }: TableCopyDeps,
+  metadata: BackedUpFile,
+): Promise<Uint8Array<ArrayBuffer>> {
+  try {
+    return await target.get(metadata);
+  } catch (error) {
+    if (!isOperatingError(error, "corrupt")) throw error;
+  }
+  const bytes = await orMovedOn(metadata.key, () => store.get(metadata.key));
+  await target.mend(metadata, bytes);
+  return bytes;
+}
+
+async function orMovedOn<T>(key: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    throw isOperatingError(error, "not_found") ? new MovedOn(key, { cause: error }) : error;
+  }
 }
 
 /** Keys of the table's files but its metadata; a table without the optional ones is whole. */

@@ -26,15 +26,19 @@ import type { BackedUpFile, BackedUpSegment } from "./point.ts";
 
 type Kind = BackedUpSegment["kind"];
 
-export interface WalCopyDeps {
+export interface WalSource {
   readonly files: ReadableFiles;
   /** Folder of the WAL. */
   readonly root: string;
+}
+
+export interface WalCopyDeps extends WalSource {
   readonly copies: FileCopies;
   readonly signal: AbortSignal;
 }
 
-interface Wanted {
+/** A file of the WAL that a point needs. */
+export interface WantedSegment {
   readonly lane: LaneId;
   readonly kind: Kind;
   readonly name: string;
@@ -43,18 +47,28 @@ interface Wanted {
 const TORN = ".torn";
 
 /**
- * `isConsumed` tells which segments the point's tables hold. Errors: `MovedOn` when one was
- * committed and swept since; the file system's and the target's.
+ * What a point needs of the WAL; `isConsumed` tells which segments its tables hold. To be called
+ * right behind the moment: what is committed from then on is not swept for a while.
+ */
+export async function listWal(
+  { files, root }: WalSource,
+  isConsumed: (segment: string) => boolean,
+): Promise<WantedSegment[]> {
+  const wanted: WantedSegment[] = [];
+  for (const lane of await lanesIn(files, root)) {
+    for (const one of await filesOfLane(files, root, { lane, isConsumed })) wanted.push(one);
+  }
+  return wanted;
+}
+
+/**
+ * Errors: `MovedOn` when a segment was committed and swept since it was listed; the file system's
+ * and the target's.
  */
 export async function copyWal(
-  deps: WalCopyDeps,
-  isConsumed: (segment: string) => boolean,
+  { files, root, copies, signal }: WalCopyDeps,
+  wanted: readonly WantedSegment[],
 ): Promise<BackedUpSegment[]> {
-  const { files, root, copies, signal } = deps;
-  const wanted: Wanted[] = [];
-  for (const lane of await lanesIn(files, root)) {
-    wanted.push(...await filesOfLane(files, root, { lane, isConsumed }));
-  }
   const segments: BackedUpSegment[] = [];
   await someAtOnce(wanted, signal, async ({ lane, kind, name }) => {
     const bytes = await bytesOf(files, root, { lane, kind, name });
@@ -69,7 +83,7 @@ async function filesOfLane(
   files: ReadableFiles,
   root: string,
   { lane, isConsumed }: { lane: LaneId; isConsumed: (segment: string) => boolean },
-): Promise<Wanted[]> {
+): Promise<WantedSegment[]> {
   const kinds = new Map<string, Kind>();
   // In the order in which a segment passes them, so that none is missed.
   for (const state of ["active", "sealed", "committed"] as const) {
@@ -77,7 +91,7 @@ async function filesOfLane(
       if (!isConsumed(name)) kinds.set(name, state === "active" ? "active" : "sealed");
     }
   }
-  const wanted: Wanted[] = [];
+  const wanted: WantedSegment[] = [];
   for (const { name } of await dirEntriesOf(files, stateDirectory(root, lane, "poison"))) {
     const segment = name.endsWith(TORN) ? name.slice(0, -TORN.length) : name;
     if (!isSegmentName(segment)) continue;
@@ -97,7 +111,7 @@ async function filesOfLane(
 async function bytesOf(
   files: ReadableFiles,
   root: string,
-  { lane, kind, name }: Wanted,
+  { lane, kind, name }: WantedSegment,
 ): Promise<Uint8Array<ArrayBuffer> | undefined> {
   if (kind === "keys") return await readIfThere(files, keyFilePath(root, lane, name));
   if (kind === "torn") return await readIfThere(files, tornPath(root, lane, name));
@@ -122,25 +136,26 @@ async function readIfThere(
   }
 }
 
-export interface MirrorCopyDeps {
-  readonly store: ReadableStore;
-  /** The mirror's folder; empty: there is none. */
-  readonly prefix: string;
-  readonly copies: FileCopies;
-  readonly signal: AbortSignal;
-}
-
-/** The same of the mirror. Errors: `MovedOn`; the stores'. */
-export async function copyMirror(
-  { store, prefix, copies, signal }: MirrorCopyDeps,
+/** The same of the mirror at `prefix`; empty: there is none. */
+export async function listMirror(
+  store: ReadableStore,
+  prefix: string,
   isConsumed: (segment: string) => boolean,
-): Promise<BackedUpFile[]> {
-  if (prefix === "") return [];
+): Promise<ObjectInfo[]> {
   const wanted: ObjectInfo[] = [];
+  if (prefix === "") return wanted;
   for await (const info of store.list(`${prefix}/`)) {
     const object = parseMirrorKey(prefix, info.key);
     if (object !== undefined && !isConsumed(object.name)) wanted.push(info);
   }
+  return wanted;
+}
+
+/** Errors: as `copyWal`. */
+export async function copyMirror(
+  { copies, signal }: Pick<WalCopyDeps, "copies" | "signal">,
+  wanted: readonly ObjectInfo[],
+): Promise<BackedUpFile[]> {
   const mirrored: BackedUpFile[] = [];
   await someAtOnce(wanted, signal, async (info) => {
     try {

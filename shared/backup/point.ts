@@ -82,7 +82,8 @@ export interface EncodedPoint {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-export function encodePoint(point: Point): EncodedPoint {
+/** Named so that it follows `after`, the newest point there is, also when a clock stepped back. */
+export function encodePoint(point: Point, after?: string): EncodedPoint {
   const parts: Uint8Array[] = [];
   let lines: string[] = [];
   let count = 0;
@@ -99,7 +100,9 @@ export function encodePoint(point: Point): EncodedPoint {
   lines.push(JSON.stringify({ end: { lines: count } } satisfies Line));
   flush();
   const bytes = concatBytes(parts);
-  return { name: `${stampOf(point.momentMs)}-${digestOf(bytes)}`, bytes };
+  const afterMs = after === undefined ? 0 : msOfStamp(after);
+  const stamp = stampOf(Math.max(point.momentMs, afterMs + 1));
+  return { name: `${stamp}-${digestOf(bytes)}`, bytes };
 }
 
 function* linesOf({ catalog, files, segments, ...head }: Point): Generator<Line> {
@@ -177,6 +180,13 @@ export function pointOfKey(key: string): string | undefined {
 
 function stampOf(ms: number): string {
   return new Date(ms).toISOString().replaceAll(/[-:.]/g, "");
+}
+
+/** Unix milliseconds that a point's name begins with. */
+function msOfStamp(name: string): number {
+  const [, year, month, day, hour, minute, second, ms] =
+    /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z/.exec(name) ?? [];
+  return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`) || 0;
 }
 
 function digestOf(bytes: Uint8Array): string {
