@@ -6,7 +6,8 @@
 import { getSummed } from "../../shared/storage/summed_object.ts";
 import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
 import type { CatalogReader } from "../../shared/catalog/catalog.ts";
-import { keyOfMetadata } from "../../shared/iceberg/locations.ts";
+import { movedWarehouse } from "../../shared/iceberg/commit_table.ts";
+import { isBelowRoot, keyOfMetadata } from "../../shared/iceberg/locations.ts";
 import { QUERY_AUDIT_TABLE } from "../../shared/schema/query_audit.ts";
 import type { ReadableStore } from "../../shared/storage/object_store.ts";
 import type { TableIdent } from "../../shared/tenant/tenant.ts";
@@ -64,8 +65,17 @@ export class RestCatalog {
     return await this.#parts.catalog.metadataLocation(ident) !== undefined;
   }
 
-  /** Errors: `not_found` when there is no such table. */
+  /**
+   * Errors: `not_found` when there is no such table; `precondition_failed` (`moved_warehouse`) when
+   * its metadata would lead the engine out of this warehouse.
+   */
   async metadata(ident: TableIdent): Promise<StoredMetadata> {
+    const found = await this.#newest(ident);
+    this.#refuseElsewhere(ident, found.location);
+    return found;
+  }
+
+  async #newest(ident: TableIdent): Promise<StoredMetadata> {
     const location = await this.#location(ident);
     try {
       return await this.#read(location);
@@ -76,6 +86,16 @@ export class RestCatalog {
       if (newer === location) throw error;
       return await this.#read(newer);
     }
+  }
+
+  /** Engines take locations as they stand: those of a copy name the original's files. */
+  #refuseElsewhere({ namespace, name }: TableIdent, pointer: string): void {
+    const { rootUri } = this.#parts.store;
+    if (isBelowRoot(rootUri, pointer)) return;
+    throw movedWarehouse(`load table ${JSON.stringify(`${namespace}.${name}`)}`, {
+      pointer,
+      rootUri,
+    });
   }
 
   async #read(location: string): Promise<StoredMetadata> {

@@ -1,7 +1,7 @@
 /** The REST catalog over HTTP, over a real warehouse: the protocol's answers and refusals. */
 
 import assert from "node:assert/strict";
-import { OperatingError } from "../../shared/base/errors.ts";
+import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { FakeEngine } from "../../tests/doubles/fake_engine.ts";
@@ -181,5 +181,20 @@ Deno.test({
     const { location } = await catalogOf([], [old, next]).metadata(ident);
     assert.equal(location, next);
     await assert.rejects(catalogOf([], [old, old, next]).metadata(ident), { code: "not_found" });
+  },
+});
+
+Deno.test({
+  name:
+    "a table whose metadata lies outside of the warehouse is refused: it would be the original's",
+  async fn() {
+    const elsewhere = "file:///original/svc/events-1/metadata/new.metadata.json";
+    const catalog = catalogOf([], [elsewhere]);
+    await assert.rejects(
+      catalog.metadata({ namespace: "svc", name: "events" }),
+      (error) =>
+        isOperatingError(error, "precondition_failed") && error.reason === "moved_warehouse" &&
+        error.message.includes("svc relocate"),
+    );
   },
 });
