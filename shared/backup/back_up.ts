@@ -16,7 +16,7 @@ import { type CopyTotals, FileCopies, MovedOn } from "./copy_files.ts";
 import { copyMetadata, copyTable, type HeldTable, type TableCopyDeps } from "./copy_tables.ts";
 import { copyMirror, copyWal, listMirror, listWal } from "./copy_wal.ts";
 import type { BackedUpFile, Point } from "./point.ts";
-import { pruneBackup, type Pruned } from "./prune_backup.ts";
+import { pruneBackup, type PrunedBackup } from "./prune_backup.ts";
 
 /** What is backed up. */
 export interface BackupSource extends LeaseDeps {
@@ -49,9 +49,9 @@ export interface BackupReport extends BackupProgress {
   readonly name: string;
   readonly momentMs: number;
   readonly segments: number;
-  /** Objects of the backup that were damaged and are stored anew, or needed by no point any more. */
+  /** Objects of the backup that were damaged; those that the point needs are stored anew. */
   readonly damaged: number;
-  readonly pruned: Pruned;
+  readonly pruned: PrunedBackup;
 }
 
 const LEASE = "backup";
@@ -62,8 +62,8 @@ const LISTING_MS_MAX = 30_000;
 
 /**
  * Errors: `conflict` while another backup runs, or where the target is another warehouse's;
- * `corrupt` for a table that is not whole; `unavailable` when the WAL or the tables moved on faster
- * than they could be copied, and of catalog and stores.
+ * `corrupt` for a table that is not whole. What moves on faster than it can be copied is
+ * `unavailable`. Also those of catalog and stores.
  */
 export async function backUp(
   source: BackupSource,

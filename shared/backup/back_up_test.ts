@@ -78,7 +78,7 @@ Deno.test({
     await lab.backUp({ store });
     assert.ok(isMerged);
     assert.deepEqual((await lab.restored()).table, tens(8));
-    // The same after the backup: what it held goes, so it was the hold that kept it.
+    // After the backup the file goes: it was the hold that kept it.
     await sweep(lab);
     await assert.rejects(lab.lab.store.head(present(files[0])), { code: "not_found" });
   },
@@ -254,7 +254,7 @@ async function mergeAndSweep(lab: BackupLab): Promise<void> {
   await sweep(lab);
 }
 
-/** As maintenance does it for ten minutes. */
+/** What maintenance does in nine minutes. */
 async function sweep({ lab }: BackupLab): Promise<void> {
   for (let minute = 0; minute < 9; minute += 1) {
     lab.clock.shift(60_000);

@@ -1,5 +1,5 @@
 /**
- * Keeps the files of every snapshot in their place while a backup copies them: the backup is
+ * Keeps the files of every snapshot in their place while a backup copies them. The backup is
  * entered in the catalog as a statement that may read for long (`shared/catalog/long_reads.ts`).
  */
 

@@ -167,7 +167,7 @@ function objectKey(sum: string): string {
   return `${OBJECTS_PREFIX}${sum.slice(0, 2)}/${sum}`;
 }
 
-/** Of two that store the same bytes at a time the first one did it. */
+/** Two may store the same bytes at a time: then the first one did it. */
 async function putOnce(store: ObjectStore, key: string, bytes: Uint8Array): Promise<void> {
   try {
     await store.putNew(key, bytes);

@@ -12,7 +12,7 @@ const COPIES_AT_ONCE = 4;
 export interface CopyTotals {
   files: number;
   bytes: number;
-  /** Of these, what was not there. */
+  /** What was not there, among these. */
   copiedFiles: number;
   copiedBytes: number;
 }

@@ -1,6 +1,6 @@
 /**
- * Copies the WAL's part of a point: segments whose rows no table had at its moment, on this
- * machine's disk and in the mirror, what is set aside, and idempotency keys.
+ * Copies the WAL's part of a point: segments whose rows no table had at its moment, what is set
+ * aside, and idempotency keys. Segments are on this machine's disk and in the mirror.
  */
 
 import { isOperatingError } from "../base/errors.ts";
@@ -136,7 +136,7 @@ async function readIfThere(
   }
 }
 
-/** The same of the mirror at `prefix`; empty: there is none. */
+/** What a point needs of the mirror at `prefix`; empty: there is none. */
 export async function listMirror(
   store: ReadableStore,
   prefix: string,

@@ -6,7 +6,7 @@
 import { isOperatingError } from "../base/errors.ts";
 import type { BackupTarget } from "./backup_target.ts";
 
-export interface Pruned {
+export interface PrunedBackup {
   readonly points: number;
   readonly objects: number;
   readonly bytes: number;
@@ -23,7 +23,7 @@ const REMOVED_AT_ONCE = 500;
 export async function pruneBackup(
   target: BackupTarget,
   keepLast: number | undefined,
-): Promise<Pruned> {
+): Promise<PrunedBackup> {
   const nothing = { points: 0, objects: 0, bytes: 0, unreadable: undefined };
   if (keepLast === undefined) return nothing;
   const names = await target.points();

@@ -63,7 +63,7 @@ const MARKER = "restoring.json";
 
 /**
  * Errors: `not_found` when the backup has no such point; `conflict` when the place is not empty;
- * `corrupt` for an object of the backup that is not as its sum says; the stores', the catalog's.
+ * `corrupt` for an object that is not as its sum says. Also the stores' and the catalog's.
  */
 export async function restoreBackup(
   target: BackupTarget,

@@ -3,7 +3,7 @@
  * The values are texts, so a copy of a SQLite file goes into PostgreSQL and the other way round.
  *
  * Every table of ours is copied but those of `LEFT_OUT`; a table that a later release adds is, too.
- * Of Iceberg's tables the rows of our catalog are copied, but not its views.
+ * The rows of our catalog in Iceberg's tables are copied, but not its views.
  *
  * Held in memory as a whole: a catalog is small by what it keeps (`consumed_runs.ts`).
  */

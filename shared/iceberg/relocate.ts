@@ -48,8 +48,8 @@ const PLACE_PROPERTY = /^write\..*path$/;
 
 /**
  * Brings every location of the table below the root of `deps.store`. Errors: those of reading its
- * metadata and of a commit; `unimplemented` for a file that lies outside of the warehouse and was
- * not moved with the table, and for position deletes.
+ * metadata and of a commit. A file outside of the warehouse that was not moved with the table is
+ * `unimplemented`, and so are position deletes.
  */
 export async function relocateTable(deps: CommitDeps, ident: TableIdent): Promise<Relocated> {
   let attempt = new Relocation(deps);

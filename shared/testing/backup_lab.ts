@@ -1,6 +1,6 @@
 /**
- * A warehouse with a WAL for tests of backups: tables in memory, a catalog on disk, a WAL on a file
- * system that loses power, and a backup in memory whose calls a test can count or fail.
+ * A warehouse with a WAL for tests of backups. Tables are in memory, the catalog is on disk, the
+ * WAL on a file system that loses power. A test can count or fail the calls to the backup.
  */
 
 import assert from "node:assert/strict";

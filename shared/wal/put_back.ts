@@ -1,6 +1,6 @@
 /**
  * Puts a segment that was kept elsewhere back into a WAL root. It is put where an interrupted
- * ingester would have left it, and the salvage of such segments does the rest: every frame is
+ * ingester would have left it, and the salvage of such segments does the rest. So every frame is
  * checked, a key file is made, and the segment counts when it is synced. Interrupted anywhere, it
  * can be done again.
  */
@@ -15,8 +15,8 @@ import { type Salvaged, salvageSegment } from "./salvage.ts";
 import { removeIfPresent } from "./transfer.ts";
 
 /**
- * Makes the root where it is missing, and keeps ingest servers out of it. `option` named it. Errors:
- * `conflict` when one has it.
+ * Makes the root where it is missing, and keeps ingest servers out of it. `option` named it.
+ * Errors: `conflict` when one has it.
  */
 export async function lockForRecovery(
   fs: FileSystem,
