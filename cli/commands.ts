@@ -116,6 +116,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/relocate.ts")).command,
   },
   {
+    name: "scrub",
+    summary: "Read every stored file and hold it against its checksums.",
+    load: async () => (await import("./commands/scrub.ts")).command,
+  },
+  {
     name: "wal-recover",
     summary: "Pull mirrored WAL segments back onto a local WAL root.",
     load: async () => (await import("./commands/wal_recover.ts")).command,

@@ -79,6 +79,27 @@ export const WORK_OPTIONS = {
     help:
       "How often maintenance looks for data files whose summary is missing or damaged, and makes it anew.",
   },
+  scrubPeriodDays: {
+    kind: "integer",
+    flag: "scrub-period-days",
+    env: "SVC_SCRUB_PERIOD_DAYS",
+    placeholder: "days",
+    default: 7,
+    min: 1,
+    max: 365,
+    help: "Each stored file is read and held against its checksums once in so many days.",
+  },
+  scrubMaxMbPerSec: {
+    kind: "integer",
+    flag: "scrub-max-mb-per-sec",
+    env: "SVC_SCRUB_MAX_MB_PER_SEC",
+    placeholder: "MB",
+    default: 20,
+    min: 0,
+    max: 10_000,
+    help:
+      "No more bytes are read for that in a second, however long it takes then; 0: no file is verified but by svc scrub.",
+  },
   ...SUMMARY_OPTIONS,
   attributeColumns: {
     kind: "integer",

@@ -15,6 +15,7 @@ import { IcebergReader } from "../shared/iceberg/iceberg_reader.ts";
 import { isBacklogOver } from "../shared/drain/backlog.ts";
 import type { CompactorObservers } from "../shared/upkeep/compactor_metrics.ts";
 import type { DrainDeps } from "../shared/drain/drain.ts";
+import type { ScrubLoopDeps } from "../shared/upkeep/scrub_loop.ts";
 import type { TableSweepDeps } from "../shared/upkeep/table_sweeps.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
@@ -114,7 +115,7 @@ export interface OpenDrain extends AsyncDisposable {
    * Sweeps of the same warehouse. They share the threads that encode and derive with the drain. So
    * one file is in the making at a time, and a drain waits for one file of a merge at most.
    */
-  readonly maintenance: TableSweepDeps;
+  readonly maintenance: TableSweepDeps & ScrubLoopDeps;
   readonly store: OpenStore;
   /** Bytes that parts of its memory hold now. */
   readonly held: Readonly<Record<"rows" | "threads", () => number>>;
@@ -183,7 +184,9 @@ export async function openDrain(
   const opened = openStore(paths.warehouse, { files, clock, random, env: environment });
   const { store } = opened;
   const mirrorAdmin = new MirrorConsumerAdmin();
-  const { leases, removals } = opening.use(await openMaintenanceCatalog(paths.catalog, { files }));
+  const { leases, removals, scrubs } = opening.use(
+    await openMaintenanceCatalog(paths.catalog, { files }),
+  );
   const deps: DrainDeps = {
     ...(paths.mirror === undefined
       ? {
@@ -212,7 +215,8 @@ export async function openDrain(
     random,
     ...(observers.drain === undefined ? {} : { observer: observers.drain }),
   };
-  const maintenance: TableSweepDeps = {
+  const maintenance: OpenDrain["maintenance"] = {
+    scrubs,
     store,
     catalog: deps.catalog,
     reader: new IcebergReader(store),

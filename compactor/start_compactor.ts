@@ -2,6 +2,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import { UsageError } from "../shared/base/errors.ts";
+import { MS_PER_DAY } from "../shared/base/time.ts";
 import { VERSION } from "../shared/base/version.ts";
 import { withoutTenants } from "../shared/tenant/tenant_labels.ts";
 import {
@@ -18,6 +19,7 @@ import { combineObservers } from "../shared/drain/drain_observer.ts";
 import { allTables, startMaintenanceLoop } from "../shared/upkeep/maintenance_loop.ts";
 import { combineMaintenance } from "../shared/upkeep/maintenance_observer.ts";
 import { type TableSweepOptions, tableSweeps } from "../shared/upkeep/table_sweeps.ts";
+import { startScrubLoop } from "../shared/upkeep/scrub_loop.ts";
 import { DRAIN_GATE_DEFAULT, type DrainGate } from "../shared/drain/plan_drain.ts";
 import { sweepLane, sweepMirror } from "../shared/drain/sweep_lane.ts";
 import { SystemClock } from "../shared/os/clock.ts";
@@ -177,6 +179,11 @@ async function startDrainNow(
   if (tables) {
     const each = tableSweeps(opened.maintenance, sweepOptionsOf(settings));
     starting.use(startMaintenanceLoop(opened.maintenance, each));
+    const bytesPerSecMax = settings.scrubMaxMbPerSec * 1_000_000;
+    const periodMs = settings.scrubPeriodDays * MS_PER_DAY;
+    if (bytesPerSecMax > 0) {
+      starting.use(startScrubLoop(opened.maintenance, { periodMs, bytesPerSecMax }));
+    }
   }
   const running = starting.move();
   let stopping: Promise<void> | undefined;

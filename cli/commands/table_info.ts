@@ -4,6 +4,9 @@
  */
 
 import { counted } from "../../shared/base/counted.ts";
+import { openMaintenanceCatalog } from "../../shared/catalog/open_catalog_parts.ts";
+import type { Scrubs } from "../../shared/catalog/scrubs.ts";
+import { warehousePaths } from "../warehouse_options.ts";
 import { UsageError } from "../../shared/base/errors.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { belowDataDir } from "../../shared/catalog/storage_places.ts";
@@ -52,6 +55,10 @@ interface TableInfo {
    * snapshots have.
    */
   readonly stored: { readonly data: number; readonly index: number; readonly metadata: number };
+  /** When the last scrub began that verified all files; undefined: none did. */
+  readonly scrubbedMs: number | undefined;
+  /** Files that are known as damaged or missing. */
+  readonly damaged: number;
   /** Bytes of WAL segments that wait for a drain. */
   readonly backlog: number;
   /** Segments of the WAL that were sealed and are gone, though no table has their rows. */
@@ -70,9 +77,11 @@ export const command = defineCommand({
     }
     await using tables = await openTables(settings);
     const walRoot = belowDataDir(settings, settings.wal);
+    const { catalog } = warehousePaths(settings);
+    await using kept = await openMaintenanceCatalog(catalog, { files: new DenoFileSystem() });
     const infos: TableInfo[] = [];
     for (const ident of tables.idents) {
-      const info = await tableInfo(tables.deps, walRoot, ident);
+      const info = await tableInfo({ ...tables.deps, scrubs: kept.scrubs }, walRoot, ident);
       if (info !== undefined) infos.push(info);
     }
     if (settings.levels) await printPlan(console, LEVEL_COLUMNS, infos.flatMap(levelsOf));
@@ -84,7 +93,7 @@ export const command = defineCommand({
 });
 
 async function tableInfo(
-  deps: OrphanDeps,
+  deps: OrphanDeps & { readonly scrubs: Scrubs },
   walRoot: string,
   ident: TableIdent,
 ): Promise<TableInfo | undefined> {
@@ -108,6 +117,8 @@ async function tableInfo(
     snapshots: table.metadata.snapshots.length,
     merges: tasks.length,
     stored,
+    scrubbedMs: (await deps.scrubs.passes()).get(table.locationKey)?.wholeMs,
+    damaged: (await deps.scrubs.damaged(table.locationKey)).length,
     backlog: waiting.filter(({ name }) => !consumed.has(name))
       .reduce((sum, { byteLength }) => sum + byteLength, 0),
     missing: await missingSegments(local, walRoot, {
@@ -137,10 +148,13 @@ const COLUMNS = [
   "metadata bytes",
   "WAL bytes",
   "WAL faults",
+  "scrubbed",
+  "damaged files",
 ];
 
 function rowOf(info: TableInfo) {
-  const { ident, health, snapshots, merges, stored, backlog, missing, setAside } = info;
+  const { ident, health, snapshots, merges, stored, backlog } = info;
+  const { missing, setAside, scrubbedMs, damaged } = info;
   return [
     nameOf(ident),
     health.rows,
@@ -155,6 +169,8 @@ function rowOf(info: TableInfo) {
     stored.metadata,
     backlog,
     missing.length + setAside.length,
+    scrubbedMs === undefined ? "never" : new Date(scrubbedMs).toISOString(),
+    damaged,
   ];
 }
 

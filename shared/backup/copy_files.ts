@@ -1,6 +1,8 @@
 /** Copies objects of the warehouse into a backup, those that it lacks. */
 
 import { isOperatingError, OperatingError } from "../base/errors.ts";
+import { damagedFile } from "../base/damaged_file.ts";
+import { verifyBytes } from "../tables/verify_bytes.ts";
 import type { ObjectInfo, ReadableStore } from "../storage/object_store.ts";
 import { type BackupTarget, sumOf } from "./backup_target.ts";
 import type { BackedUpFile, StoredSum } from "./point.ts";
@@ -39,7 +41,10 @@ export class FileCopies {
     this.#known = new Map(earlier.map((file) => [file.key, file]));
   }
 
-  /** Errors: `not_found` when there is no such object; the stores'. */
+  /**
+   * Errors: `not_found` when there is no such object; `damaged_file` when its bytes are not those
+   * that were written; the stores'.
+   */
   async copy({ key, size, modifiedMs }: ObjectInfo): Promise<BackedUpFile> {
     const known = this.#known.get(key);
     const isSame = known?.bytes === size && known.modifiedMs === modifiedMs;
@@ -48,6 +53,8 @@ export class FileCopies {
       return known;
     }
     const bytes = await this.#store.get(key);
+    const { damage: [damage] } = await verifyBytes({ key }, bytes);
+    if (damage !== undefined) throw damagedFile(key, damage);
     const file = { key, modifiedMs, ...await this.copyBytes(bytes) };
     this.#known.set(key, file);
     return file;

@@ -1,5 +1,6 @@
 /** Copies the files of tables: metadata first, which goes soonest, then what it names. */
 
+import { isDamagedFile } from "../base/damaged_file.ts";
 import { isOperatingError } from "../base/errors.ts";
 import type { CopiedTable } from "../catalog/catalog_copy.ts";
 import { sidecarKey } from "../derived/sidecar.ts";
@@ -67,8 +68,8 @@ export async function copyTable(deps: TableCopyDeps, held: HeldTable): Promise<B
     try {
       files.push(await copies.copy(info));
     } catch (error) {
-      // Made anew, or removed, since it was listed.
-      if (!isOperatingError(error, "not_found")) throw error;
+      // Removed since it was listed. A damaged one is worth nothing, and is made anew.
+      if (!isOperatingError(error, "not_found") && !isDamagedFile(error)) throw error;
     }
   });
   return files;

@@ -47,10 +47,12 @@ export interface CatalogCopier extends AsyncDisposable {
 
 const TABLES_TABLE = "iceberg_tables";
 const CONSUMED_TABLE = "svc_wal_consumed";
-/** Who is at work just now, batch jobs with their results, and the layout's version. */
+/** Who is at work just now, batch jobs with their results, scrubs, and the layout's version. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   "svc_leases",
   "svc_long_reads",
+  "svc_scrubs",
+  "svc_damaged_files",
   "svc_jobs",
   "svc_job_results",
   "svc_catalog_version",

@@ -3,14 +3,17 @@
 import type { Leases } from "./leases.ts";
 import type { LongReads } from "./long_reads.ts";
 import type { Removals } from "./removals.ts";
+import type { Scrubs } from "./scrubs.ts";
 import { sql, type SqlDatabase, textOfRow } from "./sql_database.ts";
 import type { SqlDialect } from "./sql_dialect.ts";
+import { SqlScrubs } from "./sql_scrubs.ts";
 
 /** What maintenance keeps in the catalog beside the tables. */
 export interface MaintenanceCatalog extends AsyncDisposable {
   readonly leases: Leases;
   readonly removals: Removals;
   readonly longReads: LongReads;
+  readonly scrubs: Scrubs;
 }
 
 /** Closes `database` with it. */
@@ -22,6 +25,7 @@ export function sqlMaintenanceCatalog(
     leases: new SqlLeases(database, dialect),
     removals: new SqlRemovals(database, dialect),
     longReads: new SqlLongReads(database, dialect),
+    scrubs: new SqlScrubs(database, dialect),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   };
 }

@@ -117,6 +117,21 @@ CREATE TABLE IF NOT EXISTS svc_long_reads (
   since_ms BIGINT NOT NULL,
   expires_ms BIGINT NOT NULL
 );
+CREATE TABLE IF NOT EXISTS svc_scrubs (
+  folder VARCHAR(600) NOT NULL PRIMARY KEY,
+  began_ms BIGINT NOT NULL,
+  cursor_key VARCHAR(1000),
+  files BIGINT NOT NULL,
+  bytes BIGINT NOT NULL,
+  unsummed BIGINT NOT NULL,
+  whole_ms BIGINT
+);
+CREATE TABLE IF NOT EXISTS svc_damaged_files (
+  object_key VARCHAR(1000) NOT NULL PRIMARY KEY,
+  folder VARCHAR(600) NOT NULL,
+  damage TEXT NOT NULL,
+  found_ms BIGINT NOT NULL
+);
 `;
 
 const CREATE_TABLES = `
@@ -159,6 +174,8 @@ const OUR_TABLES = [
   "svc_leases",
   "svc_removals",
   "svc_long_reads",
+  "svc_scrubs",
+  "svc_damaged_files",
   RUNS_TABLE,
 ];
 

@@ -11,7 +11,7 @@
  */
 
 import { OperatingError } from "../base/errors.ts";
-import { uuidV4 } from "../os/random.ts";
+import { getSummed, uuidOfBytes } from "../storage/summed_object.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 import { type AvroFile, type AvroRecord, readAvroFile, writeAvroFile } from "./avro_container.ts";
 import { FieldNames } from "./avro_fields.ts";
@@ -117,7 +117,7 @@ class Relocation {
     const location = snapshot["manifest-list"];
     if (location === undefined) return snapshot;
     const key = table.locator.keyOf(location);
-    const list = readAvroFile(await this.#deps.store.get(key), location);
+    const list = readAvroFile(await getSummed(this.#deps.store, key), location);
     const names = new FieldNames(list.schema);
     let isChanged = false;
     const records: AvroRecord[] = [];
@@ -134,12 +134,10 @@ class Relocation {
     }
     if (!isChanged) return { ...snapshot, "manifest-list": this.#locationOf(key) };
     this.#relocated.manifestLists += 1;
-    const newKey = manifestListKey(
-      table.locationKey,
-      snapshot["snapshot-id"],
-      uuidV4(this.#deps.random),
-    );
-    staging?.put(newKey, this.#encoded(list, records));
+    const bytes = this.#encoded(list, records);
+    const uuid = uuidOfBytes(this.#deps.random, bytes);
+    const newKey = manifestListKey(table.locationKey, snapshot["snapshot-id"], uuid);
+    staging?.put(newKey, bytes);
     return { ...snapshot, "manifest-list": this.#locationOf(newKey) };
   }
 
@@ -168,7 +166,7 @@ class Relocation {
     staging: Staging | undefined,
   ): Promise<Place | undefined> {
     const key = table.locator.keyOf(location);
-    const manifest = readAvroFile(await this.#deps.store.get(key), location);
+    const manifest = readAvroFile(await getSummed(this.#deps.store, key), location);
     const names = new FieldNames(manifest.schema);
     let isChanged = false;
     for (const record of manifest.records) {
@@ -184,8 +182,8 @@ class Relocation {
       return now === location ? undefined : { location: now, byteLength };
     }
     this.#relocated.manifests += 1;
-    const newKey = manifestKey(table.locationKey, uuidV4(this.#deps.random));
     const bytes = this.#encoded(manifest, manifest.records);
+    const newKey = manifestKey(table.locationKey, uuidOfBytes(this.#deps.random, bytes));
     staging?.put(newKey, bytes);
     return { location: this.#locationOf(newKey), byteLength: BigInt(bytes.byteLength) };
   }

@@ -41,6 +41,31 @@ export const MAINTENANCE_CATALOG_CASES: readonly MaintenanceCatalogCase[] = [
     },
   },
   {
+    name: "a scrub is kept as it was told, and damage until it is forgotten",
+    async run({ scrubs }, { scrubs: others }) {
+      const pass = { beganMs: 1, cursor: "k", files: 2, bytes: 2 ** 40, unsummed: 1 };
+      await scrubs.keep("svc/t", { ...pass, wholeMs: undefined });
+      await scrubs.keep("svc/u", { ...pass, cursor: undefined, wholeMs: 1 });
+      await scrubs.keep("svc/t", { ...pass, files: 3, wholeMs: undefined });
+      assert.deepEqual(Object.fromEntries(await others.passes()), {
+        "svc/t": { ...pass, files: 3, wholeMs: undefined },
+        "svc/u": { ...pass, cursor: undefined, wholeMs: 1 },
+      });
+      await scrubs.found("svc/t", { key: "b", damage: "one", foundMs: 5 });
+      await scrubs.found("svc/t", { key: "a", damage: "x", foundMs: 6 });
+      await others.found("svc/t", { key: "b", damage: "two", foundMs: 7 });
+      assert.deepEqual(await scrubs.damaged("svc/t"), [
+        { key: "a", damage: "x", foundMs: 6 },
+        { key: "b", damage: "two", foundMs: 5 },
+      ]);
+      await scrubs.forgetDamage(["a", "never"]);
+      assert.deepEqual((await scrubs.damaged("svc/t")).map(({ key }) => key), ["b"]);
+      await scrubs.forgetTables(["svc/t"]);
+      assert.deepEqual(await scrubs.damaged("svc/t"), []);
+      assert.deepEqual([...(await others.passes()).keys()], ["svc/u"]);
+    },
+  },
+  {
     name: "a file is due when the later of its graces has passed, and is forgotten once",
     async run({ removals }, { removals: others }) {
       await removals.enter("svc/t", ["late", "later"], HOUR_MS);

@@ -116,6 +116,32 @@ export const MAINTENANCE_METRICS = {
     help:
       "Turns of maintenance that failed because a stored file failed a checksum; the log names it",
   },
+  scrubbedFiles: {
+    kind: "counter",
+    name: "svc_compactor_scrubbed_files_total",
+    help:
+      "Stored files that were verified, by what was found; unsummed: it has no checksums; repaired: it was damaged, and is whole now",
+    labels: { outcome: ["intact", "unsummed", "damaged", "repaired"] },
+  },
+  scrubbedBytes: {
+    kind: "counter",
+    name: "svc_compactor_scrubbed_bytes_total",
+    help: "Bytes of stored files that were verified",
+  },
+  damagedNow: {
+    kind: "gauge",
+    name: "svc_table_damaged_files",
+    help:
+      "Stored files of a table that the last scrub found damaged or missing; svc scrub names them",
+    labels: TABLE,
+  },
+  scrubAge: {
+    kind: "gauge",
+    name: "svc_table_scrub_age_seconds",
+    help: "Since the beginning of the last scrub that verified all files of a table",
+    labels: TABLE,
+    together: "max",
+  },
   tasks: {
     kind: "gauge",
     name: "svc_compactor_merge_tasks",
@@ -200,6 +226,16 @@ export function countMaintenance(
     failed(_, sweep, error) {
       metrics.failures.add(1, { sweep });
       if (isDamagedFile(error)) metrics.damagedFiles.add(1, {});
+    },
+    verified(_, { byteLength, outcome }) {
+      metrics.scrubbedFiles.add(1, { outcome });
+      metrics.scrubbedBytes.add(byteLength, {});
+    },
+    scrubbed(ident, { damaged, ageSecs }) {
+      const labels = labelsOf(ident);
+      if (labels.table === OTHER) return;
+      metrics.damagedNow.set(damaged, labels);
+      if (ageSecs !== undefined) metrics.scrubAge.set(ageSecs, labels);
     },
     throttled: () => metrics.throttled.add(1, {}),
     looked(ident, { health, snapshots, tasks }) {

@@ -6,6 +6,7 @@
 import type { TableIdent } from "../tenant/tenant.ts";
 import type { MergeReport } from "./merge.ts";
 import type { RetentionReport } from "./retention.ts";
+import type { ScrubbedFile } from "./scrub_table.ts";
 import type { TableHealth } from "./table_health.ts";
 
 /**
@@ -34,6 +35,16 @@ export interface MaintenanceObserver {
    * Sums of the summaries of a day's files were made, and those that newer ones stand for removed.
    */
   rolledUp?(ident: TableIdent, rollups: { readonly made: number; readonly removed: number }): void;
+  /** A stored file was verified. */
+  verified?(ident: TableIdent, file: ScrubbedFile): void;
+  /**
+   * How many files of a table are known as damaged, and since when its last whole scrub has begun;
+   * undefined: none is whole yet.
+   */
+  scrubbed?(
+    ident: TableIdent,
+    state: { readonly damaged: number; readonly ageSecs: number | undefined },
+  ): void;
   /** A sweep of a table failed; it is tried again later and later. */
   failed?(ident: TableIdent, sweep: string, error: unknown): void;
   /** Merges wait, as rows in the WAL wait for a drain. */
@@ -57,6 +68,8 @@ export function combineMaintenance(
     retained: (ident, report) => each((observer) => observer.retained?.(ident, report)),
     mended: (ident, sidecars) => each((observer) => observer.mended?.(ident, sidecars)),
     rolledUp: (ident, rollups) => each((observer) => observer.rolledUp?.(ident, rollups)),
+    verified: (ident, file) => each((observer) => observer.verified?.(ident, file)),
+    scrubbed: (ident, state) => each((observer) => observer.scrubbed?.(ident, state)),
     failed: (ident, sweep, error) => each((observer) => observer.failed?.(ident, sweep, error)),
     throttled: () => each((observer) => observer.throttled?.()),
     looked: (ident, table) => each((observer) => observer.looked?.(ident, table)),

@@ -130,7 +130,7 @@ async function folderOf(deps: CommitDeps, ident: TableIdent): Promise<string | u
 }
 
 /** Every key that the table's metadata leads to. */
-async function namedKeys(deps: CommitDeps, table: LoadedTable): Promise<Set<string>> {
+export async function namedKeys(deps: CommitDeps, table: LoadedTable): Promise<Set<string>> {
   const { metadata, locator } = table;
   const { lists, manifests } = await filesOfSnapshots(deps, table, metadata.snapshots);
   const data = await dataKeysOf(deps, table, [...manifests.values()]);

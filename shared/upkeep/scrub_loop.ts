@@ -1,0 +1,218 @@
+/**
+ * Verifies all stored files again and again, so slowly that nobody notices: each at least once in
+ * `periodMs`. One table after the other, the one first whose pass was begun, then the one whose
+ * last pass is oldest. It stands back while rows wait for a drain, and one compactor at a time
+ * does it.
+ */
+
+import { getLogger } from "@logtape/logtape";
+import { MS_PER_DAY } from "../base/time.ts";
+import type { ScrubPass } from "../catalog/scrubs.ts";
+import { FailureLog } from "../logging/failure_log.ts";
+import type { Clock } from "../os/clock.ts";
+import type { TableIdent } from "../tenant/tenant.ts";
+import { type LeaseDeps, underLease } from "./held_lease.ts";
+import { allTables } from "./maintenance_loop.ts";
+import type { MaintenanceObserver } from "./maintenance_observer.ts";
+import { BACKLOG_BYTES_MAX } from "./merge_sweep.ts";
+import { folderOfTable, type ScrubbedTable, type ScrubDeps, scrubTable } from "./scrub_table.ts";
+
+export interface ScrubLoopDeps extends ScrubDeps, LeaseDeps {
+  readonly isBacklogOver: (bytes: number) => Promise<boolean>;
+  readonly observer?: MaintenanceObserver;
+}
+
+export interface ScrubRate {
+  /** Each file is verified in this time, where `bytesPerSecMax` allows it. */
+  readonly periodMs: number;
+  readonly bytesPerSecMax: number;
+}
+
+export const SCRUB_RATE_DEFAULT: ScrubRate = {
+  periodMs: 7 * MS_PER_DAY,
+  bytesPerSecMax: 20_000_000,
+};
+
+/** A small warehouse is through in hours. */
+const BYTES_PER_SEC_MIN = 256 * 1024;
+/** The part of the period that a round takes; the rest is for what comes meanwhile. */
+const ROUND_SHARE = 6 / 7;
+const LOOK_MS = 60_000;
+const BACKLOG_LOOK_MS = 10_000;
+const LEASE = "scrub";
+
+/** Starts the scrub of all tables; it ends when it is disposed of. */
+export function startScrubLoop(
+  deps: ScrubLoopDeps,
+  rate: ScrubRate = SCRUB_RATE_DEFAULT,
+): AsyncDisposable {
+  const stop = new AbortController();
+  const ended = new ScrubLoop(deps, rate).run(stop.signal);
+  return {
+    async [Symbol.asyncDispose]() {
+      stop.abort(new Error("stopped"));
+      await ended;
+    },
+  };
+}
+
+/** A table, and its last pass. */
+export interface ScrubbedBefore {
+  readonly ident: TableIdent;
+  readonly folder: string;
+  readonly pass: ScrubPass | undefined;
+}
+
+/** Which table is next; undefined: none is due before a part of the period has passed. Pure. */
+export function nextScrub(
+  tables: readonly ScrubbedBefore[],
+  { nowMs, periodMs }: { readonly nowMs: number; readonly periodMs: number },
+): ScrubbedBefore | undefined {
+  const [next] = tables.filter(({ pass }) =>
+    pass === undefined || pass.cursor !== undefined ||
+    nowMs - pass.beganMs >= periodMs * ROUND_SHARE
+  ).toSorted((a, b) => urgency(a) - urgency(b));
+  return next;
+}
+
+function urgency({ pass }: ScrubbedBefore): number {
+  if (pass === undefined) return -1;
+  return pass.cursor === undefined ? pass.beganMs : -2;
+}
+
+class ScrubLoop {
+  readonly #deps: ScrubLoopDeps;
+  readonly #rate: ScrubRate;
+  readonly #failures: FailureLog;
+  /** Tables whose pass failed, and when they are tried again. */
+  readonly #notBeforeMs = new Map<string, number>();
+
+  constructor(deps: ScrubLoopDeps, rate: ScrubRate) {
+    this.#deps = deps;
+    this.#rate = rate;
+    this.#failures = new FailureLog({
+      clock: deps.clock,
+      log: getLogger(["svc", "maintenance"]),
+      over: "stored files are verified again",
+    });
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const hasMore = await this.#look(signal);
+      if (!hasMore) await this.#deps.clock.sleep(LOOK_MS, { signal }).catch(() => {});
+    }
+  }
+
+  async #look(signal: AbortSignal): Promise<boolean> {
+    const { clock } = this.#deps;
+    let next: ScrubbedBefore | undefined;
+    try {
+      const tables = await this.#tables();
+      for (const { ident, pass, folder } of tables) {
+        const damaged = (await this.#deps.scrubs.damaged(folder)).length;
+        this.#tell(ident, { damaged, wholeMs: pass?.wholeMs });
+      }
+      const free = tables.filter(({ folder }) =>
+        clock.monotonicMs() >= (this.#notBeforeMs.get(folder) ?? -Infinity)
+      );
+      next = nextScrub(free, { nowMs: clock.nowMs(), periodMs: this.#rate.periodMs });
+      if (next === undefined) return false;
+      const done = await this.#scrub(next, tables, signal);
+      this.#failures.worked("scrub");
+      return done !== "taken";
+    } catch (error) {
+      if (signal.aborted) return false;
+      if (next !== undefined) {
+        this.#notBeforeMs.set(next.folder, clock.monotonicMs() + 15 * LOOK_MS);
+      }
+      this.#failures.failed("scrub", "verify stored files", error);
+      return false;
+    }
+  }
+
+  #tell(
+    ident: TableIdent,
+    { damaged, wholeMs }: { readonly damaged: number; readonly wholeMs: number | undefined },
+  ): void {
+    const { clock, observer } = this.#deps;
+    const ageSecs = wholeMs === undefined ? undefined : (clock.nowMs() - wholeMs) / 1_000;
+    observer?.scrubbed?.(ident, { damaged, ageSecs });
+  }
+
+  async #tables(): Promise<ScrubbedBefore[]> {
+    const passes = await this.#deps.scrubs.passes();
+    const tables: ScrubbedBefore[] = [];
+    for (const ident of await allTables(this.#deps.catalog)) {
+      const folder = await folderOfTable(this.#deps, ident);
+      if (folder !== undefined) tables.push({ ident, folder, pass: passes.get(folder) });
+    }
+    const there = new Set(tables.map(({ folder }) => folder));
+    await this.#deps.scrubs.forgetTables([...passes.keys()].filter((one) => !there.has(one)));
+    return tables;
+  }
+
+  async #scrub(
+    { ident }: ScrubbedBefore,
+    tables: readonly ScrubbedBefore[],
+    signal: AbortSignal,
+  ): Promise<ScrubbedTable | undefined | "taken"> {
+    const { clock, observer } = this.#deps;
+    return await underLease(this.#deps, LEASE, {
+      signal,
+      work: async (held) => {
+        const bytesPerSec = await this.#bytesPerSec(tables);
+        const pace = paced(clock, { bytesPerSec, signal: held });
+        const table = await scrubTable(this.#deps, ident, {
+          signal: held,
+          pace: async (bytes) => {
+            await pace(bytes);
+            await this.#standBack(held);
+          },
+          onFile: (file) => observer?.verified?.(ident, file),
+        });
+        if (table !== undefined) {
+          this.#tell(ident, { damaged: table.damaged.length, wholeMs: table.wholeMs });
+        }
+        return table;
+      },
+    });
+  }
+
+  /** So that all bytes that are stored are read in a round. */
+  async #bytesPerSec(tables: readonly ScrubbedBefore[]): Promise<number> {
+    let total = 0;
+    for (const { folder } of tables) {
+      for await (const { size } of this.#deps.store.list(`${folder}/`)) total += size;
+    }
+    const wanted = total / (this.#rate.periodMs * ROUND_SHARE / 1_000);
+    return Math.min(this.#rate.bytesPerSecMax, Math.max(BYTES_PER_SEC_MIN, wanted));
+  }
+
+  #backlogAtMs = -Infinity;
+
+  /** Waits while rows wait for a drain. */
+  async #standBack(signal: AbortSignal): Promise<void> {
+    const { clock, isBacklogOver } = this.#deps;
+    if (clock.monotonicMs() - this.#backlogAtMs < BACKLOG_LOOK_MS) return;
+    while (await isBacklogOver(BACKLOG_BYTES_MAX)) {
+      await clock.sleep(BACKLOG_LOOK_MS, { signal });
+    }
+    this.#backlogAtMs = clock.monotonicMs();
+  }
+}
+
+/** Waits so that no more than so many bytes pass in a second. */
+export function paced(
+  clock: Clock,
+  { bytesPerSec, signal }: { readonly bytesPerSec: number; readonly signal: AbortSignal },
+): (bytes: number) => Promise<void> {
+  let freeMs = clock.monotonicMs();
+  return async (bytes) => {
+    const nowMs = clock.monotonicMs();
+    const waitMs = freeMs - nowMs;
+    freeMs = Math.max(freeMs, nowMs) + bytes / bytesPerSec * 1_000;
+    if (waitMs > 0) await clock.sleep(waitMs, { signal });
+    else signal.throwIfAborted();
+  };
+}
