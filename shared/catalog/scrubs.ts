@@ -33,6 +33,8 @@ export interface Scrubs {
   keep(folder: string, pass: ScrubPass): Promise<void>;
   /** In order of key. */
   damaged(folder: string): Promise<readonly DamagedObject[]>;
+  /** How many files are noted, by folder; none of a table without any. */
+  damagedCounts(): Promise<ReadonlyMap<string, number>>;
   /** Notes a damaged file; one that is noted already keeps its time. */
   found(folder: string, object: DamagedObject): Promise<void>;
   /** Files that are whole, or needed no more. */

@@ -43,6 +43,15 @@ export class SqlScrubs implements Scrubs {
     });
   }
 
+  damagedCounts(): Promise<ReadonlyMap<string, number>> {
+    return this.database.transaction("count damaged files", function* () {
+      const rows = yield sql(
+        "SELECT folder, count(*) AS files FROM svc_damaged_files GROUP BY folder",
+      );
+      return new Map(rows.map((row) => [textOfRow(row, "folder"), integerOfRow(row, "files")]));
+    });
+  }
+
   found(folder: string, { key, damage, foundMs }: DamagedObject): Promise<void> {
     return this.database.transaction("note a damaged file", function* () {
       yield sql(

@@ -58,6 +58,7 @@ export const MAINTENANCE_CATALOG_CASES: readonly MaintenanceCatalogCase[] = [
         { key: "a", damage: "x", foundMs: 6 },
         { key: "b", damage: "two", foundMs: 5 },
       ]);
+      assert.deepEqual(await others.damagedCounts(), new Map([["svc/t", 2]]));
       await scrubs.forgetDamage(["a", "never"]);
       assert.deepEqual((await scrubs.damaged("svc/t")).map(({ key }) => key), ["b"]);
       await scrubs.forgetTables(["svc/t"]);

@@ -109,9 +109,9 @@ class ScrubLoop {
     let next: ScrubbedBefore | undefined;
     try {
       const tables = await this.#tables();
+      const damaged = await this.#deps.scrubs.damagedCounts();
       for (const { ident, pass, folder } of tables) {
-        const damaged = (await this.#deps.scrubs.damaged(folder)).length;
-        this.#tell(ident, { damaged, wholeMs: pass?.wholeMs });
+        this.#tell(ident, { damaged: damaged.get(folder) ?? 0, wholeMs: pass?.wholeMs });
       }
       const free = tables.filter(({ folder }) =>
         clock.monotonicMs() >= (this.#notBeforeMs.get(folder) ?? -Infinity)

@@ -182,7 +182,7 @@ class TableScrub {
     const foundMs = Math.floor(this.#deps.clock.nowMs());
     await this.#deps.scrubs.found(this.#folder, { key, damage, foundMs });
     getLogger(["svc", "maintenance"]).error(
-      "stored file {key} is damaged, {damage}; no second copy of it was found",
+      "stored file {key} is damaged, {damage}; no other copy of it is known here: svc scrub --repair-from takes a backup's",
       { key, damage },
     );
     return this.#tell({ ...found, outcome: "damaged" });

@@ -5,29 +5,13 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { workspacePath } from "../../cli/permissions.ts";
 import { openS3Store } from "../../shared/storage/s3_store.ts";
 import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";
 import { S3Process } from "../../shared/testing/s3_process.ts";
 import { Stack } from "./stack.ts";
+import { svc, until } from "./svc_process.ts";
 
 const ROWS = "SELECT raw, timestamp, attributes, host FROM events ORDER BY raw";
-
-interface Run {
-  readonly code: number;
-  readonly output: string;
-  readonly notes: string;
-}
-
-async function svc(args: readonly string[], env: Record<string, string> = {}): Promise<Run> {
-  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "--quiet", "--no-prompt", "-P=cli", workspacePath("cli/main.ts"), ...args],
-    cwd: workspacePath("."),
-    env,
-  }).output();
-  const text = new TextDecoder();
-  return { code, output: text.decode(stdout), notes: text.decode(stderr) };
-}
 
 /** Sends rows without a pause, and knows which were acknowledged. */
 class Sender {
@@ -242,12 +226,4 @@ Deno.test({
 
 async function* sealedIn(dataDir: string): AsyncGenerator<string> {
   for await (const { name } of Deno.readDir(`${dataDir}/wal/default/events/sealed`)) yield name;
-}
-
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const signal = AbortSignal.timeout(60_000);
-  while (!await isSo()) {
-    signal.throwIfAborted();
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
 }
