@@ -1,7 +1,7 @@
 /**
- * How far each table's files were verified, and which of them are damaged: kept here, so that a
- * scrub goes on where it was after a restart, and on another machine. Tables are named by their
- * folder, which is of one incarnation.
+ * How far each table's files were verified, and which of them are damaged. So a scrub goes on where
+ * it was after a restart, and on another machine. Tables are named by their folder, which is of one
+ * incarnation.
  */
 
 /** One pass over the files of a table; it is whole when `cursor` is empty. */

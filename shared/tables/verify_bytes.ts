@@ -2,7 +2,7 @@
 
 import { type FileCheck, type RecordedFile, verifyFile } from "./verify_file.ts";
 
-/** As `verifyFile` of a file that holds `bytes`. */
+/** What `verifyFile` says of a file that holds `bytes`. */
 export function verifyBytes(file: RecordedFile, bytes: Uint8Array): Promise<FileCheck> {
   const { key } = file;
   return verifyFile({
