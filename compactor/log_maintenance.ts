@@ -39,6 +39,11 @@ export function logMaintenance(): MaintenanceObserver {
         table: nameOf(ident),
         ...rollups,
       }),
+    applied: (ident, { files, rows }) =>
+      log.info(
+        "another engine's deletes applied to table {table}: {rows} rows of {files} files",
+        { table: nameOf(ident), files, rows },
+      ),
     retained: (ident, { outcome, files, cut, rows }) =>
       log.info("retention of table {table}: {outcome} {rows} rows with {files} files, {cut} cut", {
         table: nameOf(ident),

@@ -75,6 +75,12 @@ export const WAITERS_PER_KEY_MAX = 256;
  * first.
  */
 export const DELTA_CACHE_BYTES_MAX = 1_073_741_824;
+/**
+ * Bytes of data files with rows that another engine deleted, which one statement has written
+ * without these rows; more is refused. The second is how many bytes of such files are kept.
+ */
+export const REMAINING_BYTES_MAX = 536_870_912;
+export const REMAINING_CACHE_BYTES_MAX = 1_073_741_824;
 /** Files of an object store whose layout is remembered; the least recently used go first. */
 export const FOOTERS_KEPT_MAX = 4096;
 /** Footers that one statement reads at the same time. */

@@ -8,6 +8,8 @@ import { IcebergReader } from "../iceberg/iceberg_reader.ts";
 import type { Clock } from "../os/clock.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import type { Random } from "../os/random.ts";
+import { openParquetDecoder } from "../parquet/parquet_decoder.ts";
+import { openParquetEncoder } from "../parquet/parquet_encoder.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
 import type { WalReader } from "../wal/types.ts";
 import { behind } from "./turns/behind.ts";
@@ -55,6 +57,7 @@ import type { Engine } from "./types.ts";
 import { DecodedCache, type DecodedCacheMeter } from "./files/decoded_files/decoded_cache.ts";
 import { DecodedDataFiles } from "./files/decoded_files/decoded_data_files.ts";
 import { runDecoding, settledSize } from "./files/decoded_files/run_decoding.ts";
+import { RemainingRows } from "./plan/remaining_rows.ts";
 import { DeltaSweep } from "./plan/delta_sweep.ts";
 import { Turns, turnsFor } from "./turns/turns.ts";
 import { WalDelta } from "./plan/wal_delta.ts";
@@ -145,6 +148,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const probes = probesOf(databases);
   const averages = await hasExactAverages(probes[0]);
   const delta = deltaOf(options, dirs.wal);
+  const remaining = remainingOf(options, dirs.remaining);
   const sidecars = sidecarIndexesOf(options);
   const { bytes, keep } = cachesOf(options);
   keep("parsed_index", sidecars.parsed);
@@ -163,7 +167,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const reading: Reading = { options, data, databases, turns };
   const edgeTimes = edgeTimesOf(reading);
   const held = heldRowsOf(reading);
-  const works = [edgeTimes, held, ...(decoded === undefined ? [] : [decoded])];
+  const works = [edgeTimes, held, remaining, ...(decoded === undefined ? [] : [decoded])];
   const answers = new TableAnswers({
     ...{ store, nowMs, averages },
     sidecars: sidecars.footers.passing,
@@ -183,7 +187,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     memoryBytesMax: options.memoryBytesMax,
     spillBytesMax: options.spillBytesMax,
     prepare: {
-      ...{ catalog, wal, delta, edgeTimes, held, nowMs, damaged },
+      ...{ catalog, wal, delta, remaining, edgeTimes, held, nowMs, damaged },
       ...caches,
       hot: hotSourceOf(options, dirs.wal),
       dataFiles: new FewRowsDataFiles(
@@ -213,6 +217,8 @@ interface CacheDirs {
   readonly answers: string;
   /** Decoded copies of data files. */
   readonly decoded: string;
+  /** What remains of data files from which another engine deleted rows. */
+  readonly remaining: string;
   /** New rows of tables that are followed. */
   readonly follow: string;
 }
@@ -224,6 +230,7 @@ async function cacheDirs({ files, cacheDir }: EngineOptions): Promise<CacheDirs>
     objects: `${cacheDir}/objects`,
     answers: `${cacheDir}/answers`,
     decoded: `${cacheDir}/decoded`,
+    remaining: `${cacheDir}/remaining`,
     follow: `${cacheDir}/follow`,
   };
   for (const dir of Object.values(dirs)) await files.mkdir(dir);
@@ -242,6 +249,14 @@ function deltaOf({ wal, files, onWalDamage }: EngineOptions, dir: string): WalDe
   if (wal === undefined) return undefined;
   const damage = onWalDamage === undefined ? {} : { onDamage: onWalDamage };
   return new WalDelta({ wal, files, dir, ...damage });
+}
+
+function remainingOf({ store, files }: EngineOptions, dir: string): RemainingRows {
+  return new RemainingRows({
+    ...{ store, files, dir },
+    decoder: openParquetDecoder(),
+    encoder: openParquetEncoder(),
+  });
 }
 
 function sidecarIndexesOf({ indexCaches, indexMeter, clock }: EngineOptions): SidecarIndexes {

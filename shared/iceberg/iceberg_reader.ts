@@ -2,7 +2,8 @@
  * The read side: loads a table's metadata and selects the data files that a time range needs.
  *
  * Everything read is immutable, so a reader that is kept (the query server's) answers from its
- * cache. Not covered: rows. Delete files of other engines are refused, never ignored.
+ * cache. Not covered: rows. Delete files of other engines are never ignored: what they touch is
+ * told apart, or refused.
  */
 
 import { OperatingError } from "../base/errors.ts";
@@ -19,7 +20,14 @@ import { dayFieldOf } from "./partition.ts";
 import { compareFiles, fileMayMatch, manifestMayMatch } from "./prune.ts";
 import { tableSchemaOf } from "./schema_json.ts";
 import { currentSnapshot, parseTableMetadata, type TableMetadata } from "./table_metadata.ts";
-import { ALL_TIME, type SelectedFiles, type Table, type TimeRange } from "./types.ts";
+import { DeleteIndex, hasDeletes, type SpecEntry, type TouchedFile } from "./touched_files.ts";
+import {
+  ALL_TIME,
+  type DataFile,
+  type SelectedFiles,
+  type Table,
+  type TimeRange,
+} from "./types.ts";
 
 /** A table with what only this folder needs of it. */
 export interface LoadedTable extends Table {
@@ -79,40 +87,83 @@ export class IcebergReader {
     });
   }
 
-  /** Errors: as of `loadTable`; also `unimplemented` when the snapshot has delete files. */
+  /**
+   * Errors: as of `loadTable`; also `unavailable` (`delete_files`) when a file of the range has rows
+   * that another engine deleted.
+   */
   async selectFiles(table: LoadedTable, range: TimeRange = ALL_TIME): Promise<SelectedFiles> {
-    const manifests = await this.manifests(table);
-    let considered = 0;
-    const wanted: ManifestFile[] = [];
-    for (const manifest of manifests) {
-      considered += liveFiles(manifest);
-      refuseDeletes(manifest, table);
-      if (liveFiles(manifest) > 0 && manifestMayMatch(manifest, range)) wanted.push(manifest);
-    }
-    const entries = await this.#entriesOf(table, wanted);
-    const files = entries.map(({ file }) => file).filter((file) => fileMayMatch(file, range));
-    return { files: files.sort(compareFiles), considered };
+    const { files, considered, touched } = await this.selectWithDeletes(table, range);
+    if (touched.length > 0) throw hasDeletes(nameOf(table), touched.length);
+    return { files, considered };
   }
 
   /**
-   * Every live file's entry: what its manifest says of it, and which snapshot added it. Errors: as
-   * of `selectFiles`.
+   * Selects as `selectFiles` does, and keeps apart what delete files of other engines may touch.
+   * Errors: as of `loadTable`.
+   */
+  async selectWithDeletes(
+    table: LoadedTable,
+    range: TimeRange = ALL_TIME,
+  ): Promise<SelectedFiles & { readonly touched: readonly TouchedFile[] }> {
+    const all = (await this.manifests(table)).filter((one) => liveFiles(one) > 0);
+    const [data, deletes] = [CONTENT.data, CONTENT.deletes]
+      .map((content) => all.filter((one) => one.content === content)) as [
+        ManifestFile[],
+        ManifestFile[],
+      ];
+    const considered = data.reduce((sum, manifest) => sum + liveFiles(manifest), 0);
+    const isWanted = (manifest: ManifestFile) => manifestMayMatch(manifest, range);
+    const index = await this.#deleteIndex(table, deletes.filter(isWanted));
+    const files: DataFile[] = [];
+    const touched: TouchedFile[] = [];
+    for (const one of await this.#entriesOf(table, data.filter(isWanted))) {
+      const { file } = one.entry;
+      if (!fileMayMatch(file, range)) continue;
+      const applied = index?.of(one) ?? [];
+      if (applied.length === 0) files.push(file);
+      else touched.push({ file, deletes: applied });
+    }
+    files.sort(compareFiles);
+    touched.sort((a, b) => compareFiles(a.file, b.file));
+    return { files, considered, touched };
+  }
+
+  /** Whether another engine's delete files are in the current snapshot. */
+  async hasDeletes(table: LoadedTable): Promise<boolean> {
+    const manifests = await this.manifests(table);
+    return manifests.some((one) => one.content === CONTENT.deletes && liveFiles(one) > 0);
+  }
+
+  /**
+   * Every live data file's entry: what its manifest says of it, and which snapshot added it.
+   * Errors: as of `loadTable`.
    */
   async liveEntries(table: LoadedTable): Promise<ManifestEntry[]> {
-    const manifests = await this.manifests(table);
-    for (const manifest of manifests) refuseDeletes(manifest, table);
-    return await this.#entriesOf(table, manifests.filter((one) => liveFiles(one) > 0));
+    const manifests = (await this.manifests(table)).filter((one) =>
+      one.content === CONTENT.data && liveFiles(one) > 0
+    );
+    return (await this.#entriesOf(table, manifests)).map(({ entry }) => entry);
+  }
+
+  async #deleteIndex(
+    table: LoadedTable,
+    manifests: readonly ManifestFile[],
+  ): Promise<DeleteIndex | undefined> {
+    if (manifests.length === 0) return undefined;
+    return new DeleteIndex(await this.#entriesOf(table, manifests));
   }
 
   async #entriesOf(
     table: LoadedTable,
     manifests: readonly ManifestFile[],
-  ): Promise<ManifestEntry[]> {
-    const entries: ManifestEntry[] = [];
+  ): Promise<SpecEntry[]> {
+    const entries: SpecEntry[] = [];
     for (let start = 0; start < manifests.length; start += READS_MAX) {
       const batch = manifests.slice(start, start + READS_MAX);
-      for (const read of await Promise.all(batch.map((one) => this.entries(table, one)))) {
-        for (const entry of read) entries.push(entry);
+      const reads = await Promise.all(batch.map((one) => this.entries(table, one)));
+      for (const [at, read] of reads.entries()) {
+        const specId = batch[at]?.specId ?? 0;
+        for (const entry of read) entries.push({ entry, specId });
       }
     }
     return entries;
@@ -238,14 +289,6 @@ function timeOrderId(metadata: TableMetadata, schema: TableSchema): number {
   return order?.["order-id"] ?? 0;
 }
 
-function refuseDeletes(manifest: ManifestFile, table: LoadedTable): void {
-  if (manifest.content !== CONTENT.deletes || liveFiles(manifest) === 0) return;
-  throw new OperatingError(
-    "unimplemented",
-    `Cannot read snapshot ${
-      String(table.snapshotId)
-    } of table ${table.metadata.location}: it has ` +
-      `${liveFiles(manifest)} delete files. Rewrite its data files with the engine that deleted.`,
-    { reason: "delete_files" },
-  );
+function nameOf({ ident }: LoadedTable): string {
+  return `table ${ident.namespace}.${ident.name}`;
 }

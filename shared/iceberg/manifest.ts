@@ -15,7 +15,7 @@ import { type AvroRecord, readAvroFile, writeAvroFile } from "./avro_container.t
 import { FieldNames } from "./avro_fields.ts";
 import type { TableLocator } from "./locations.ts";
 import { losslessJson } from "./lossless_json.ts";
-import type { ManifestFile } from "./manifest_list.ts";
+import { CONTENT, type ManifestFile } from "./manifest_list.ts";
 import {
   copiedEntries,
   encodedEntry,
@@ -32,11 +32,24 @@ import type { DataFile } from "./types.ts";
 
 export const STATUS = { existing: 0, added: 1, deleted: 2 } as const;
 const DATA_CONTENT = 0;
+const DELETE_KINDS = new Map<number, DeleteContent["kind"]>([[1, "position"], [2, "equality"]]);
 
 /** A data file with what other writers recorded of it, kept for when its manifest is merged. */
 export interface ListedFile extends DataFile {
   readonly nanCounts: ReadonlyMap<number, number>;
   readonly keyMetadata: Uint8Array | undefined;
+  /** Set for a delete file, which only manifests of deletes have. */
+  readonly deletes?: DeleteContent;
+}
+
+/** What a delete file says of the rows that it deletes. */
+export interface DeleteContent {
+  /** `position`: by file and place; `equality`: by their values. */
+  readonly kind: "position" | "equality";
+  /** Field ids of the columns whose values are compared; none for positions. */
+  readonly equalityIds: readonly number[];
+  /** Location of the one data file that it is about; undefined: it does not say. */
+  readonly dataLocation: string | undefined;
 }
 
 /** Sequence numbers are undefined only for an added entry before its commit. */
@@ -59,6 +72,7 @@ export function encodeManifest(
 ): Uint8Array<ArrayBuffer> {
   const { day } = header;
   const types = new Map(options.schema.columns.map((column) => [column.id, column.type]));
+  assert(entries.every(({ file }) => file.deletes === undefined), "delete files are others'");
   const schema = manifestEntrySchema(day);
   const copied = copiedEntries(schema);
   const spec = [{
@@ -208,7 +222,10 @@ function listedFile(
   options: { schema: TableSchema; day: DayField; locator: TableLocator },
 ): ListedFile {
   const location = names.text(record, 100) ?? "";
-  refuseOtherContent(names.number(record, 134) ?? DATA_CONTENT, names.text(record, 101), location);
+  const content = names.number(record, 134) ?? DATA_CONTENT;
+  const kind = list.content === CONTENT.deletes ? DELETE_KINDS.get(content) : undefined;
+  const isKnown = list.content === CONTENT.deletes ? !!kind : content === DATA_CONTENT;
+  refuseOther(names.text(record, 101), { location, isKnown });
   const day = names.number(names.record(record, 102, list.location), options.day.fieldId);
   const lowerBounds = names.bounds(record, 125);
   const upperBounds = names.bounds(record, 128);
@@ -238,24 +255,28 @@ function listedFile(
     splitOffsets: names.longs(record, 132).map(Number),
     sortOrderId: names.number(record, 140) ?? 0,
     keyMetadata: names.bytes(record, 131),
+    ...(kind === undefined ? {} : {
+      deletes: {
+        kind,
+        equalityIds: names.longs(record, 135).map(Number),
+        dataLocation: names.text(record, 143),
+      },
+    }),
   };
 }
 
-function refuseOtherContent(content: number, format: string | undefined, location: string): void {
-  if (content !== DATA_CONTENT) {
-    throw new OperatingError(
-      "unimplemented",
-      `Cannot read delete file ${location} (content ${content}): apply it with the engine that wrote it, ` +
-        "by rewriting the data files.",
-      { reason: "delete_files" },
-    );
-  }
-  if (format?.toUpperCase() !== "PARQUET") {
-    throw new OperatingError(
-      "unimplemented",
-      `Cannot read data file ${location}: its format is ${String(format)}; only Parquet is read.`,
-    );
-  }
+function refuseOther(
+  format: string | undefined,
+  { location, isKnown }: { readonly location: string; readonly isKnown: boolean },
+): void {
+  if (isKnown && format?.toUpperCase() === "PARQUET") return;
+  const what = isKnown ? `its format is ${String(format)}` : "its content is none that is known";
+  throw new OperatingError(
+    "unimplemented",
+    `Cannot read ${location}: ${what}; data files and delete files of format version 2 in Parquet ` +
+      "are read. Rewrite the table's data files with the engine that wrote it.",
+    { reason: "delete_files" },
+  );
 }
 
 function longBound(bytes: Uint8Array | undefined): bigint | undefined {

@@ -112,11 +112,18 @@ function manifestFile(names: FieldNames, record: AvroRecord, name: string): Mani
         "Rewrite the table's manifests with the engine that wrote it.",
     );
   };
+  const content = names.number(record, 517) ?? CONTENT.data;
+  if (content !== CONTENT.data && content !== CONTENT.deletes) {
+    throw new OperatingError(
+      "unimplemented",
+      `Cannot read manifest list ${name}: a manifest has content ${content}; 0 and 1 are known.`,
+    );
+  }
   return {
     location: needed(names.text(record, 500), "manifest_path"),
     byteLength: Number(needed(names.long(record, 501), "manifest_length")),
     specId: needed(names.number(record, 502), "partition_spec_id"),
-    content: names.number(record, 517) ?? CONTENT.data,
+    content,
     sequenceNumber: names.long(record, 515) ?? 0n,
     minSequenceNumber: names.long(record, 516) ?? 0n,
     addedSnapshotId: needed(names.long(record, 503), "added_snapshot_id"),

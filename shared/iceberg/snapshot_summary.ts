@@ -8,8 +8,10 @@ export const WAL_SEGMENTS = "svc.wal-segments";
 /** Summary member of a snapshot that `commitRewrite` made: its `RewriteKind`. */
 export const REWRITE = "svc.rewrite";
 
-/** Carried over from the parent: no change of ours touches them. */
+/** Carried over from the parent: a change of ours leaves all of them, or none. */
 const DELETE_TOTALS = ["total-delete-files", "total-position-deletes", "total-equality-deletes"];
+
+const KINDS: readonly RewriteKind[] = ["merge", "retention", "delete", "apply"];
 
 type Summary = Readonly<Record<string, string>>;
 type CountedFile = Pick<DataFile, "rows" | "byteLength" | "day">;
@@ -50,7 +52,7 @@ export function rewriteSummary(
  */
 export function rewriteKindOf(summary: Summary | undefined): RewriteKind | undefined {
   const kind = summary?.[REWRITE];
-  return kind === "merge" || kind === "retention" || kind === "delete" ? kind : undefined;
+  return KINDS.find((known) => known === kind);
 }
 
 /** The WAL segments whose rows an append brought; none of another program's. */
@@ -61,7 +63,7 @@ export function segmentsOf(summary: Summary | undefined): readonly string[] {
 
 /** `replace` is for a change that leaves the table's rows as they are. */
 function operationOf({ kind, files }: RewriteCommit): string {
-  if (kind === "merge") return "replace";
+  if (kind === "merge" || kind === "apply") return "replace";
   return files.length === 0 ? "delete" : "overwrite";
 }
 
@@ -94,8 +96,9 @@ function changeSummary(
     "total-data-files": String(totalFiles),
     ...(totalSize === undefined ? {} : { "total-files-size": String(totalSize) }),
   };
+  const hasDeletes = manifests.some((one) => one.content === CONTENT.deletes);
   for (const name of DELETE_TOTALS) {
-    const total = parent === undefined ? "0" : parent[name];
+    const total = parent === undefined || !hasDeletes ? "0" : parent[name];
     if (total !== undefined) summary[name] = total;
   }
   return summary;

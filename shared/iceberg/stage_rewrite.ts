@@ -23,6 +23,7 @@ import {
 import { newSnapshotIds, type SnapshotIds, stageSnapshot } from "./stage_snapshot.ts";
 import type { Staging } from "./staging.ts";
 import { currentSnapshot } from "./table_metadata.ts";
+import { touchedName } from "./touched_files.ts";
 import type { DataFile, RewriteCommit } from "./types.ts";
 
 interface RewriteStage {
@@ -39,8 +40,18 @@ export async function stageRewrite(
   checkFiles(table, rewrite.files);
   const found = await findReplaced(deps, table, rewrite.replaced);
   if (found === undefined) return undefined;
+  const deletes = await deletesLeft(deps, table, rewrite);
+  if (deletes === undefined) return undefined;
+  if (rewrite.replaced.length === 0 && deletes.length > 0) return undefined;
+  const untouched = [
+    ...found.untouched.filter(({ content }) => content === CONTENT.data),
+    ...deletes,
+  ];
   const ids = newSnapshotIds(deps, table.metadata);
-  const manifests = await stageManifests(deps, table, { rewrite, staging, ids, ...found });
+  const manifests = await stageManifests(deps, table, {
+    ...{ rewrite, staging, ids },
+    ...{ ...found, untouched },
+  });
   const summary = rewriteSummary(
     { rewrite, removed: [...found.removed].map(({ file }) => file) },
     manifests,
@@ -90,6 +101,27 @@ async function findReplaced(
   return { touched, removed, untouched: live.filter((manifest) => !gone.has(manifest)) };
 }
 
+/**
+ * Manifests of other engines' delete files that stay; undefined: a replaced file has deletes that
+ * the rewrite does not know, and would lose.
+ */
+async function deletesLeft(
+  deps: CommitDeps,
+  table: LoadedTable,
+  { replaced, applied }: RewriteCommit,
+): Promise<readonly ManifestFile[] | undefined> {
+  const reader = readerOf(deps);
+  if (!await reader.hasDeletes(table)) return [];
+  const { touched } = await reader.selectWithDeletes(table);
+  const unknown = touched.filter((one) => applied?.has(touchedName(one)) !== true);
+  const keys = new Set(replaced.map(({ key }) => key));
+  if (unknown.some(({ file }) => keys.has(file.key))) return undefined;
+  if (applied !== undefined && unknown.length === 0) return [];
+  return (await reader.manifests(table)).filter((one) =>
+    one.content === CONTENT.deletes && liveFiles(one) > 0
+  );
+}
+
 function mayHaveDay(manifest: ManifestFile, day: number): boolean {
   const minNs = BigInt(day) * NS_PER_DAY;
   return manifestMayMatch(manifest, { minNs, maxNs: minNs + NS_PER_DAY - 1n });
@@ -115,7 +147,7 @@ async function stageManifests(
   const plan = planMerge(untouched, { files, specId: specIdOf(table) });
   const merged = await Promise.all(plan.merged.map((manifest) => reader.entries(table, manifest)));
   const first = [...added, ...last, ...merged.flat().map(existingEntry)];
-  const written = [first, ...others].flatMap(inManifests)
+  const written = [first, ...others].filter((entries) => entries.length > 0).flatMap(inManifests)
     .map((entries) => stageManifest(deps, table, { entries, ids, staging }));
   return [...written, ...plan.kept];
 }

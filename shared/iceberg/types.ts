@@ -106,8 +106,11 @@ export interface AppendResult {
   readonly retries: number;
 }
 
-/** `merge` leaves the rows as they are; `retention` and `delete` take some out. */
-export type RewriteKind = "merge" | "retention" | "delete";
+/**
+ * `merge` leaves the rows as they are; `retention` and `delete` take some out. `apply` takes out
+ * those that delete files of another engine had deleted before.
+ */
+export type RewriteKind = "merge" | "retention" | "delete" | "apply";
 
 /** Data files that go, and those that come in their place. */
 export interface RewriteCommit {
@@ -115,7 +118,7 @@ export interface RewriteCommit {
   /** Incarnation that the files belong to. */
   readonly tableUuid: string;
   readonly kind: RewriteKind;
-  /** Live files of the table that go. There is at least one. */
+  /** Live files of the table that go. There is at least one, but with `applied`. */
   readonly replaced: readonly DataFile[];
   /**
    * Files that come in their place: of a merge with the same rows. Keys as of `AppendCommit.files`.
@@ -130,6 +133,12 @@ export interface RewriteCommit {
    * The delete task that this carries out: it ends with the commit, and must be held by its claim.
    */
   readonly deletes?: DeleteTaskCommit;
+  /**
+   * Data files with other engines' deletes, by `touchedName`, whose deletes were looked at: what
+   * they take out of a replaced file is gone from `files`, and from others they take nothing. When
+   * none but these is left, the delete files leave the table with the commit.
+   */
+  readonly applied?: ReadonlySet<string>;
   /** Further members of the snapshot's summary, each named `svc.…`. */
   readonly summary?: Readonly<Record<string, string>>;
 }
@@ -137,8 +146,9 @@ export interface RewriteCommit {
 /** How a rewrite ended. */
 export interface RewriteResult {
   /**
-   * `superseded`: one of the replaced files is no longer in the table, the table is another, the
-   * commit is no longer due, or the delete task no longer held. Nothing has changed. The new files
+   * `superseded`: one of the replaced files is no longer in the table, or another engine deleted
+   * rows of it meanwhile; the table is another, the commit is no longer due, or the delete task no
+   * longer held. Nothing has changed. The new files
    * are of no use to anyone and are the caller's to remove.
    */
   readonly outcome: "committed" | "superseded";

@@ -15,6 +15,7 @@ import type { DataFile, NewDataFile, Table } from "../iceberg/types.ts";
 import { readParquet } from "../parquet/read_parquet.ts";
 import { DataFileWriter, type DataFileWriterDeps } from "../tables/data_file_writer.ts";
 import { type BatchFit, fitTo } from "../tables/fit_schema.ts";
+import type { GoneRows } from "../tables/foreign_deletes.ts";
 
 export interface DeleteRowsOptions {
   /** The columns of whose words the new files have an index. */
@@ -22,12 +23,6 @@ export interface DeleteRowsOptions {
   /** Heeded between row groups. */
   readonly signal?: AbortSignal;
 }
-
-/**
- * Whether the row at a place of `batch`, whose first is the file's `first`th, goes. Batches come in
- * the file's order.
- */
-export type GoneRows = (batch: ColumnBatch, first: number) => (at: number) => boolean;
 
 /** What is left of a file. */
 export interface FileRest {

@@ -31,6 +31,7 @@ import type { DataFile, NewDataFile } from "../iceberg/types.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import { uuidV4 } from "../os/random.ts";
 import type { DataFileWriterDeps } from "../tables/data_file_writer.ts";
+import { applyAllDeletes } from "./apply_deletes.ts";
 import { type DeletePlan, DeletePlanner, isFinal } from "./delete_plan.ts";
 import { deleteRows } from "./delete_rows.ts";
 import { areRowsCommitted, type DeleteWaitDeps } from "./delete_wait.ts";
@@ -178,6 +179,7 @@ class Attempt {
   async #carryOut(signal: AbortSignal): Promise<DeleteReport | undefined> {
     const planner = new DeletePlanner(this.#deps, this.#task);
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
+      await applyAllDeletes(this.#deps, this.#task.ident, signal);
       const plan = await planner.plan({
         signal,
         onProgress: (progress) => this.#held.progress = progress,

@@ -56,6 +56,12 @@ export const MAINTENANCE_METRICS = {
     name: "svc_compactor_merges_throttled_total",
     help: "Looks after which no merge began, because rows in the WAL wait for a drain",
   },
+  appliedDeleteRows: {
+    kind: "counter",
+    name: "svc_compactor_applied_delete_rows_total",
+    help: "Rows taken out of data files because delete files of another engine had deleted them",
+    labels: TABLE,
+  },
   retainedRows: {
     kind: "counter",
     name: "svc_compactor_retention_rows_total",
@@ -208,6 +214,9 @@ export function countMaintenance(
     },
     expired: (ident, snapshots) => metrics.expired.add(snapshots, labelsOf(ident)),
     removed: (kind, files) => metrics.removedFiles.add(files, { kind }),
+    applied(ident, { rows }) {
+      metrics.appliedDeleteRows.add(rows, labelsOf(ident));
+    },
     retained(ident, report) {
       if (report.outcome !== "dropped") return;
       metrics.retainedRows.add(report.rows, labelsOf(ident));

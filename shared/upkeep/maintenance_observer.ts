@@ -4,6 +4,7 @@
  */
 
 import type { TableIdent } from "../tenant/tenant.ts";
+import type { AppliedDeletes } from "./apply_deletes.ts";
 import type { MergeReport } from "./merge.ts";
 import type { RetentionReport } from "./retention.ts";
 import type { ScrubbedFile } from "./scrub_table.ts";
@@ -29,6 +30,8 @@ export interface MaintenanceObserver {
   merged?(ident: TableIdent, report: MergeReport): void;
   expired?(ident: TableIdent, snapshots: number): void;
   removed?(kind: RemovalKind, files: number): void;
+  /** Rows that delete files of another engine had deleted are out of the data files. */
+  applied?(ident: TableIdent, report: AppliedDeletes): void;
   retained?(ident: TableIdent, report: RetentionReport): void;
   mended?(ident: TableIdent, sidecars: MendedSidecars): void;
   /**
@@ -65,6 +68,7 @@ export function combineMaintenance(
     merged: (ident, report) => each((observer) => observer.merged?.(ident, report)),
     expired: (ident, snapshots) => each((observer) => observer.expired?.(ident, snapshots)),
     removed: (kind, files) => each((observer) => observer.removed?.(kind, files)),
+    applied: (ident, report) => each((observer) => observer.applied?.(ident, report)),
     retained: (ident, report) => each((observer) => observer.retained?.(ident, report)),
     mended: (ident, sidecars) => each((observer) => observer.mended?.(ident, sidecars)),
     rolledUp: (ident, rollups) => each((observer) => observer.rolledUp?.(ident, rollups)),

@@ -110,8 +110,14 @@ async function candidatesOf(
   const addedMs = new Map(
     table.metadata.snapshots.map((one) => [one["snapshot-id"], one["timestamp-ms"]]),
   );
-  const entries = await readerOf(deps).liveEntries(table);
-  return entries.map(({ file, snapshotId }) => ({
+  const reader = readerOf(deps);
+  const entries = await reader.liveEntries(table);
+  // Another engine's deletes are applied first (`apply_deletes.ts`).
+  const { touched } = await reader.hasDeletes(table)
+    ? await reader.selectWithDeletes(table)
+    : { touched: [] };
+  const isTouched = new Set(touched.map(({ file }) => file.key));
+  return entries.filter(({ file }) => !isTouched.has(file.key)).map(({ file, snapshotId }) => ({
     file,
     isFull: isFullFile(file.key),
     // A snapshot that expired was made long ago.

@@ -65,7 +65,7 @@ export async function planRebuild(
   table: LoadedTable,
   { part, wide }: RebuildOptions,
 ): Promise<RebuildPlan> {
-  const { files } = await reader.selectFiles(table);
+  const { files } = await reader.selectWithDeletes(table);
   const wanted = {
     part,
     schema: table.schema,

@@ -21,7 +21,8 @@ import { removeQuietly } from "../iceberg/staging.ts";
 import type { DataFile } from "../iceberg/types.ts";
 import { commitOrDiscard } from "../tables/commit_or_discard.ts";
 import type { DataFileWriterDeps } from "../tables/data_file_writer.ts";
-import { type FileRest, type GoneRows, restOfFile } from "./delete_rows.ts";
+import type { GoneRows } from "../tables/foreign_deletes.ts";
+import { type FileRest, restOfFile } from "./delete_rows.ts";
 import { textOfTable } from "../tables/text_of_table.ts";
 
 export interface RetentionDeps extends CommitDeps, DataFileWriterDeps {}
@@ -120,7 +121,9 @@ export async function lookForRetention(
   const table = await deps.reader.loadTable(ident, location);
   const nowNs = BigInt(Math.floor(deps.clock.nowMs())) * NS_PER_MS;
   const horizonNs = nowNs - BigInt(periodSecs) * NS_PER_SEC;
-  const { files } = await deps.reader.selectFiles(table, { minNs: undefined, maxNs: horizonNs });
+  // What another engine deleted of a file is applied first (`apply_deletes.ts`).
+  const range = { minNs: undefined, maxNs: horizonNs };
+  const { files } = await deps.reader.selectWithDeletes(table, range);
   const cutNs = exact ? horizonNs - overdueNsMax(periodSecs) : undefined;
   return { table, horizonNs, ...planRetention(files, { horizonNs, cutNs }) };
 }

@@ -153,7 +153,7 @@ export class RollupSweep {
     this.#settled.delete(name);
     const reader = new IcebergReader(store);
     const table = await reader.loadTable(ident, location);
-    const { files } = await reader.selectFiles(table);
+    const { files } = await reader.selectWithDeletes(table);
     const report = await sweepRollups(this.#deps, { table, files }, { signal });
     if (report.made + report.removed > 0) observer?.rolledUp?.(ident, report);
     if (report.made === 0 && report.waiting === 0) this.#settled.set(name, location);

@@ -76,7 +76,7 @@ export class SummarySweep {
     }
     const reader = new IcebergReader(store);
     const table = await reader.loadTable(ident, location);
-    const { files } = await reader.selectFiles(table);
+    const { files } = await reader.selectWithDeletes(table);
     const census = new Census(this.#deps, table, this.#known.get(name));
     try {
       for (const file of files) {

@@ -3,6 +3,7 @@
 import type { Removals } from "../catalog/removals.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 import { applyExpire, type ExpirePolicy } from "../tables/expire.ts";
+import { applyForeignDeletes } from "./apply_deletes.ts";
 import { type LeaseDeps, underLease } from "./held_lease.ts";
 import { MergeSweep, type MergeSweepDeps, type MergeSweepOptions } from "./merge_sweep.ts";
 import { applyOrphans, lookForOrphans } from "./orphans.ts";
@@ -43,6 +44,11 @@ export function tableSweeps(deps: TableSweepDeps, options: TableSweepOptions): T
   const summaries = new SummarySweep(deps);
   const rollups = new RollupSweep(deps);
   return [
+    {
+      name: "deletes",
+      intervalMs: MERGE_INTERVAL_MS,
+      run: leased(deps, "deletes", deletesTurn(deps)),
+    },
     {
       name: "retention",
       intervalMs: RETENTION_INTERVAL_MS,
@@ -85,6 +91,21 @@ function leased(deps: LeaseDeps, name: string, run: TableSweep["run"]): TableSwe
     const lease = `${name}/${ident.namespace}.${ident.name}`;
     const more = await underLease(deps, lease, { signal, work: (held) => run(ident, held) });
     return more === true;
+  };
+}
+
+function deletesTurn(deps: TableSweepDeps): TableSweep["run"] {
+  // By table: in which files another engine's deletes take nothing out.
+  const checked = new Map<string, Set<string>>();
+  return async (ident, signal) => {
+    const name = `${ident.namespace}.${ident.name}`;
+    const own = checked.get(name) ?? new Set();
+    const applied = await applyForeignDeletes(deps, ident, { checked: own, signal });
+    if (own.size === 0) checked.delete(name);
+    else checked.set(name, own);
+    if (applied === undefined) return false;
+    if (applied.outcome === "applied") deps.observer?.applied?.(ident, applied);
+    return applied.more || applied.outcome === "superseded";
   };
 }
 

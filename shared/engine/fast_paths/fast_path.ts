@@ -137,7 +137,7 @@ export async function fastPath(
 }
 
 function filesIn({ committed }: TablePlan, range: TimeRange): Promise<readonly DataFile[]> {
-  return committed.kind === "all" ? committed.filesIn(range) : Promise.resolve([]);
+  return "filesIn" in committed ? committed.filesIn(range) : Promise.resolve([]);
 }
 
 function disposeOf(plan: WeightedPlan | WeightedAside): void {

@@ -40,6 +40,7 @@ export interface TablePlan {
   readonly lacking?: readonly string[];
   /** Files of `committed` whose time range meets `range`, oldest first. */
   readonly files: readonly DataFile[];
+  /** Rows of the WAL, and what remains of files from which another engine deleted rows. */
   readonly delta: readonly DeltaFile[];
   /** Rows of its WAL that cannot be read. */
   readonly lost?: LostRows | undefined;
@@ -89,6 +90,11 @@ export type CommittedRows =
     /** Live files of the same snapshot that can have rows in another range. */
     readonly filesIn: (range: TimeRange) => Promise<readonly DataFile[]>;
   }
+  /**
+   * All of them, but another engine deleted rows of some files: what remains of these files is
+   * among the pieces of the WAL.
+   */
+  | { readonly kind: "most"; readonly filesIn: (range: TimeRange) => Promise<readonly DataFile[]> }
   /** The rows of files that came after an earlier snapshot. */
   | { readonly kind: "since"; readonly snapshotId: bigint }
   | { readonly kind: "none" };

@@ -15,6 +15,7 @@ import type { LaneId, TableIdent } from "../../tenant/tenant.ts";
 import type { LoadedTable } from "../../iceberg/iceberg_reader.ts";
 import { fileMayMatch } from "../../iceberg/prune.ts";
 import { filesSince } from "../../iceberg/table_history.ts";
+import type { TouchedFile } from "../../iceberg/touched_files.ts";
 import { ALL_TIME, type SelectedFiles, type TimeRange } from "../../iceberg/types.ts";
 import type { DamagedFiles } from "../files/damaged_files.ts";
 import type { HotCall } from "../hot_caches/hot_call.ts";
@@ -27,6 +28,7 @@ import { lostAside, type LostRows, sumOfLost } from "./lost_rows.ts";
 import { completeness, seenMadeColumns } from "./made_columns.ts";
 import { NO_ORDER, type TableOrder, type TablePlan, type TableVersion } from "./plan.ts";
 import { projectedOf } from "./projection.ts";
+import type { RemainingLease, RemainingRows } from "./remaining_rows.ts";
 import { readSnapshot, type SnapshotSource, type TableSnapshot } from "./snapshot.ts";
 import { pinned, type SnapshotPin } from "./snapshot_pin.ts";
 import type { AppendedRows } from "../types.ts";
@@ -36,6 +38,8 @@ import type { DeltaLease, WalDelta } from "./wal_delta.ts";
 export interface PlanSource extends SnapshotSource {
   readonly delta: WalDelta | undefined;
   readonly damaged: DamagedFiles;
+  /** Files from which another engine deleted rows. */
+  readonly remaining: Pick<RemainingRows, "lease">;
   /** undefined: hot caches are off. */
   readonly hot: HotSource | undefined;
   /** Names that no statement may know: for it there is no such table, in any namespace. */
@@ -168,44 +172,43 @@ async function planOnce(
     signal: request.deadline.signal,
   });
   const deltaMs = nowMs() - startMs;
-  try {
-    const mapping = state?.index?.config.doc_mapping;
-    const stored = mappedSchema(
-      mapping,
-      snapshot.table?.schema ?? schemaWithoutTable(name, lease),
-    );
-    if (stored === undefined) throw await unknown(source, request, name);
-    const seen = seenOf(stored);
-    const delta = lease?.files ?? [];
-    const plan: TablePlan = {
-      name,
-      ident,
-      schema: seen,
-      stored,
-      made: seenMadeColumns(seen, stored),
-      isComplete: completeness(stored),
-      stemmed: stemmedColumns(mapping),
-      version: versionOf(snapshot.table),
-      order: orderOf(snapshot.table, mapping),
-      range,
-      ...await committedRows(source, snapshot, { request, range }),
-      delta,
-      lost: await lostOf(source, { lane, snapshot, state, request }, lease),
-      parts: [],
-      ordered: false,
-      pruned: undefined,
-      scans: request.scans.get(name) ?? 1,
-      projected: [],
-    };
-    return {
-      plan: { ...plan, projected: projectedOf(plan, request.named) },
-      lease,
-      deltaMs,
-    };
-  } catch (error) {
-    lease?.[Symbol.dispose]();
-    throw error;
-  }
+  using leases = new DisposableStack();
+  leases.use(lease);
+  const mapping = state?.index?.config.doc_mapping;
+  const stored = mappedSchema(
+    mapping,
+    snapshot.table?.schema ?? schemaWithoutTable(name, lease),
+  );
+  if (stored === undefined) throw await unknown(source, request, name);
+  const seen = seenOf(stored);
+  const { remaining, ...committed } = await committedRows(source, snapshot, { request, range });
+  leases.use(remaining);
+  const delta = [...remaining?.files ?? [], ...lease?.files ?? []];
+  const plan: TablePlan = {
+    name,
+    ident,
+    schema: seen,
+    stored,
+    made: seenMadeColumns(seen, stored),
+    isComplete: completeness(stored),
+    stemmed: stemmedColumns(mapping),
+    version: versionOf(snapshot.table),
+    order: orderOf(snapshot.table, mapping),
+    range,
+    ...committed,
+    delta,
+    lost: await lostOf(source, { lane, snapshot, state, request }, lease),
+    parts: [],
+    ordered: false,
+    pruned: undefined,
+    scans: request.scans.get(name) ?? 1,
+    projected: [],
+  };
+  return {
+    plan: { ...plan, projected: projectedOf(plan, request.named) },
+    lease: leases.move(),
+    deltaMs,
+  };
 }
 
 async function planCall(
@@ -327,13 +330,19 @@ async function lostOf(
 }
 
 const NO_FILES: SelectedFiles = { files: [], considered: 0 };
+const NOTHING_SELECTED = { ...NO_FILES, touched: [] } as const;
 
 async function selectionOf(
   source: PlanSource,
   { table }: TableSnapshot,
   range: TimeRange,
-): Promise<SelectedFiles> {
-  return table === undefined ? NO_FILES : await source.tables.selectFiles(table, range);
+): Promise<SelectedFiles & { readonly touched: readonly TouchedFile[] }> {
+  if (table === undefined) return NOTHING_SELECTED;
+  return await source.tables.selectWithDeletes(table, range);
+}
+
+interface CommittedPlan extends Pick<TablePlan, "committed" | "files" | "considered" | "lacking"> {
+  readonly remaining: RemainingLease | undefined;
 }
 
 /** Which committed rows of a snapshot the request reads, and in which files they are. */
@@ -341,21 +350,30 @@ async function committedRows(
   source: PlanSource,
   snapshot: TableSnapshot,
   { request, range }: { readonly request: PlanRequest; readonly range: TimeRange },
-): Promise<Pick<TablePlan, "committed" | "files" | "considered" | "lacking">> {
+): Promise<CommittedPlan> {
   const { since, uncommittedOnly } = request;
+  const remaining = undefined;
   const newer = since === undefined
     ? undefined
     : await selectionSince(source, snapshot, { since, range });
   if (since !== undefined && newer !== undefined) {
     const selection = intact(source, uncommittedOnly ? NO_FILES : newer);
-    return { committed: { kind: "since", snapshotId: since }, ...selection };
+    return { committed: { kind: "since", snapshotId: since }, ...selection, remaining };
   }
-  if (uncommittedOnly) return { committed: { kind: "none" }, ...NO_FILES };
-  const select = async (wanted: TimeRange) =>
-    intact(source, await selectionOf(source, snapshot, wanted));
-  const filesIn = async (wanted: TimeRange) => (await select(wanted)).files;
-  const selection = await select(range);
-  return { committed: { kind: "all", filesIn }, ...selection };
+  if (uncommittedOnly) return { committed: { kind: "none" }, ...NO_FILES, remaining };
+  const filesIn = async (wanted: TimeRange) =>
+    intact(source, await selectionOf(source, snapshot, wanted)).files;
+  const { touched, ...selected } = await selectionOf(source, snapshot, range);
+  const selection = intact(source, selected);
+  const { table } = snapshot;
+  if (touched.length === 0 || table === undefined) {
+    return { committed: { kind: "all", filesIn }, ...selection, remaining };
+  }
+  return {
+    committed: { kind: "most", filesIn },
+    ...selection,
+    remaining: await source.remaining.lease(table, touched, request.deadline.signal),
+  };
 }
 
 /** A selection without the damaged files that statements leave out. */

@@ -16,7 +16,7 @@ import type { SegmentState, WalReader } from "../../wal/types.ts";
 /** Where a table and its WAL are read. `wal` is undefined where there is none. */
 export interface SnapshotSource {
   readonly catalog: CatalogReader;
-  readonly tables: Pick<IcebergReader, "loadTable" | "selectFiles" | "manifests" | "entries">;
+  readonly tables: Pick<IcebergReader, "loadTable" | "selectWithDeletes" | "manifests" | "entries">;
   readonly wal: WalReader | undefined;
 }
 
