@@ -72,6 +72,8 @@ export interface Places {
   readonly cache: string;
   /** The compactor's copies of data files. */
   readonly scratch: string;
+  /** The warehouse, where the query server takes commits of other engines. */
+  readonly icebergWrites: readonly string[];
   /** Folder of the query server's audit table; none when it keeps none. */
   readonly audit: readonly string[];
   /** Folder of the query server's large results of batch jobs. */
@@ -158,6 +160,7 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
     write: [
       places.cache,
       ...places.audit,
+      ...places.icebergWrites,
       places.jobResults,
       ...places.catalogRows,
       ...places.jobRows,
@@ -212,6 +215,9 @@ const SERVICES: Readonly<Record<Role, Variables>> = {
 const NAMESPACE: Variables = { "--tenant-namespace": "SVC_TENANT_NAMESPACE" };
 const NAMESPACE_DEFAULT = "svc";
 const AUDIT_OFF = { flag: "--audit-disabled", variable: "SVC_QUERY_AUDIT_DISABLED" };
+
+/** An option of the query server: it writes metadata files of tables. */
+const ICEBERG_WRITES = { flag: "--iceberg-writes", variable: "SVC_ICEBERG_WRITES" };
 
 /** An option of the compactor: it drains the mirror. */
 const CATALOG_CLAIM = { flag: "--catalog-claim", variable: "SVC_CATALOG_CLAIM" };
@@ -285,6 +291,7 @@ export function placesOf(
     cache: `${dataDir}/query-cache`,
     scratch: `${dataDir}/compactor-scratch`,
     audit: isSwitchedOn(AUDIT_OFF, { args, env }) ? [] : [auditFolder(dataDir, { args, env })],
+    icebergWrites: isSwitchedOn(ICEBERG_WRITES, { args, env }) ? [warehouse] : [],
     jobResults: jobResultsFolder(dataDir, { args, env }),
     jobRows: postgres.length > 0 ? [] : [`${dirname(catalog)}/jobs.db`],
     catalogRows: catalogs.length > 0 ? [] : [catalog],

@@ -68,6 +68,13 @@ export const OPTIONS = {
   ...BROWSER_OPTIONS,
   ...PAGE_OPTIONS,
   ...STATUS_OPTIONS,
+  icebergWrites: {
+    kind: "switch",
+    flag: "iceberg-writes",
+    env: "SVC_ICEBERG_WRITES",
+    help:
+      "Take commits of other engines by the Iceberg REST catalog; whoever may ask may then write.",
+  },
   auditDisabled: {
     kind: "switch",
     flag: "audit-disabled",

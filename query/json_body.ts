@@ -6,7 +6,7 @@
 
 import { textOf } from "../shared/base/bytes.ts";
 import { messageOf, OperatingError } from "../shared/base/errors.ts";
-import { drainBody, readBody } from "../shared/http/body.ts";
+import { type BodyLimits, drainBody, readBody } from "../shared/http/body.ts";
 
 const BODY_BYTES_MAX = 1024 * 1024;
 
@@ -31,14 +31,14 @@ export async function readJson(request: Request): Promise<unknown> {
  */
 export async function readJsonText(
   request: Request,
-  { bytesMax }: { readonly bytesMax: number },
+  limits: Pick<BodyLimits, "bytesMax" | "hold">,
 ): Promise<Uint8Array> {
   const contentType = request.headers.get("content-type");
   if (contentType !== JSON_TYPE && !isJson(contentType)) {
     await drainBody(request);
     throw unsupported(contentType);
   }
-  return await readBody(request, { bytesMax });
+  return await readBody(request, limits);
 }
 
 const JSON_TYPE = "application/json";

@@ -7,7 +7,7 @@ import { messageOf, OperatingError, UsageError } from "../shared/base/errors.ts"
 import { LateResource } from "../shared/base/late_resource.ts";
 import { VERSION } from "../shared/base/version.ts";
 import type { CatalogReader } from "../shared/catalog/catalog.ts";
-import { openCatalogReader } from "../shared/catalog/open_catalog.ts";
+import { openCatalog, openCatalogReader } from "../shared/catalog/open_catalog.ts";
 import {
   openDeleteLedger,
   openIndexCatalog,
@@ -31,9 +31,9 @@ import type { FileSystem, ReadableFiles } from "../shared/os/file_system.ts";
 import type { MemoryKeeper } from "../shared/memory/memory_keeper.ts";
 import { containerLimitBytes } from "../shared/os/memory_limit.ts";
 import { NearFileSystem } from "../shared/os/near_file_system.ts";
-import { SystemRandom } from "../shared/os/random.ts";
+import { type Random, SystemRandom } from "../shared/os/random.ts";
 import type { ReadableStore } from "../shared/storage/object_store.ts";
-import { openStoreReader } from "../shared/storage/open_store.ts";
+import { openStore, openStoreReader } from "../shared/storage/open_store.ts";
 import { isS3Url, type S3Access, s3AccessOf } from "../shared/storage/s3_settings.ts";
 import { tellStore } from "../shared/storage/tell_store.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
@@ -43,6 +43,7 @@ import { Admission } from "./admission/admission.ts";
 import { DeleteTasks } from "./delete_tasks/delete_tasks.ts";
 import type { QuerySettings } from "./flags.ts";
 import { RestCatalog } from "./iceberg_rest/rest_catalog.ts";
+import { RestCommits } from "./iceberg_rest/rest_commits.ts";
 import { LongStatements } from "./sql/long_reads.ts";
 import { openJobs } from "./jobs/open_jobs.ts";
 import { ManagedIndexes } from "./indexes/managed_indexes.ts";
@@ -238,6 +239,7 @@ function managedParts(
     indexes: new ManagedIndexes({ catalog, writer: () => writer.get(), clock, random }),
     deleteTasks: new DeleteTasks({ engine, catalog, ledger: () => ledger.get(), random }),
     icebergCatalog: openRestCatalog(warehouse, { store, catalog }),
+    icebergCommits: openRestCommits(settings, { starting, files, clock, random }),
   };
 }
 
@@ -250,6 +252,23 @@ function openRestCatalog(
     store,
     properties: isS3Url(warehouse) ? s3Properties(s3AccessOf(environment)) : {},
   });
+}
+
+/** The catalog is opened for writing with the first commit. */
+function openRestCommits(
+  settings: QuerySettings,
+  { starting, files, clock, random }: {
+    readonly starting: AsyncDisposableStack;
+    readonly files: FileSystem;
+    readonly clock: Clock;
+    readonly random: Random;
+  },
+): RestCommits | undefined {
+  if (!settings.icebergWrites) return undefined;
+  const { catalog, warehouse } = queryPaths(settings);
+  const { store } = openStore(warehouse, { files, clock, random, env: environment });
+  const late = starting.use(new LateResource(() => openCatalog(catalog, { files })));
+  return starting.use(new RestCommits({ store, clock, random, catalog: () => late.get() }));
 }
 
 /** Where the bucket is, as Iceberg's clients are told; credentials are their own. */

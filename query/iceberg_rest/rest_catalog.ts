@@ -32,7 +32,7 @@ export interface NamePage {
 
 export interface RestCatalogParts {
   readonly catalog: Pick<CatalogReader, "tables" | "metadataLocation">;
-  readonly store: Pick<ReadableStore, "get" | "rootUri">;
+  readonly store: Pick<ReadableStore, "get" | "head" | "rootUri">;
   /** What engines are told of the warehouse's place, by the names of Iceberg's properties. */
   readonly properties: Readonly<Record<string, string>>;
 }
@@ -66,25 +66,26 @@ export class RestCatalog {
   }
 
   /**
-   * Errors: `not_found` when there is no such table; `precondition_failed` (`moved_warehouse`) when
-   * its metadata would lead the engine out of this warehouse.
+   * `room` is told how many bytes are to be read before they are, and may throw. Errors:
+   * `not_found` when there is no such table; `precondition_failed` (`moved_warehouse`) when its
+   * metadata would lead the engine out of this warehouse; what `room` throws.
    */
-  async metadata(ident: TableIdent): Promise<StoredMetadata> {
-    const found = await this.#newest(ident);
+  async metadata(ident: TableIdent, room: (bytes: number) => void): Promise<StoredMetadata> {
+    const found = await this.#newest(ident, room);
     this.#refuseElsewhere(ident, found.location);
     return found;
   }
 
-  async #newest(ident: TableIdent): Promise<StoredMetadata> {
+  async #newest(ident: TableIdent, room: (bytes: number) => void): Promise<StoredMetadata> {
     const location = await this.#location(ident);
     try {
-      return await this.#read(location);
+      return await this.#read(location, room);
     } catch (error) {
       if (!isOperatingError(error, "not_found")) throw error;
       // A commit may have replaced and removed it in between; a file that is gone stays an error.
       const newer = await this.#location(ident);
       if (newer === location) throw error;
-      return await this.#read(newer);
+      return await this.#read(newer, room);
     }
   }
 
@@ -98,9 +99,11 @@ export class RestCatalog {
     });
   }
 
-  async #read(location: string): Promise<StoredMetadata> {
+  async #read(location: string, room: (bytes: number) => void): Promise<StoredMetadata> {
     const { store } = this.#parts;
-    return { location, bytes: await getSummed(store, keyOfMetadata(store.rootUri, location)) };
+    const key = keyOfMetadata(store.rootUri, location);
+    room((await store.head(key)).size);
+    return { location, bytes: await getSummed(store, key) };
   }
 
   async #location(ident: TableIdent): Promise<string> {

@@ -1,5 +1,5 @@
 /**
- * `/iceberg/v1/…`: Iceberg's REST catalog for other engines, read-only (README.md). Source: the
+ * `/iceberg/v1/…`: Iceberg's REST catalog for other engines (README.md). Source: the
  * OpenAPI document of the Iceberg project.
  */
 
@@ -8,12 +8,18 @@ import type { ByteBudget } from "../../shared/base/byte_budget.ts";
 import { type ErrorCode, OperatingError } from "../../shared/base/errors.ts";
 import { drainBody } from "../../shared/http/body.ts";
 import { asOperatingError, errorHeaders, jsonResponse } from "../../shared/http/error_response.ts";
+import type { TableIdent } from "../../shared/tenant/tenant.ts";
+import { readJsonText } from "../json_body.ts";
 import type { QueryCaller } from "../query_caller.ts";
 import { growAnswer, sendHeld } from "../sql/held_answer.ts";
+import { parseCommit } from "./commit_request.ts";
 import { isHidden, noSuchTable, type RestCatalog } from "./rest_catalog.ts";
+import type { RestCommits } from "./rest_commits.ts";
 
 export interface RestCatalogService {
   readonly icebergCatalog: RestCatalog;
+  /** Takes commits; undefined: the catalog is read-only. */
+  readonly icebergCommits: Pick<RestCommits, "commit"> | undefined;
   /** Room of answers that are held until they are sent. */
   readonly answers: ByteBudget;
 }
@@ -42,6 +48,8 @@ const TABLES = `${NAMESPACE}/tables`;
 const TABLE = `${TABLES}/:table`;
 /** Names of a page at most, also where none is asked for. */
 const NAMES_MAX = 10_000;
+/** Bytes of a commit. */
+const COMMIT_BYTES_MAX = 8 * 1024 * 1024;
 
 type Answer = RestRoute["answer"];
 
@@ -51,6 +59,7 @@ const ANSWERS: readonly (readonly [method: RestRoute["method"], path: string, an
   ["GET", NAMESPACE, loadNamespace],
   ["GET", TABLES, listTables],
   ["GET", TABLE, loadTable],
+  ["POST", TABLE, commitTable],
   ["POST", `${TABLE}/metrics`, takeReport],
 ];
 
@@ -74,6 +83,7 @@ const ENDPOINTS: readonly string[] = ANSWERS.flatMap(([method, path]) => {
   const isOne = method === "GET" && written.endsWith("}");
   return [`${method} ${written}`, ...isOne ? [`HEAD ${written}`] : []];
 });
+const COMMIT_ENDPOINT = "POST /v1/{prefix}/namespaces/{namespace}/tables/{table}";
 
 /** Answers what no route has: every write, views, and mistakes in an address. */
 export async function refuseRest(request: Request): Promise<Response> {
@@ -89,20 +99,23 @@ export async function refuseRest(request: Request): Promise<Response> {
       ),
     );
   }
-  return restError(
-    new OperatingError(
-      "permission_denied",
-      `Cannot ${method} ${pathname}: this catalog is read-only; send rows to the ingest server, ` +
-        "and delete with POST /api/v1/delete-tasks",
-      { reason: "read_only_catalog" },
-    ),
+  return restError(readOnly(`${method} ${pathname}`));
+}
+
+function readOnly(what: string): OperatingError {
+  return new OperatingError(
+    "permission_denied",
+    `Cannot ${what}: tables are made by the ingest server, and commits to them are taken with ` +
+      "--iceberg-writes; send rows to the ingest server, and delete with POST /api/v1/delete-tasks",
+    { reason: "read_only_catalog" },
   );
 }
 
 /** An error in the protocol's form, with the headers that errors of all routes have. */
 function restError(thrown: unknown): Response {
   const error = asOperatingError(thrown);
-  const { httpStatus: code, message, reason } = error;
+  const { message, reason } = error;
+  const code = STATUS_OF_REASONS[reason ?? ""] ?? error.httpStatus;
   const type = TYPES_OF_REASONS[reason ?? ""] ?? TYPES[error.code] ?? "ServerErrorException";
   return jsonResponse({ error: { message, type, code } }, {
     status: code,
@@ -116,6 +129,7 @@ const TYPES: Partial<Record<ErrorCode, string>> = {
   unauthenticated: "NotAuthorizedException",
   permission_denied: "ForbiddenException",
   not_found: "NotFoundException",
+  conflict: "CommitFailedException",
   method_not_allowed: "UnsupportedOperationException",
   rate_limited: "SlowDownException",
   unavailable: "ServiceUnavailableException",
@@ -124,10 +138,21 @@ const TYPES: Partial<Record<ErrorCode, string>> = {
 const TYPES_OF_REASONS: Readonly<Record<string, string>> = {
   no_such_namespace: "NoSuchNamespaceException",
   no_such_table: "NoSuchTableException",
+  commit_unknown: "CommitStateUnknownException",
+  commit_contention: "CommitFailedException",
 };
 
-function config(): Promise<Response> {
-  return Promise.resolve(jsonResponse({ defaults: {}, overrides: {}, endpoints: ENDPOINTS }));
+/** Clients take these for what they are by the status alone. */
+const STATUS_OF_REASONS: Readonly<Record<string, number>> = {
+  commit_unknown: 500,
+  commit_contention: 409,
+};
+
+function config(_: Request, { icebergCommits }: RestCatalogService): Promise<Response> {
+  const endpoints = icebergCommits === undefined
+    ? ENDPOINTS.filter((one) => one !== COMMIT_ENDPOINT)
+    : ENDPOINTS;
+  return Promise.resolve(jsonResponse({ defaults: {}, overrides: {}, endpoints }));
 }
 
 function listNamespaces(
@@ -170,35 +195,76 @@ async function listTables(
   });
 }
 
-/** The stored file goes out as it is: ids of snapshots have more digits than a number keeps. */
 async function loadTable(
   { method }: Request,
-  { icebergCatalog, answers }: RestCatalogService,
-  { caller, names }: RestAddress,
+  service: RestCatalogService,
+  address: RestAddress,
 ): Promise<Response> {
-  const ident = { namespace: names["namespace"] ?? "", name: names["table"] ?? "" };
-  // Clients ask for `events.snapshots` as a table of a namespace `svc.events`, and make it of
-  // `svc.events` only where the table is what is missing.
-  const isTheirs = ident.namespace === caller.namespace && !isHidden(ident.name, caller);
-  if (!isTheirs) throw noSuchTable(ident);
+  const ident = requireTable(address);
   if (method === "HEAD") {
-    if (!await icebergCatalog.has(ident)) await icebergCatalog.metadata(ident);
+    if (!await service.icebergCatalog.has(ident)) throw noSuchTable(ident);
     return new Response(null, { status: 204 });
   }
-  const { location, bytes } = await icebergCatalog.metadata(ident);
-  const parts = [
-    utf8(`{"metadata-location":${JSON.stringify(location)},"metadata":`),
-    bytes,
-    utf8(`,"config":${JSON.stringify(icebergCatalog.properties)}}`),
-  ];
+  return await tableAnswer(service, ident);
+}
+
+/** The stored file goes out as it is: ids of snapshots have more digits than a number keeps. */
+async function tableAnswer(
+  { icebergCatalog, answers }: RestCatalogService,
+  ident: TableIdent,
+): Promise<Response> {
   const hold = answers.hold();
   try {
-    growAnswer(hold, bytes.byteLength);
+    const { location, bytes } = await icebergCatalog.metadata(
+      ident,
+      (bytes) => growAnswer(hold, bytes),
+    );
+    const parts = [
+      utf8(`{"metadata-location":${JSON.stringify(location)},"metadata":`),
+      bytes,
+      utf8(`,"config":${JSON.stringify(icebergCatalog.properties)}}`),
+    ];
+    return new Response(sendHeld(parts, hold), { headers: { "content-type": "application/json" } });
   } catch (error) {
     hold[Symbol.dispose]();
     throw error;
   }
-  return new Response(sendHeld(parts, hold), { headers: { "content-type": "application/json" } });
+}
+
+async function commitTable(
+  request: Request,
+  service: RestCatalogService,
+  address: RestAddress,
+): Promise<Response> {
+  const { icebergCommits, answers } = service;
+  if (icebergCommits === undefined) {
+    await drainBody(request);
+    throw readOnly(`commit to ${address.names["table"]}`);
+  }
+  let ident: TableIdent;
+  try {
+    ident = requireTable(address);
+  } catch (error) {
+    await drainBody(request);
+    throw error;
+  }
+  {
+    using hold = answers.hold();
+    const body = await readJsonText(request, { bytesMax: COMMIT_BYTES_MAX, hold });
+    await icebergCommits.commit(ident, parseCommit(body));
+  }
+  return await tableAnswer(service, ident);
+}
+
+/**
+ * Clients ask for `events.snapshots` as a table of a namespace `svc.events`, and make it of
+ * `svc.events` only where the table is what is missing.
+ */
+function requireTable({ caller, names }: RestAddress): TableIdent {
+  const ident = { namespace: names["namespace"] ?? "", name: names["table"] ?? "" };
+  const isTheirs = ident.namespace === caller.namespace && !isHidden(ident.name, caller);
+  if (!isTheirs) throw noSuchTable(ident);
+  return ident;
 }
 
 async function takeReport(

@@ -148,6 +148,7 @@ function catalogOf(names: readonly string[], locations: string[] = []): RestCata
     },
     store: {
       rootUri: "file:///w",
+      head: (key) => Promise.resolve({ key, size: 2, modifiedMs: 0 }),
       get: (key) =>
         key.endsWith("new.metadata.json")
           ? Promise.resolve(new Uint8Array([123, 125]))
@@ -178,9 +179,18 @@ Deno.test({
     const [old, next] = ["old", "new"].map((name) =>
       `file:///w/svc/events-1/metadata/${name}.metadata.json`
     ) as [string, string];
-    const { location } = await catalogOf([], [old, next]).metadata(ident);
+    const room = () => {};
+    const { location } = await catalogOf([], [old, next]).metadata(ident, room);
     assert.equal(location, next);
-    await assert.rejects(catalogOf([], [old, old, next]).metadata(ident), { code: "not_found" });
+    await assert.rejects(catalogOf([], [old, old, next]).metadata(ident, room), {
+      code: "not_found",
+    });
+    const full = () => {
+      throw new OperatingError("unavailable", "no room");
+    };
+    await assert.rejects(catalogOf([], [next, next]).metadata(ident, full), {
+      code: "unavailable",
+    });
   },
 });
 

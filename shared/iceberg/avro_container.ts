@@ -217,11 +217,20 @@ function typeOf(schemaText: string): avro.Type {
   const known = TYPES.get(schemaText);
   if (known !== undefined) return known;
   const schema = JSON.parse(schemaText) as avro.Schema;
-  const type = avro.Type.forSchema(schema, { registry: { long: LONG_TYPE } });
+  const type = avro.Type.forSchema(schema, {
+    registry: { long: LONG_TYPE },
+    // DuckDB writes a long as an object, which the registry is not asked about.
+    typeHook: (one) => isLongObject(one) ? LONG_TYPE : undefined,
+  });
   TYPES.set(schemaText, type);
   const [oldest] = TYPES.keys();
   if (TYPES.size > TYPES_KEPT_MAX && oldest !== undefined) TYPES.delete(oldest);
   return type;
+}
+
+function isLongObject(schema: unknown): boolean {
+  return typeof schema === "object" && schema !== null && "type" in schema &&
+    schema.type === "long";
 }
 
 function corrupt(name: string, why: string, cause?: unknown): OperatingError {

@@ -133,3 +133,24 @@ Deno.test({
     );
   },
 });
+
+Deno.test({
+  name: "readAvroFile keeps all digits of a long that its schema writes as an object",
+  fn() {
+    const id = 2n ** 62n + 1n;
+    const long = { type: "long" };
+    const schema = {
+      type: "record",
+      name: "r",
+      fields: [{ name: "id", type: long }, {
+        name: "maybe",
+        type: ["null", long],
+      }],
+    };
+    const sync = new Uint8Array(16);
+    const bytes = writeAvroFile(schema, [{ id, maybe: -id }], { metadata: {}, sync });
+    assert.deepEqual(readAvroFile(bytes, "duckdb").records.map(({ id, maybe }) => [id, maybe]), [
+      [id, -id],
+    ]);
+  },
+});

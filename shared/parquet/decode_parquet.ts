@@ -4,7 +4,9 @@
  * returns.
  */
 
+import { Buffer } from "node:buffer";
 import * as wasm from "parquet-wasm";
+import { viewOf } from "../base/bytes.ts";
 import { ROW_GROUP_ROWS } from "./row_groups.ts";
 
 /**
@@ -15,6 +17,30 @@ export function decodeParquet(
   rowGroups: readonly number[],
 ): Uint8Array<ArrayBuffer> {
   const options = { batchSize: ROW_GROUP_ROWS, rowGroups: [...rowGroups] };
+  const plain = withoutArrowSchema(file);
   // The stream consumes the table; its bytes are a copy out of WASM memory.
-  return wasm.readParquet(file, options).intoIPCStream() as Uint8Array<ArrayBuffer>;
+  return wasm.readParquet(plain, options).intoIPCStream() as Uint8Array<ArrayBuffer>;
+}
+
+/** The length of a text, and the text, as the footer has a key. */
+const ARROW_SCHEMA_KEY = Buffer.from("\x0cARROW:schema", "latin1");
+/** The footer's length and the magic bytes. */
+const TRAILER_BYTES = 8;
+
+/**
+ * The file without the key under which Arrow's writers keep their own types. By it the reader would
+ * give texts with offsets of 64 bits, dictionaries and views. Without it the types are Parquet's.
+ */
+function withoutArrowSchema(file: Uint8Array): Uint8Array {
+  const trailer = file.length - TRAILER_BYTES;
+  if (trailer < 0) return file;
+  const footer = viewOf(file).getUint32(trailer, true);
+  const start = Math.max(0, trailer - footer);
+  const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
+  const at = bytes.subarray(start, trailer).lastIndexOf(ARROW_SCHEMA_KEY);
+  if (at < 0) return file;
+  const copy = file.slice();
+  // Another key of the same length, which no reader knows.
+  copy[start + at + 1] = "-".charCodeAt(0);
+  return copy;
 }

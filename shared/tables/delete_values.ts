@@ -5,6 +5,7 @@
 
 import { present, unreachable } from "../base/assert.ts";
 import { areSameBytes, textOf, viewOf } from "../base/bytes.ts";
+import { OperatingError } from "../base/errors.ts";
 import type { ColumnBatch, ColumnData } from "../columns/batch.ts";
 import type { Column } from "../schema/schema.ts";
 
@@ -20,10 +21,10 @@ export function columnById(
 
 const NULL = "n;";
 
-/** Reads a column by its field id; a column that the batch lacks is null. No text begins another. */
+/** Reads a column by its field id. No text begins another. Errors: `unimplemented`: it has none. */
 export function valueReader(batch: ColumnBatch, id: number): (at: number) => string {
   const found = columnById(batch, id);
-  if (found === undefined) return () => NULL;
+  if (found === undefined) throw unknownColumn(id);
   const { column, data } = found;
   const read = plainReader(column, data);
   const { validity } = data;
@@ -41,6 +42,15 @@ export function pathsOf({ offsets, values }: ColumnData): (at: number) => string
     }
     return last.text;
   };
+}
+
+function unknownColumn(id: number): OperatingError {
+  return new OperatingError(
+    "unimplemented",
+    `Cannot apply another engine's equality deletes: they compare column ${id}, which the table ` +
+      "has no more. Rewrite the data files with that engine.",
+    { reason: "delete_files" },
+  );
 }
 
 function plainReader({ type }: Column, data: ColumnData): (at: number) => string {

@@ -68,7 +68,9 @@ export async function* readBatches(
     const places = placesOf(table.schema, columns, file.key);
     const complete = completeColumnsOf(file.key);
     for (const batch of batches) {
-      yield { ...inColumnsOf(table.schema, batch, places), complete };
+      const own = inColumnsOf(table.schema, batch, places);
+      requireValues(own, file.key);
+      yield { ...own, complete };
     }
   }
 }
@@ -93,7 +95,7 @@ function placesOf(
       if (!required) return undefined;
       throw unmergeable({ key }, `it lacks the required column ${name} (id ${id})`);
     }
-    if (found.type === type && (found.required || !required)) return at;
+    if (found.type === type) return at;
     throw unmergeable(
       { key },
       `its column ${name} (id ${id}) is ${found.type}, the table's ${type}`,
@@ -114,6 +116,14 @@ function inColumnsOf(
       columns[places[at] ?? -1] ?? nullColumn(type, rows)
     ),
   };
+}
+
+/** Other writers say of every column that it may be null; in a required one no value is. */
+function requireValues({ schema, columns }: ColumnBatch, key: string): void {
+  for (const [at, { name, id, required }] of schema.columns.entries()) {
+    if (!required || columns[at]?.nullCount === 0) continue;
+    throw unmergeable({ key }, `its column ${name} (id ${id}) has nulls, the table's may not`);
+  }
 }
 
 function unmergeable({ key }: { readonly key: string }, why: string): OperatingError {

@@ -13,9 +13,9 @@ import type { LoadedTable } from "../iceberg/iceberg_reader.ts";
 import { removeQuietly } from "../iceberg/staging.ts";
 import { type TouchedFile, touchedName } from "../iceberg/touched_files.ts";
 import { INLINE_PARQUET_DECODER, type ParquetDecoder } from "../parquet/parquet_decoder.ts";
-import { readParquet } from "../parquet/read_parquet.ts";
 import { commitOrDiscard } from "../tables/commit_or_discard.ts";
 import type { DataFileWriterDeps } from "../tables/data_file_writer.ts";
+import { readBatches } from "../tables/file_run.ts";
 import { readForeignDeletes, type TouchedRows } from "../tables/foreign_deletes.ts";
 import { textOfTable } from "../tables/text_of_table.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
@@ -163,7 +163,8 @@ class Pass {
   async #takesOut({ file }: TouchedFile, { isGone, places }: TouchedRows): Promise<boolean> {
     if (places > 0) return true;
     let seen = 0;
-    for await (const batch of readParquet(await this.#deps.store.get(file.key), file.key)) {
+    const { store, decoder = INLINE_PARQUET_DECODER } = this.#deps;
+    for await (const batch of readBatches({ store, decoder }, this.#table, file)) {
       this.#signal?.throwIfAborted();
       const test = isGone(batch, seen);
       for (let at = 0; at < batch.rows; at += 1) if (test(at)) return true;

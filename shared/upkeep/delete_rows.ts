@@ -12,9 +12,9 @@ import { takeRows } from "../columns/gather.ts";
 import type { TextColumn } from "../derived/types.ts";
 import type { MatchedRows } from "../engine/predicate/row_matcher.ts";
 import type { DataFile, NewDataFile, Table } from "../iceberg/types.ts";
-import { readParquet } from "../parquet/read_parquet.ts";
+import { INLINE_PARQUET_DECODER } from "../parquet/parquet_decoder.ts";
 import { DataFileWriter, type DataFileWriterDeps } from "../tables/data_file_writer.ts";
-import { type BatchFit, fitTo } from "../tables/fit_schema.ts";
+import { readBatches } from "../tables/file_run.ts";
 import type { GoneRows } from "../tables/foreign_deletes.ts";
 
 export interface DeleteRowsOptions {
@@ -66,15 +66,14 @@ export async function restOfFile(
 ): Promise<FileRest> {
   const writer = new DataFileWriter(deps, table, { text: options.text });
   try {
-    let fit: BatchFit | undefined;
     let [seen, rest] = [0, 0];
-    for await (const batch of readParquet(await deps.store.get(file.key), file.key)) {
+    const { store } = deps;
+    for await (const batch of readBatches({ store, decoder: INLINE_PARQUET_DECODER }, table, file)) {
       options.signal?.throwIfAborted();
-      fit ??= fitTo(table.schema, batch.schema.columns);
       const kept = withoutRows(batch, isGone(batch, seen));
       seen += batch.rows;
       rest += kept.rows;
-      if (kept.rows > 0) await writer.add(fit(kept));
+      if (kept.rows > 0) await writer.add(kept);
     }
     const files = await writer.finish();
     const deleted = count ?? seen - rest;

@@ -117,9 +117,10 @@ export function testService(engine: Engine, fields: Partial<QueryService> = {}):
     }),
     icebergCatalog: new RestCatalog({
       catalog: { tables: noCatalog, metadataLocation: noCatalog },
-      store: { rootUri: "file:///nowhere", get: noCatalog },
+      store: { rootUri: "file:///nowhere", get: noCatalog, head: noCatalog },
       properties: {},
     }),
+    icebergCommits: undefined,
     ...fields,
   };
 }
