@@ -68,7 +68,9 @@ export async function restOfFile(
   try {
     let [seen, rest] = [0, 0];
     const { store } = deps;
-    for await (const batch of readBatches({ store, decoder: INLINE_PARQUET_DECODER }, table, file)) {
+    for await (
+      const batch of readBatches({ store, decoder: INLINE_PARQUET_DECODER }, table, file)
+    ) {
       options.signal?.throwIfAborted();
       const kept = withoutRows(batch, isGone(batch, seen));
       seen += batch.rows;

@@ -1,0 +1,162 @@
+/** A stack whose table other engines read and write, and the rows of it as our SQL has them. */
+
+import assert from "node:assert/strict";
+import { Stack } from "../apps/stack.ts";
+import { runPython } from "./python.ts";
+
+export const DAY_NS = 86_400_000_000_000n;
+export const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
+const DONE_MS_MAX = 60_000;
+
+/** Texts and attributes that readers get wrong. */
+export const EXTREMES: readonly (readonly [body: string, value: unknown])[] = [
+  ["", null],
+  ["NUL \u0000 and \u202e bidi", ""],
+  ["emoji 🦊, combining e\u0301", "ß"],
+  ['"quotes" \\ and \n lines', '{"a": 1}'],
+  ["a".repeat(1_000_000), "long"],
+  ["largest", "9223372036854775807"],
+  ["numbers", -0],
+  ["subnormal", 5e-324],
+];
+
+export interface EngineStack extends AsyncDisposable {
+  readonly stack: Stack;
+  /** Of the REST catalog. */
+  readonly address: string;
+}
+
+export async function startEngineStack(
+  env: Readonly<Record<string, string>> = {},
+): Promise<EngineStack> {
+  const stack = await Stack.start({
+    rollAgeSecs: 1,
+    env: { SVC_COMMIT_MAX_AGE_SECS: "1", ...env },
+  });
+  return {
+    stack,
+    address: `${stack.queryUrl}/iceberg`,
+    [Symbol.asyncDispose]: () => stack[Symbol.asyncDispose](),
+  };
+}
+
+/** OTLP/JSON of one record. */
+export function record(
+  ns: bigint,
+  text: string,
+  attributes: Readonly<Record<string, unknown>> = {},
+): string {
+  const pairs = Object.entries(attributes).map(([key, value]) => ({
+    key,
+    value: valueOf(value),
+  }));
+  return JSON.stringify({
+    resourceLogs: [{
+      resource: { attributes: [{ key: "service.name", value: { stringValue: "shop" } }] },
+      scopeLogs: [{
+        logRecords: [{
+          timeUnixNano: String(ns),
+          severityText: "INFO",
+          body: { stringValue: text },
+          attributes: pairs,
+        }],
+      }],
+    }],
+  });
+}
+
+function valueOf(value: unknown): Record<string, unknown> {
+  if (value === null) return {};
+  return typeof value === "number" ? { doubleValue: value } : { stringValue: value };
+}
+
+export async function send({ ingestUrl }: Stack, bodies: readonly string[]): Promise<void> {
+  for (const one of bodies) {
+    const response = await fetch(`${ingestUrl}/v1/logs?commit=force`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: one,
+    });
+    assert.equal(response.status, 200, await response.text());
+  }
+}
+
+/** Deletes rows by a task of ours. */
+export async function remove({ queryUrl }: Stack, predicate: string): Promise<void> {
+  const tasks = `${queryUrl}/api/v1/delete-tasks`;
+  const made = await fetch(tasks, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ index_id: "events", predicate_sql: predicate }),
+  });
+  const { task_id } = await made.json();
+  await until(async () => {
+    const task = await (await fetch(`${tasks}/${task_id}`)).json();
+    if (task.ended_at !== undefined) assert.equal(task.status, "done");
+    return task.ended_at !== undefined;
+  }, "the delete task has ended");
+}
+
+/** Errors: an `Error` when `isTrue` has not become so within a minute. */
+export async function until(isTrue: () => Promise<boolean>, what: string): Promise<void> {
+  for (const deadline = Date.now() + DONE_MS_MAX; !await isTrue();) {
+    assert.ok(Date.now() < deadline, `not within ${DONE_MS_MAX} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
+
+/** Waits until the WAL has nothing that the table lacks: readers of the table see all rows. */
+export async function committed(stack: Stack): Promise<void> {
+  const count = async (sql: string) => (await stack.sql(sql)).rows[0]?.[0];
+  await until(async () => {
+    const { rows } = await stack.sql("SELECT count(*) FROM events");
+    const files = await (await fetch(`${stack.queryUrl}/api/v1/tables/events`)).json();
+    return rows[0]?.[0] === files.rows;
+  }, `all rows are committed: ${await count("SELECT count(*) FROM events")}`);
+}
+
+/** The rows that a statement of ours has, each as a line of JSON, in the lines' order. */
+export async function rowsBySql(stack: Stack, where: string): Promise<string[]> {
+  const { rows } = await stack.sql(
+    `SELECT epoch_us(timestamp)::VARCHAR, timestamp_ns::VARCHAR, source, raw, attributes::VARCHAR
+     FROM events WHERE ${where}`,
+  );
+  return rows.map((row) => JSON.stringify(row)).toSorted();
+}
+
+export interface ReadByEngine {
+  /** Data files that were planned; null: the engine does not tell. */
+  readonly files: number | null;
+  readonly rows: readonly string[];
+}
+
+/** The same rows as an engine reads them, of each condition. */
+export async function rowsByEngine(
+  engine: string,
+  address: string,
+  conditions: readonly string[],
+): Promise<ReadByEngine[]> {
+  const printed = await runPython("read_table.py", [engine, address, ...conditions]);
+  const lines = printed.trimEnd().split("\n");
+  return conditions.map(() => {
+    const { rows, files } = JSON.parse(lines.shift() ?? "");
+    const own = lines.splice(0, rows).map((row) => JSON.stringify(JSON.parse(row)));
+    return { files, rows: own.toSorted() };
+  });
+}
+
+/** What an engine says of one of its steps; no `error`: it is done. */
+export interface Written {
+  readonly error?: string;
+  readonly says?: string;
+}
+
+/** What an engine says of steps of `write_table.py`, each in a line. */
+export async function write(
+  engine: string,
+  address: string,
+  steps: readonly string[],
+): Promise<Written[]> {
+  const printed = await runPython("write_table.py", [engine, address, ...steps]);
+  return printed.split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line));
+}

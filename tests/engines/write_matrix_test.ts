@@ -1,0 +1,126 @@
+/**
+ * Engines write to a table of a running stack: what they commit is exact on our side, or refused
+ * with a reason. Expected rows are written out, and PyIceberg reads the table beside our SQL.
+ */
+
+import assert from "node:assert/strict";
+import {
+  committed,
+  record,
+  rowsByEngine,
+  rowsBySql,
+  send,
+  START_NS,
+  startEngineStack,
+  until,
+  write,
+} from "./lab.ts";
+import { hasPackages, NO_PYTHON } from "./python.ts";
+import type { Stack } from "../apps/stack.ts";
+
+const NAME = "PyIceberg and DuckDB write by the REST catalog, and our side stays exact";
+const HAS_WRITERS = await hasPackages([
+  ...["duckdb", "duckdb_extension_iceberg", "pyiceberg", "pyiceberg_core"],
+]);
+
+/** Steps of `write_table.py` in their order, and the texts of all rows after each. */
+const OURS = ["ours 0", "ours 1", "ours 2"];
+const AFTER_OVERWRITE = ["appended 3 🦊", ...OURS, "overwritten", "with a region"];
+const STEPS: readonly (readonly [engine: string, step: string, texts: readonly string[]])[] = [
+  ["pyiceberg", "append", ["appended 1", "appended 2", "appended 3 🦊", ...OURS]],
+  ["pyiceberg", "delete", ["appended 1", "appended 3 🦊", ...OURS]],
+  ["pyiceberg", "overwrite", ["appended 3 🦊", ...OURS, "overwritten"]],
+  ["pyiceberg", "add_column", AFTER_OVERWRITE],
+  ["pyiceberg", "describe", AFTER_OVERWRITE],
+  ["duckdb", "append", [
+    ...AFTER_OVERWRITE,
+    ...["from duckdb 0", "from duckdb 1", "from duckdb 2"],
+  ]],
+  // By position deletes, of its own rows and of ours.
+  ["duckdb", "delete", [
+    ...AFTER_OVERWRITE.filter((text) => text !== "ours 2"),
+    ...["from duckdb 0", "from duckdb 2"],
+  ]],
+  ["duckdb", "update", [
+    ...AFTER_OVERWRITE.filter((text) => text !== "ours 2"),
+    ...["from duckdb 0", "updated"],
+  ]],
+];
+
+const REFUSED: readonly (readonly [step: string, says: RegExp])[] = [
+  ["drop_column", /column "attributes" \(id 8\) would go or change/],
+  ["rename_column", /column "raw" \(id 7\) would go or change/],
+  ["partition", /partitioned by day\(timestamp\) alone/],
+  ["expire", /the compactor expires snapshots/],
+  ["roll_back", /rows that were acknowledged since would be lost/],
+  ["own_property", /"svc\.tags" is this service's own/],
+];
+
+async function checkRows(
+  { stack, address }: { readonly stack: Stack; readonly address: string },
+  texts: readonly string[],
+): Promise<void> {
+  const { rows } = await stack.sql("SELECT raw FROM events");
+  assert.deepEqual(rows.flat().toSorted(), texts.toSorted());
+  assert.deepEqual((await stack.sql("SELECT count(*) FROM events")).rows, [[texts.length]]);
+  const { rows: times } = await stack.sql(
+    "SELECT timestamp_ns::VARCHAR FROM events ORDER BY timestamp_ns DESC LIMIT 2",
+  );
+  const all = (await stack.sql("SELECT timestamp_ns::VARCHAR FROM events")).rows.flat()
+    .map((text) => BigInt(String(text))).toSorted((a, b) => a < b ? 1 : a > b ? -1 : 0);
+  assert.deepEqual(times.flat(), all.slice(0, 2).map(String));
+  const where = "source = 'shop'";
+  const [read] = await rowsByEngine("pyiceberg", address, [where]);
+  assert.deepEqual(read?.rows, await rowsBySql(stack, where));
+}
+
+Deno.test({
+  name: HAS_WRITERS ? NAME : `${NAME} (${NO_PYTHON})`,
+  ignore: !HAS_WRITERS,
+  async fn(t) {
+    await using lab = await startEngineStack({ SVC_ICEBERG_WRITES: "1" });
+    const { stack, address } = lab;
+    await send(stack, OURS.map((text, at) => record(START_NS + BigInt(at), text)));
+    await committed(stack);
+    for (const [engine, step, texts] of STEPS) {
+      await t.step(`${engine}: ${step}`, async () => {
+        assert.deepEqual(await write(engine, address, [step]), [{}]);
+        await checkRows(lab, texts);
+      });
+    }
+    await t.step("the compactor applies DuckDB's deletes, and rows stay as they are", async () => {
+      const texts = STEPS.at(-1)?.[2] ?? [];
+      await until(async () => {
+        const details = await (await fetch(`${stack.queryUrl}/api/v1/tables/events`)).json();
+        return details.rows === texts.length;
+      }, "the data files have no deleted rows");
+      await checkRows(lab, texts);
+    });
+    await t.step("what would lose rows or columns is refused with a reason", async () => {
+      const answers = await write("pyiceberg", address, REFUSED.map(([step]) => step));
+      for (const [at, [step, says]] of REFUSED.entries()) {
+        assert.equal(answers[at]?.error, "BadRequestError", step);
+        assert.match(answers[at]?.says ?? "", says);
+      }
+      await checkRows(lab, STEPS.at(-1)?.[2] ?? []);
+    });
+    await t.step("commits that race with drains: no row of either is lost or doubled", async () => {
+      const writing = write("pyiceberg", address, ["race"]);
+      let isOver = false;
+      const over = writing.then(() => isOver = true);
+      const sent: string[] = [];
+      while (!isOver) {
+        const text = `drained ${sent.length}`;
+        sent.push(text);
+        await send(stack, [record(START_NS + 500n + BigInt(sent.length), text)]);
+        await new Promise((resolve) => setTimeout(resolve, 200));
+      }
+      await over;
+      assert.deepEqual(await writing, [{}]);
+      assert.ok(sent.length > 3, "rows came meanwhile");
+      await committed(stack);
+      const raced = Array.from({ length: 8 }, (_, at) => `raced ${at}`);
+      await checkRows(lab, [...STEPS.at(-1)?.[2] ?? [], ...raced, ...sent]);
+    });
+  },
+});
