@@ -282,7 +282,7 @@ function refuseOwn(name: string): void {
   throw refusedCommit(`property ${JSON.stringify(name)} is this service's own`);
 }
 
-/** As a reader of the file will have it. */
+/** The metadata that a reader of the file will have. */
 function reparsed(metadata: TableMetadata): TableMetadata {
   try {
     return parseTableMetadata(encodeTableMetadata(metadata), "of the commit");

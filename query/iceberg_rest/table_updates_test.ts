@@ -119,7 +119,7 @@ Deno.test({
     assert.equal(widened["current-schema-id"], 1);
     assert.equal(widened["last-column-id"], 9);
     assert.equal(widened.schemas.length, 2);
-    // The same schema once more is no other one.
+    // A schema that the table has is no other one.
     assert.equal(updated(schema(FIELDS), CURRENT).metadata["current-schema-id"], 0);
     const tag = { action: "set-snapshot-ref", "ref-name": "t", type: "tag", "snapshot-id": FIRST };
     assert.equal(updated(tag).metadata.refs["t"]?.["snapshot-id"], FIRST);

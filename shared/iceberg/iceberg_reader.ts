@@ -88,8 +88,8 @@ export class IcebergReader {
   }
 
   /**
-   * Errors: as of `loadTable`; also `unavailable` (`delete_files`) when a file of the range has rows
-   * that another engine deleted.
+   * Errors: as of `loadTable`; also `unavailable` (`delete_files`) when a file of the range has
+   * rows that another engine deleted.
    */
   async selectFiles(table: LoadedTable, range: TimeRange = ALL_TIME): Promise<SelectedFiles> {
     const { files, considered, touched } = await this.selectWithDeletes(table, range);

@@ -1,7 +1,7 @@
 /**
  * Which delete files of other engines apply to which data files: Iceberg table specification, "Scan
- * Planning". Of one partition; positions to files that are no younger than the deletes, values to
- * older ones. Pure.
+ * Planning". Both are of one partition. Positions apply to data files that are no younger, values
+ * to older ones. Pure.
  */
 
 import { OperatingError } from "../base/errors.ts";

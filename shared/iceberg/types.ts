@@ -134,9 +134,9 @@ export interface RewriteCommit {
    */
   readonly deletes?: DeleteTaskCommit;
   /**
-   * Data files with other engines' deletes, by `touchedName`, whose deletes were looked at: what
-   * they take out of a replaced file is gone from `files`, and from others they take nothing. When
-   * none but these is left, the delete files leave the table with the commit.
+   * Data files with other engines' deletes, by `touchedName`, whose deletes were looked at. What
+   * they take out of a replaced file is gone from `files`; from others they take nothing. When none
+   * but these is left, the delete files leave the table with the commit.
    */
   readonly applied?: ReadonlySet<string>;
   /** Further members of the snapshot's summary, each named `svc.…`. */
@@ -147,8 +147,8 @@ export interface RewriteCommit {
 export interface RewriteResult {
   /**
    * `superseded`: one of the replaced files is no longer in the table, or another engine deleted
-   * rows of it meanwhile; the table is another, the commit is no longer due, or the delete task no
-   * longer held. Nothing has changed. The new files
+   * rows of it meanwhile. It is said, too, when the table is another, the commit is no longer due,
+   * or the delete task no longer held. Nothing has changed. The new files
    * are of no use to anyone and are the caller's to remove.
    */
   readonly outcome: "committed" | "superseded";

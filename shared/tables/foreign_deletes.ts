@@ -1,7 +1,7 @@
 /**
  * Rows that other engines deleted by delete files: which rows of a data file are gone. Iceberg
- * table specification, "Position Delete Files" and "Equality Delete Files". Which delete files apply
- * to which data file is `shared/iceberg/touched_files.ts`.
+ * table specification, "Position Delete Files" and "Equality Delete Files". Which delete files
+ * apply to which data file is `shared/iceberg/touched_files.ts`.
  *
  * Memory: one delete file's bytes and a row group of it, a bit for each row of the data files, and
  * the values of equality deletes; all bounded below.
@@ -45,8 +45,8 @@ export interface TouchedRows {
 
 /**
  * Reads the delete files of some data files, each once. The function that is returned tells of each
- * of the data files which rows are gone. Errors: the store's; `corrupt`; `unimplemented` (`delete_files`) when
- * they are more than can be read at once; the signal's reason.
+ * of the data files which rows are gone. Errors: the store's; `corrupt`; `unimplemented`
+ * (`delete_files`) when they are more than can be read at once; the signal's reason.
  */
 export async function readForeignDeletes(
   deps: ForeignDeleteDeps,

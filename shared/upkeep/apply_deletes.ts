@@ -4,7 +4,8 @@
  * table. The rows that readers see stay as they are, so the snapshot's operation is `replace`.
  *
  * Invariants: a data file is replaced with all deletes that were there at the commit, or not at
- * all; delete files leave only with the last data file that they touch (`stage_rewrite.ts`).
+ * all. Delete files leave only with the last data file that they touch
+ * (`shared/iceberg/stage_rewrite.ts`).
  */
 
 import { withSidecars } from "../derived/sidecar.ts";

@@ -36,7 +36,7 @@ class Model {
   readonly #random: SeededRandom;
   /** By location, the file's rows in its order; undefined: the row was deleted. */
   readonly #files = new Map<string, (Row | undefined)[]>();
-  /** How often a merge or the compactor may have moved rows to files that the model does not know. */
+  /** Rows that a merge or the compactor moved to files that the model does not know. */
   #loose: Row[] = [];
   #numbers = 0;
 

@@ -22,7 +22,7 @@ export const EXTREMES: readonly (readonly [body: string, value: unknown])[] = [
 
 export interface EngineStack extends AsyncDisposable {
   readonly stack: Stack;
-  /** Of the REST catalog. */
+  /** Address of the REST catalog. */
   readonly address: string;
 }
 
@@ -130,7 +130,7 @@ export interface ReadByEngine {
   readonly rows: readonly string[];
 }
 
-/** The same rows as an engine reads them, of each condition. */
+/** Rows as an engine reads them, of each condition. */
 export async function rowsByEngine(
   engine: string,
   address: string,

@@ -3,8 +3,8 @@
  * written to the cache directory once, and read as rows of the WAL are. So no count, index or copy
  * of the data file is used, and no path has to know of deletes.
  *
- * It lasts until the compactor applies the deletes (`shared/upkeep/apply_deletes.ts`): seconds. Files
- * are written one at a time. Those in use are never removed; idle ones go, least recently used
+ * It lasts until the compactor applies the deletes (`shared/upkeep/apply_deletes.ts`): seconds.
+ * Files are written one at a time. Those in use are never removed; idle ones go, least recently used
  * first, when they exceed their bound. A statement that needs more than that is refused.
  */
 
@@ -70,8 +70,8 @@ export class RemainingRows implements Disposable {
 
   /**
    * What remains of `touched`, in the table's columns. Errors: `unimplemented` (`delete_files`) for
-   * more than can be written; those of `readForeignDeletes` and `readBatches`; `unavailable` when the
-   * directory cannot be written; the signal's reason, between row groups.
+   * more than can be written; those of `readForeignDeletes` and `readBatches`; `unavailable` when
+   * the directory cannot be written; the signal's reason, between row groups.
    */
   async lease(
     table: Pick<Table, "uuid" | "schema" | "schemaId">,
