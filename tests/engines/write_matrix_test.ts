@@ -15,13 +15,15 @@ import {
   until,
   write,
 } from "./lab.ts";
-import { hasPackages, NO_PYTHON } from "./python.ts";
+import { hasPackages, NO_PYTHON, runPython } from "./python.ts";
 import type { Stack } from "../apps/stack.ts";
 
 const NAME = "PyIceberg and DuckDB write by the REST catalog, and our side stays exact";
 const HAS_WRITERS = await hasPackages([
   ...["duckdb", "duckdb_extension_iceberg", "pyiceberg", "pyiceberg_core"],
 ]);
+
+const HAS_PAGE = HAS_WRITERS && await hasPackages(["daft", "datafusion", "polars"]);
 
 /** Steps of `write_table.py` in their order, and the texts of all rows after each. */
 const OURS = ["ours 0", "ours 1", "ours 2"];
@@ -121,6 +123,12 @@ Deno.test({
       await committed(stack);
       const raced = Array.from({ length: 8 }, (_, at) => `raced ${at}`);
       await checkRows(lab, [...STEPS.at(-1)?.[2] ?? [], ...raced, ...sent]);
+    });
+    if (!HAS_PAGE) return;
+    await t.step("docs/engines.md: its blocks run as they are written", async () => {
+      const page = new URL("../../docs/engines.md", import.meta.url).pathname;
+      const printed = await runPython("run_page.py", [page, address]);
+      assert.match(printed, /blocks: 7\n$/);
     });
   },
 });

@@ -1,0 +1,33 @@
+"""Runs the blocks of docs/engines.md as they are written: run_page.py <page> <address>.
+
+Blocks of Python share their names, as in one session. DuckDB's extensions come from packages.
+"""
+
+import re
+import sys
+
+from engines import duckdb_catalog
+
+PAGE_ADDRESS = "http://127.0.0.1:8089/iceberg"
+
+
+def main():
+    page, address = sys.argv[1:]
+    text = open(page, encoding="utf-8").read().replace(PAGE_ADDRESS, address)
+    session = {}
+    ran = 0
+    for language, block in re.findall(r"^```(python|sql)\n(.*?)^```$", text, re.M | re.S):
+        if language == "python":
+            exec(compile(block, page, "exec"), session)
+        else:
+            statements = [one for one in block.split(";") if one.strip()]
+            database = duckdb_catalog(address)
+            database.execute("DETACH logs")
+            for one in statements:
+                if "INSTALL" not in one and "LOAD" not in one:
+                    print(database.execute(one).fetchall())
+        ran += 1
+    print(f"blocks: {ran}")
+
+
+main()
