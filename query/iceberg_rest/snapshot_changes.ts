@@ -1,7 +1,7 @@
 /**
  * What a new snapshot changes of the one before: data files and delete files that come, go and
- * stay. Manifests that both have are not read. Every file lies in the table's own folder, so no table can
- * be given the rows of another.
+ * stay. Manifests that both have are not read. Every file lies in the table's own folder, so no
+ * table can be given the rows of another.
  */
 
 import type { IcebergReader, LoadedTable } from "../../shared/iceberg/iceberg_reader.ts";

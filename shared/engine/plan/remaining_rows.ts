@@ -4,8 +4,8 @@
  * of the data file is used, and no path has to know of deletes.
  *
  * It lasts until the compactor applies the deletes (`shared/upkeep/apply_deletes.ts`): seconds.
- * Files are written one at a time. Those in use are never removed; idle ones go, least recently used
- * first, when they exceed their bound. A statement that needs more than that is refused.
+ * Files are written one at a time. Those in use are never removed; idle ones go, least recently
+ * used first, when they exceed their bound. A statement that needs more than that is refused.
  */
 
 import { getLogger } from "@logtape/logtape";
