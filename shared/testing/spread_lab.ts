@@ -1,13 +1,15 @@
 /**
- * Statements that are cut in two, in one DuckDB and without servers: tables whole and in parts, the
- * worker's half run over each part, and the merge over what came of it.
+ * Statements that are cut in two, in one DuckDB and without servers. There are tables, whole and in
+ * parts. The worker's half runs over each part, and the merge over what came of that.
  */
 
 import { type DuckDBConnection, DuckDBInstance, type DuckDBValue } from "@duckdb/node-api";
+import { nameTables } from "../engine/bind/table_names.ts";
 import type { EngineConnection, EngineDatabase } from "../engine/duckdb/driver.ts";
 import { nativeDriver } from "../engine/duckdb/native_driver.ts";
 import { AVERAGE_PROBE } from "../engine/functions/exact_average.ts";
 import { DIALECT_SETUP, renameFunctions } from "../engine/functions/dialect.ts";
+import { gate } from "../engine/gate/gate.ts";
 import { splitStatement } from "../engine/spread/split_statement.ts";
 import {
   type NotSplit,
@@ -15,8 +17,7 @@ import {
   type SplitStatement,
   type SpreadTable,
 } from "../engine/spread/types.ts";
-import { parse, textOfTree } from "../engine/statement/parse.ts";
-import { textAt, type TreeNode, walk } from "../engine/statement/syntax_tree.ts";
+import { parse, type Statement, textOfTree } from "../engine/statement/parse.ts";
 import type { Column } from "../schema/schema.ts";
 
 /** A table of the lab. `rows`: SQL that gives its rows. */
@@ -62,7 +63,11 @@ export class SpreadLab implements AsyncDisposable {
     const instance = await DuckDBInstance.create(":memory:", { threads: "2" });
     const duckdb = await instance.connect();
     for (const sql of ["SET TimeZone = 'UTC'", ...DIALECT_SETUP]) await duckdb.run(sql);
-    for (const { name, rows } of tables) await duckdb.run(`CREATE TABLE "${name}" AS ${rows}`);
+    for (const { name, rows } of tables) {
+      await duckdb.run(`CREATE TABLE "${name}" AS ${rows}`);
+      // What nameTables makes of a qualified name.
+      await duckdb.run(`CREATE VIEW "svc.${name}" AS FROM "${name}"`);
+    }
     const [[average] = []] = (await duckdb.runAndReadAll(AVERAGE_PROBE.sql)).getRows();
     const averages = average === AVERAGE_PROBE.expected;
     return new SpreadLab(tables, instance, duckdb, database, connection, averages, dir);
@@ -79,7 +84,7 @@ export class SpreadLab implements AsyncDisposable {
   /** Puts the rows of a table into `parts` tables; `place` is SQL for the part of a row. */
   async cut(table: string, parts: number, place: string): Promise<void> {
     for (let part = 0; part < parts; part += 1) {
-      const schema = schemaOf(parts, part);
+      const schema = schemaOf(table, { parts, part });
       await this.duckdb.run(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
       await this.duckdb.run(
         `CREATE OR REPLACE TABLE ${schema}."${table}" AS
@@ -88,12 +93,12 @@ export class SpreadLab implements AsyncDisposable {
     }
   }
 
-  /** Cuts a statement. Rows wanted at most, and bytes that may be shipped, are as many as there are. */
+  /** Cuts a statement. By default all of its rows are wanted. */
   async split(
     sql: string,
     also: { readonly rowsMax?: number; readonly shipBytesMax?: number } = {},
   ): Promise<SplitStatement | NotSplit> {
-    const statement = await parse((text) => this.connection.serialize(text), sql);
+    const statement = await this.#parse(sql);
     const tables: SpreadTable[] = this.tables.map(({ name, columns, bytes }) => ({
       ...{ name, columns, bytes },
     }));
@@ -109,18 +114,23 @@ export class SpreadLab implements AsyncDisposable {
 
   /** The answer of a statement over the whole tables. */
   async whole(sql: string): Promise<SpreadAnswer> {
-    const { document, root } = await parse((text) => this.connection.serialize(text), sql);
+    const { document, root } = await this.#parse(sql);
     renameFunctions(root);
-    walk(root, (node: TreeNode) => {
-      if (textAt(node, "type") === "BASE_TABLE") node["schema_name"] = "";
-    });
+    nameTables(root, gate(root, { namespace: "svc" }));
     return await this.#answer(await textOfTree(this.connection, document));
   }
 
   /** The answer of its halves, of `parts` parts that were made before. */
-  async spread({ workerSql, mergeSql }: SplitStatement, parts: number): Promise<SpreadAnswer> {
+  async spread(
+    { workerSql, mergeSql, table }: SplitStatement,
+    parts: number,
+  ): Promise<SpreadAnswer> {
+    // The gate lets both halves through.
+    for (const sql of [workerSql, mergeSql]) {
+      gate((await this.#parse(sql)).root, { namespace: "svc" });
+    }
     for (let part = 0; part < parts; part += 1) {
-      await this.duckdb.run(`SET search_path = '${schemaOf(parts, part)},main'`);
+      await this.duckdb.run(`SET search_path = '${schemaOf(table, { parts, part })},main'`);
       await this.duckdb.run(
         part === 0
           ? `CREATE OR REPLACE TEMP TABLE ${PARTS_TABLE} AS ${workerSql}`
@@ -129,6 +139,10 @@ export class SpreadLab implements AsyncDisposable {
     }
     await this.duckdb.run("SET search_path = 'main'");
     return await this.#answer(mergeSql);
+  }
+
+  async #parse(sql: string): Promise<Statement> {
+    return await parse((text) => this.connection.serialize(text), sql);
   }
 
   async #answer(sql: string): Promise<SpreadAnswer> {
@@ -141,6 +155,9 @@ export class SpreadLab implements AsyncDisposable {
   }
 }
 
-function schemaOf(parts: number, part: number): string {
-  return `parts_${parts}_${part}`;
+function schemaOf(
+  table: string,
+  { parts, part }: { readonly parts: number; readonly part: number },
+): string {
+  return `${table}_${parts}_${part}`;
 }

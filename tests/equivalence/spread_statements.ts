@@ -217,7 +217,8 @@ export class SpreadStatements {
   }
 
   #where(probability = 0.5): string {
-    const all = () => this.#some(CONDITIONS, 2).map((one) => `(${one})`).join(this.#one([" AND ", " OR "]));
+    const all = () =>
+      this.#some(CONDITIONS, 2).map((one) => `(${one})`).join(this.#one([" AND ", " OR "]));
     return this.#maybe(probability, () => ` WHERE ${all()}`);
   }
 
@@ -230,24 +231,37 @@ export class SpreadStatements {
       () => ({ ...plain, from: `(SELECT * FROM events${this.#where()})` }),
       () => ({
         ...plain,
-        from: `(SELECT id + 1 AS id, lower(host) AS host, code, hits, value, ok, raw, timestamp FROM events${this.#where()}) x`,
+        from:
+          `(SELECT id + 1 AS id, lower(host) AS host, code, hits, value, ok, raw, timestamp FROM events${this.#where()}) x`,
         dot: "x.",
       }),
       () => ({ ...plain, before: `WITH w AS (SELECT * FROM events${this.#where()}) `, from: "w" }),
       () => ({
         ...plain,
-        before: `WITH v AS (SELECT * FROM events), w AS MATERIALIZED (SELECT * FROM v${this.#where()}) `,
+        before:
+          `WITH v AS (SELECT * FROM events), w AS MATERIALIZED (SELECT * FROM v${this.#where()}) `,
         from: "w y",
         dot: "y.",
       }),
       () => ({ ...plain, from: "events JOIN hosts USING (host)", isJoined: true }),
-      () => ({ ...plain, from: "events e LEFT JOIN hosts h ON e.host = h.host", dot: "e.", isJoined: true }),
+      () => ({
+        ...plain,
+        from: "events e LEFT JOIN hosts h ON e.host = h.host",
+        dot: "e.",
+        isJoined: true,
+      }),
       () => ({ ...plain, from: "events e SEMI JOIN hosts h ON e.host = h.host", dot: "e." }),
-      () => ({ ...plain, from: "hosts h RIGHT JOIN events e ON e.host = h.host", dot: "e.", isJoined: true }),
+      () => ({
+        ...plain,
+        from: "hosts h RIGHT JOIN events e ON e.host = h.host",
+        dot: "e.",
+        isJoined: true,
+      }),
       () => ({ ...plain, from: "events e, LATERAL (SELECT e.code + 1 AS more) l", dot: "e." }),
       () => ({
         ...plain,
-        from: `(SELECT * FROM events${this.#where()} UNION ALL SELECT * FROM events${this.#where()})`,
+        from:
+          `(SELECT * FROM events${this.#where()} UNION ALL SELECT * FROM events${this.#where()})`,
       }),
     ])();
   }
@@ -259,7 +273,10 @@ export class SpreadStatements {
 
   #conditionIn({ dot }: Source, where: string): string {
     if (dot === "") return where;
-    return where.replaceAll(/(?<![.\w'])(code|ok|value|host|raw|hits|timestamp|id)\b(?! FROM hosts)(?!')/g, `${dot}$1`)
+    return where.replaceAll(
+      /(?<![.\w'])(code|ok|value|host|raw|hits|timestamp|id)\b(?! FROM hosts)(?!')/g,
+      `${dot}$1`,
+    )
       .replaceAll(`SELECT ${dot}host FROM`, "SELECT host FROM");
   }
 
@@ -281,13 +298,18 @@ export class SpreadStatements {
   }
 
   #direction(): string {
-    return this.#one(["", "", " ASC", " DESC"]) + this.#one(["", "", " NULLS FIRST", " NULLS LAST"]);
+    return this.#one(["", "", " ASC", " DESC"]) +
+      this.#one(["", "", " NULLS FIRST", " NULLS LAST"]);
   }
 
   #limit(): string {
-    return this.#maybe(0.6, () => ` LIMIT ${this.#random.below(30)}${
-      this.#maybe(0.3, () => ` OFFSET ${this.#random.below(10)}`)
-    }`);
+    return this.#maybe(
+      0.6,
+      () =>
+        ` LIMIT ${this.#random.below(30)}${
+          this.#maybe(0.3, () => ` OFFSET ${this.#random.below(10)}`)
+        }`,
+    );
   }
 
   #groups(): RandomStatement {
@@ -297,9 +319,10 @@ export class SpreadStatements {
       : this.#some(source.isJoined ? [...GROUPS, "team", "weight"] : GROUPS, 3);
     const whole = this.#random.chance(0.1);
     const aggregates = this.#some(whole ? [...AGGREGATES, ...WHOLE_AGGREGATES] : AGGREGATES, 4);
-    const filtered = aggregates.map((aggregate) => /^\w+\((?:DISTINCT )?[^()]*\)$/.test(aggregate) && this.#random.chance(0.25)
-      ? `${aggregate} FILTER (WHERE ${this.#one(["$ok", "$code > 4", "$host <> 'h1'", "false"])})`
-      : aggregate
+    const filtered = aggregates.map((aggregate) =>
+      /^\w+\((?:DISTINCT )?[^()]*\)$/.test(aggregate) && this.#random.chance(0.25)
+        ? `${aggregate} FILTER (WHERE ${this.#one(["$ok", "$code > 4", "$host <> 'h1'", "false"])})`
+        : aggregate
     );
     const items = [
       ...groups.map((group, i) => `${group} AS g${i + 1}`),
@@ -308,12 +331,16 @@ export class SpreadStatements {
     const where = this.#conditionIn(source, this.#where(0.4));
     const by = this.#groupBy(groups);
     const having = this.#maybe(0.2, () => ` HAVING ${this.#one(HAVINGS)}`);
-    const sql = source.before + this.#in(source, `SELECT ${items.join(", ")} FROM `) + source.from + where +
+    const sql = source.before + this.#in(source, `SELECT ${items.join(", ")} FROM `) + source.from +
+      where +
       this.#in(source, by + having);
     if (this.#random.chance(0.4)) return { sql };
     const keys = this.#some(items.map((_, i) => i), 2);
     const order = keys.map((key) => {
-      const place = this.#one([String(key + 1), key < groups.length ? `g${key + 1}` : `a${key + 1 - groups.length}`]);
+      const place = this.#one([
+        String(key + 1),
+        key < groups.length ? `g${key + 1}` : `a${key + 1 - groups.length}`,
+      ]);
       return place + this.#direction();
     });
     const ordered = `${sql} ORDER BY ${order.join(", ")}`;
@@ -348,20 +375,32 @@ export class SpreadStatements {
     const list = columns.map((column, i) => `${this.#in(source, column)} AS d${i + 1}`).join(", ");
     if (this.#random.chance(0.4)) {
       const order = [...columns.map((_, i) => `d${i + 1}`), ...ALL_COLUMNS];
-      const sql = `${source.before}SELECT DISTINCT ON (d1${columns.length > 1 ? ", d2" : ""}) ${list}, ` +
+      const sql =
+        `${source.before}SELECT DISTINCT ON (d1${columns.length > 1 ? ", d2" : ""}) ${list}, ` +
         this.#in(source, "$id AS i, $raw AS r FROM ") + source.from + where +
         ` ORDER BY ${order.map((key) => this.#in(source, key)).join(", ")}${this.#limit()}`;
       return { sql, keys: [] };
     }
     const sql = `${source.before}SELECT DISTINCT ${list} FROM ${source.from}${where}`;
     if (this.#random.chance(0.5)) return { sql };
-    return { sql: `${sql} ORDER BY ${columns.map((_, i) => `d${i + 1}${this.#direction()}`).join(", ")}${this.#limit()}`, keys: [] };
+    return {
+      sql: `${sql} ORDER BY ${
+        columns.map((_, i) => `d${i + 1}${this.#direction()}`).join(", ")
+      }${this.#limit()}`,
+      keys: [],
+    };
   }
 
   /** A query with groups or first rows within another one. */
   #around(): RandomStatement {
     const where = this.#where();
-    const aggregate = this.#one(["count(*)", "sum(code)", "count(DISTINCT raw)", "avg(value)", "max(id)"]);
+    const aggregate = this.#one([
+      "count(*)",
+      "sum(code)",
+      "count(DISTINCT raw)",
+      "avg(value)",
+      "max(id)",
+    ]);
     const groups = `SELECT host, ${aggregate} AS n FROM events${where} GROUP BY host`;
     const first = `SELECT id, host, code FROM events${where} ORDER BY id DESC LIMIT 20`;
     return {
@@ -383,11 +422,17 @@ export class SpreadStatements {
   }
 
   #union(): RandomStatement {
-    const one = () => `SELECT ${this.#one(["host", "raw", "upper(host)"])} AS t, ${this.#one(["code", "id", "NULL"])} AS u FROM events${this.#where()}`;
+    const one = () =>
+      `SELECT ${this.#one(["host", "raw", "upper(host)"])} AS t, ${
+        this.#one(["code", "id", "NULL"])
+      } AS u FROM events${this.#where()}`;
     const all = this.#one(["UNION ALL", "UNION ALL", "UNION", "UNION ALL BY NAME"]);
     const sql = `${one()} ${all} ${one()}${this.#maybe(0.2, () => ` ${all} ${one()}`)}`;
     if (this.#random.chance(0.5)) return { sql };
-    return { sql: `${sql} ORDER BY t${this.#direction()}, u${this.#direction()}${this.#limit()}`, keys: [] };
+    return {
+      sql: `${sql} ORDER BY t${this.#direction()}, u${this.#direction()}${this.#limit()}`,
+      keys: [],
+    };
   }
 
   #windows(): RandomStatement {
@@ -401,6 +446,10 @@ export class SpreadStatements {
       "count(*) OVER ()",
     ]);
     const list = this.#in(source, `$id, $code AS c, ${window} AS w`);
-    return { sql: `${source.before}SELECT ${list} FROM ${source.from}${where}${this.#maybe(0.3, () => " QUALIFY w > 1")}` };
+    return {
+      sql: `${source.before}SELECT ${list} FROM ${source.from}${where}${
+        this.#maybe(0.3, () => " QUALIFY w > 1")
+      }`,
+    };
   }
 }

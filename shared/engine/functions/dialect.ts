@@ -20,6 +20,7 @@ import { BOUNDED_CALLS } from "./bounded_calls.ts";
 import { BOUNDED_FAIL, BOUNDED_TEXT } from "./bounded_text.ts";
 import { DATE_BIN } from "./date_bin.ts";
 import { EXACT_AVERAGE } from "./exact_average.ts";
+import { EXACT_MEAN } from "./exact_mean.ts";
 import { FOLDED_TEXT } from "./folded_text.ts";
 import { KV_EXTRACT } from "./kv_extract.ts";
 import { LOG_PATTERN } from "./log_pattern.ts";
@@ -43,6 +44,7 @@ export const DIALECT_SETUP: readonly string[] = [
   ...BOUNDED_CALLS,
   ...PATTERNS,
   ...EXACT_AVERAGE,
+  ...EXACT_MEAN,
   // What `user` means where no column has the name: nobody learns how DuckDB is run.
   "CREATE MACRO current_user() AS error('there is no column called user here')",
 ];

@@ -1,15 +1,12 @@
 /**
  * `exact_average(sum, values)`: what `avg` of whole numbers gives, from their sum and their number.
- * It is for statements that add up sums.
+ * It is for statements that add up sums; callers' statements cannot name it.
  *
  * DuckDB divides 128-bit sums as C++'s `long double`, and then rounds to the 53 bits of a double.
  * Where its processor is an x86, a `long double` has 64 bits of mantissa. Rounding twice now and
  * then differs from rounding once, so the macro rounds twice as well, on whole numbers. A quotient
- * of some more bits is rounded to 64 bits and then to 53, each time half to even. It holds for up
- * to 2^40 values. `AVERAGE_PROBE` tells whether the processor is such a one.
- *
- * DuckDB makes a `long double` of a sum beyond 64 bits as its upper half times 2^64 - 1, plus its
- * lower half, and rounds both steps (1.5.5). So does the macro.
+ * of some more bits is rounded to 64 bits and then to 53, each time half to even. It holds for sums
+ * below 2^63 and up to 2^40 values. `AVERAGE_PROBE` tells whether the processor is such a one.
  */
 
 /** Drops `bits` low bits of `q`, half to even; `rest` says that there was something below them. */
@@ -37,50 +34,16 @@ const QUOTIENT = `CREATE MACRO average_quotient(a, n) AS system.main.list_transf
     [{'s': average_shift(a, n), 'a': a::HUGEINT, 'n': n::HUGEINT}],
     lambda x: {'s': x['s'], 'q': (x['a'] << x['s']) // x['n'], 'rest': (x['a'] << x['s']) % x['n'] <> 0})`;
 
-/** For sums below 2^64 that are not negative. */
-const SHORT = `CREATE MACRO short_average(total, n) AS CASE
-  WHEN total = 0 THEN 0::DOUBLE
-  ELSE system.main.list_transform(
-    system.main.list_transform(average_quotient(total, n),
-      lambda x: {'s': x['s'], 'extra': average_extra(x['q']), 'q': rounded_bits(x['q'], average_extra(x['q']), x['rest'])}),
-    lambda x: rounded_bits(x['q'], x['extra'] + 11, false)::DOUBLE / pow(2::DOUBLE, x['s']))[1] END`;
-
-/** By how many bits a sum of 64 bits and more exceeds 64. A double's logarithm may be one off. */
-const EXCESS = `CREATE MACRO average_excess(a) AS
-  floor(log2(a::DOUBLE))::INTEGER - 63
-    - CASE WHEN a < (1::HUGEINT << floor(log2(a::DOUBLE))::INTEGER) THEN 1 ELSE 0 END`;
-
-/** A whole number as a `long double` has it: its highest 64 bits, half to even. */
-const LONG = `CREATE MACRO long_rounded(a) AS CASE WHEN a < 18446744073709551616::HUGEINT THEN a
-  ELSE rounded_bits(a, average_excess(a), false) END`;
-
-/** The absolute value of what DuckDB makes of a sum beyond 64 bits. */
-const FLOATED = `CREATE MACRO long_sum(total) AS CASE
-  WHEN total >= 0 THEN long_rounded(total % 18446744073709551616::HUGEINT
-    + long_rounded((total // 18446744073709551616::HUGEINT) * 18446744073709551615::HUGEINT))
-  WHEN total >= -18446744073709551616::HUGEINT THEN long_rounded(-total)
-  ELSE long_rounded(long_rounded(((-total - 1) // 18446744073709551616::HUGEINT + 1) * 18446744073709551615::HUGEINT)
-    - (18446744073709551615::HUGEINT - (-total - 1) % 18446744073709551616::HUGEINT)) END`;
-
 const EXACT = `CREATE MACRO exact_average(total, n) AS CASE
   WHEN total IS NULL OR n IS NULL OR n = 0 THEN NULL
-  WHEN abs(total::HUGEINT) < 18446744073709551616::HUGEINT
-  THEN short_average(abs(total::HUGEINT), n) * sign(total)::DOUBLE
+  WHEN total = 0 THEN 0::DOUBLE
   ELSE system.main.list_transform(
-    system.main.list_transform([long_sum(total::HUGEINT)], lambda a: {'a': a, 'e': average_excess(a)}),
-    lambda x: short_average(x['a'] >> x['e'], n) * pow(2::DOUBLE, x['e']))[1] * sign(total)::DOUBLE END`;
+    system.main.list_transform(average_quotient(abs(total), n),
+      lambda x: {'s': x['s'], 'extra': average_extra(x['q']), 'q': rounded_bits(x['q'], average_extra(x['q']), x['rest'])}),
+    lambda x: rounded_bits(x['q'], x['extra'] + 11, false)::DOUBLE / pow(2::DOUBLE, x['s']))[1]
+    * sign(total)::DOUBLE END`;
 
-export const EXACT_AVERAGE: readonly string[] = [
-  ROUNDED,
-  SHIFT,
-  EXTRA,
-  QUOTIENT,
-  SHORT,
-  EXCESS,
-  LONG,
-  FLOATED,
-  EXACT,
-];
+export const EXACT_AVERAGE: readonly string[] = [ROUNDED, SHIFT, EXTRA, QUOTIENT, EXACT];
 
 /**
  * A quotient that rounding twice and rounding once make different, and its value where

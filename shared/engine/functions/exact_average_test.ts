@@ -13,13 +13,6 @@ const VALUES = [
   "(hash(i, g) % (1::BIGINT << 50))::BIGINT",
   "-((hash(i, g) % (1::BIGINT << 51))::BIGINT)",
   "CASE WHEN i = 0 THEN (hash(g) % (1::BIGINT << 62))::BIGINT ELSE 0 END",
-  "(hash(i, g) >> 1)::BIGINT",
-  "-((hash(i, g) >> 1)::BIGINT)",
-  "(hash(i, g)::HUGEINT << (g % 50)::INTEGER)",
-  "-(hash(i, g)::HUGEINT << (g % 50)::INTEGER)",
-  "CASE WHEN i = 0 THEN hash(g)::HUGEINT << (g % 60)::INTEGER ELSE 0 END",
-  "CASE WHEN i = 0 THEN -(hash(g)::HUGEINT << (g % 60)::INTEGER) ELSE 0 END",
-  "(1790000000000000000 + (hash(i, g) % 1000000007)::BIGINT * 1000)::BIGINT",
   "CASE WHEN i % 3 = 0 THEN NULL ELSE (hash(i, g) % 3)::INTEGER END",
 ];
 

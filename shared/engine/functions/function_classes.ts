@@ -32,7 +32,7 @@ const words = (text: string) => text.trim().split(/\s+/);
 const FIXED = words(`
   !__postfix !~~ !~~* % && * ** + - / // <-> <=> <@ @ @> ^ ^@ ~~ ~~* ~~~ add subtract multiply
   divide mod like_escape ilike_escape not_like_escape not_ilike_escape
-  abs acos acosh asin asinh atan atan2 atanh bar bit_count cbrt ceil ceiling cos cosh cot degrees even exact_average exp
+  abs acos acosh asin asinh atan atan2 atanh bar bit_count cbrt ceil ceiling cos cosh cot degrees even exact_mean exp
   factorial fdiv floor fmod gamma gcd greatest_common_divisor isfinite isinf isnan lcm
   least_common_multiple lgamma ln log log10 log2 nextafter pi pow power radians random round round_even
   roundbankers sign signbit sin sinh sqrt tan tanh to_base trunc

@@ -103,7 +103,7 @@ const ANY_VALUES = words(`
 
 /** Functions of this service's dialect: `functions/`. */
 const DIALECT = words(`
-  attr_get bounded_replacement date_bin exact_average kv_extract log_pattern match match_any match_phrase match_prefix match_terms
+  attr_get bounded_replacement date_bin exact_mean kv_extract log_pattern match match_any match_phrase match_prefix match_terms
   to_timestamp_nanos to_timestamp_micros to_timestamp_millis
   to_timestamp_seconds regexp_like btrim nvl to_unixtime
 `);

@@ -9,7 +9,7 @@ import {
   type TreeNode,
   walk,
 } from "../statement/syntax_tree.ts";
-import { holds } from "./find_cut.ts";
+import { contains } from "./find_cut.ts";
 import { SourceScope } from "./source_scope.ts";
 import { isClass, namesOf, starNode } from "./tree_parts.ts";
 import { Unsplit } from "./types.ts";
@@ -41,13 +41,13 @@ export class CutSelect {
   ) {
     this.items = nodesAt(select, "select_list");
     this.isPlain = columns.length === this.items.length &&
-      !holds(select["select_list"], (node) => isClass(node, "STAR") || isUnnest(node));
+      !contains(select["select_list"], (node) => isClass(node, "STAR") || isUnnest(node));
   }
 
   /** Throws `Unsplit` where its columns are named by their place in FROM. */
   static async of(select: TreeNode, deps: CutDeps): Promise<CutSelect> {
     const { from_table: _from, cte_map: _entries, ...clauses } = select;
-    if (holds(clauses, (node) => isClass(node, "POSITIONAL_REFERENCE"))) {
+    if (contains(clauses, (node) => isClass(node, "POSITIONAL_REFERENCE"))) {
       throw new Unsplit("it names a column by its place");
     }
     const columns = await deps.describe(select);
@@ -138,13 +138,19 @@ function bare(select: TreeNode): TreeNode {
 export function unusedPrefix(root: TreeNode, others: readonly string[]): string {
   const names = new Set(others.map((name) => name.toLowerCase()));
   walk(root, (node) => {
-    for (const member of ["alias", "table_name", "key"]) names.add(textAt(node, member).toLowerCase());
+    for (const member of ["alias", "table_name", "key"]) {
+      names.add(textAt(node, member).toLowerCase());
+    }
     for (const list of ["column_names", "column_name_alias", "aliases"]) {
       for (const name of listAt(node, list)) names.add(String(name).toLowerCase());
     }
   });
   let prefix = "c";
-  while ([...names].some((name) => name.startsWith(prefix) && /^\d|^rows/.test(name.slice(prefix.length)))) {
+  while (
+    [...names].some((name) =>
+      name.startsWith(prefix) && /^\d|^rows/.test(name.slice(prefix.length))
+    )
+  ) {
     prefix += "c";
   }
   return prefix;

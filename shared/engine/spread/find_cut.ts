@@ -1,6 +1,6 @@
 /**
- * Finds where a statement is cut: the innermost query that cannot be asked of the rows of each shard
- * apart, or the whole statement where there is none.
+ * Finds where a statement is cut: at the innermost query that cannot be asked of each shard apart,
+ * or around the whole statement where there is none.
  *
  * A query is linear if its rows over the whole table are those over all shards together: it filters
  * and computes, row by row. So is a join whose other side is read whole, and a UNION ALL of linear
@@ -48,7 +48,9 @@ export function findCut(root: TreeNode, references: readonly TreeNode[]): Cut {
   for (const { query, sides } of reached) {
     if (query !== first.query) throw readsOften(references);
     for (const side of sides) {
-      if (!passed.has(tree.sibling(side))) throw new Unsplit("a part of its UNION reads other rows");
+      if (!passed.has(tree.sibling(side))) {
+        throw new Unsplit("a part of its UNION reads other rows");
+      }
     }
   }
   // Two places that came here without a UNION between them read the same rows twice.
@@ -134,8 +136,8 @@ function checkJoin(join: TreeNode, isLeft: boolean): void {
   if (isKnown && LINEAR_JOINS[side].has(kind)) return;
   throw new Unsplit(
     form === "POSITIONAL"
-      ? "a POSITIONAL JOIN needs the order of all rows"
-      : `a ${form === "ASOF" ? "ASOF" : kind} JOIN needs all rows of the table on its ${side} side`,
+      ? "its POSITIONAL JOIN needs the order of all rows"
+      : `its ${form === "ASOF" ? form : kind} JOIN needs all rows of the table on the ${side} side`,
   );
 }
 
@@ -171,12 +173,13 @@ export function isGrouped(select: TreeNode): boolean {
   return listAt(select, "group_expressions").length > 0 ||
     listAt(select, "group_sets").length > 0 || nodeAt(select, "having") !== undefined ||
     textAt(select, "aggregate_handling") !== "STANDARD_HANDLING" ||
-    holds(select["select_list"], isAggregateCall) || holds(select["modifiers"], isAggregateCall);
+    contains(select["select_list"], isAggregateCall) ||
+    contains(select["modifiers"], isAggregateCall);
 }
 
 /** Whether a window function is called, outside of subqueries. */
 export function holdsWindow(value: TreeValue): boolean {
-  return holds(value, (node) => isClass(node, "WINDOW"));
+  return contains(value, (node) => isClass(node, "WINDOW"));
 }
 
 /** Whether a node is a call of an aggregate; a window function is none. */
@@ -186,7 +189,7 @@ export function isAggregateCall(node: TreeNode): boolean {
 }
 
 /** Whether a node that `wanted` says is in an expression, outside of subqueries. */
-export function holds(value: TreeValue, wanted: (node: TreeNode) => boolean): boolean {
+export function contains(value: TreeValue, wanted: (node: TreeNode) => boolean): boolean {
   let found = false;
   walk(value, (node) => {
     if (isClass(node, "SUBQUERY")) return false;
@@ -228,7 +231,7 @@ class StatementTree {
     const around: TreeNode[] = [];
     const path: TreeNode[] = [];
     for (let at: TreeNode | undefined = query; at !== undefined; at = this.parent(at)) {
-      if (at !== query) around.unshift(...entriesOf(at).slice(0, placeOf(at, path)));
+      if (at !== query) around.unshift(...withsOf(at).slice(0, placeOf(at, path)));
       path.push(at);
     }
     return around;
@@ -257,13 +260,13 @@ class StatementTree {
 }
 
 /** The WITHs of a query. */
-export function entriesOf(query: TreeNode): readonly TreeNode[] {
+export function withsOf(query: TreeNode): readonly TreeNode[] {
   return nodesAt(nodeAt(query, "cte_map") ?? {}, "map");
 }
 
 /** The place of the WITH of `query` that the path goes through; its number where there is none. */
 function placeOf(query: TreeNode, path: readonly TreeNode[]): number {
-  const entries = entriesOf(query);
+  const entries = withsOf(query);
   const place = entries.findIndex((entry) => path.includes(entry));
   return place === -1 ? entries.length : place;
 }

@@ -11,7 +11,7 @@ import {
 } from "../statement/syntax_tree.ts";
 import { textAt } from "../statement/syntax_tree.ts";
 import type { CutSelect } from "./cut_select.ts";
-import { holds, isAggregateCall } from "./find_cut.ts";
+import { contains, isAggregateCall } from "./find_cut.ts";
 import { isClass, unnamed } from "./tree_parts.ts";
 import { Unsplit, Whole } from "./types.ts";
 
@@ -39,7 +39,7 @@ export function groupsOf(cut: CutSelect): {
       node,
       key: scope.keyOf(node),
       name: cut.nameOf(i),
-      isConstant: !holds(node, (inner) => isClass(inner, "COLUMN_REF")),
+      isConstant: !contains(node, (inner) => isClass(inner, "COLUMN_REF")),
     };
   });
   if (isAll) return { list, sets: list.length === 0 ? [] : [list.map((_, i) => i)] };
@@ -53,14 +53,16 @@ export function groupsOf(cut: CutSelect): {
 /** Whether GROUP BY ALL groups by an item: it reads a column, and no aggregate does. */
 function isGroupOfAll({ scope }: CutSelect, item: TreeNode): boolean {
   const inlined = scope.inlined(item);
-  return !holds(inlined, (node) => isAggregateCall(node) || isClass(node, "WINDOW")) &&
-    holds(inlined, (node) => isClass(node, "COLUMN_REF"));
+  return !contains(inlined, (node) => isAggregateCall(node) || isClass(node, "WINDOW")) &&
+    contains(inlined, (node) => isClass(node, "COLUMN_REF"));
 }
 
 function groupExpressions({ select, items, scope }: CutSelect): readonly TreeNode[] {
   return nodesAt(select, "group_expressions").map((expression) => {
     const place = integerConstant(expression);
-    const item = place === undefined ? scope.aliasedIn(expression, "column") : items[Number(place) - 1];
+    const item = place === undefined
+      ? scope.aliasedIn(expression, "column")
+      : items[Number(place) - 1];
     return item ?? expression;
   });
 }
@@ -71,7 +73,7 @@ export interface Clauses {
   readonly where: TreeNode | null;
   readonly having: TreeNode | undefined;
   readonly qualify: TreeNode | undefined;
-  /** As they were written. */
+  /** The modifiers as they were written. */
   readonly modifiers: readonly TreeNode[];
   /** What `modifiers` are ordered by beyond the items. */
   readonly ordered: readonly TreeNode[];
@@ -114,7 +116,7 @@ export function aggregatesOf({ items, having, qualify, ordered }: Clauses): read
       return false;
     }
     if (!isAggregateCall(node)) return true;
-    if (holds(nodesAt(node, "children"), isAggregateCall)) {
+    if (contains(nodesAt(node, "children"), isAggregateCall)) {
       throw new Unsplit("an aggregate is within another");
     }
     calls.push(node);

@@ -1,10 +1,16 @@
 /**
  * What workers compute of an aggregate, and what makes its value of their values. Each rule gives
- * the value that DuckDB's own aggregate has over all rows: integers, decimals and times exactly, and
- * doubles but for the last bits.
+ * the value that DuckDB's own aggregate has over all rows. Integers, decimals and times are exact;
+ * doubles may differ in their last bits.
  */
 
-import { callNode, castNode, coalesceNode, conjunctionNode, integerNode } from "../fast_paths/tree_nodes.ts";
+import {
+  callNode,
+  castNode,
+  coalesceNode,
+  conjunctionNode,
+  integerNode,
+} from "../fast_paths/tree_nodes.ts";
 import { cloneTree, nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import { Whole } from "./types.ts";
 
@@ -22,7 +28,7 @@ export interface PartialTools {
   readonly sumOver: (value: TreeNode) => TreeNode;
   /** DuckDB's type of the argument of an aggregate. */
   readonly typeOf: (argument: TreeNode) => string;
-  /** Whether `exact_average` holds. */
+  /** Whether `exact_mean` holds. */
   readonly averages: boolean;
 }
 
@@ -37,7 +43,7 @@ interface Call {
 
 type Rule = (call: Call, tools: PartialTools) => TreeNode;
 
-/** Returns what stands for an aggregate in the merge. Throws `Whole` where it has no partial form. */
+/** Returns what the merge has for an aggregate. Throws `Whole` where it has no partial form. */
 export function mergedAggregate(node: TreeNode, tools: PartialTools): TreeNode {
   const name = textAt(node, "function_name").toLowerCase();
   const call: Call = {
@@ -167,8 +173,15 @@ function extreme(best: "min" | "max", takesNull: boolean): Rule {
     const conditions = [filter, ...(takesNull ? [] : [isNotNull(value)])]
       .filter((one) => one !== undefined);
     const own = { filter: conjunctionNode(conditions.map((one) => cloneTree(one))) };
-    return combine(name, [partial(node), partial(callNode(best, [key], own))]);
+    return combine(name, [partial(node), partial(callNode(best, [withNames(key)], own))]);
   };
+}
+
+/** A key of several values as a struct whose members have names, as columns on the wire need. */
+function withNames(key: TreeNode): TreeNode {
+  if (textAt(key, "function_name") !== "row") return key;
+  const members = nodesAt(key, "children").map((member, i) => ({ ...member, alias: `k${i}` }));
+  return callNode("struct_pack", members);
 }
 
 /** A mean by its sum and count, divided as DuckDB divides for the type. */
@@ -186,7 +199,7 @@ function average(call: Call, { partial, combine, typeOf, averages }: PartialTool
   }
   if (!WIDE.has(type)) throw new Whole(`${call.name} of ${type} has no partial form`);
   if (!averages) throw new Whole(`averages of ${type} cannot be divided alike on this processor`);
-  return callNode("exact_average", [castNode(total, "HUGEINT"), castNode(values, "BIGINT")]);
+  return callNode("exact_mean", [castNode(total, "HUGEINT"), castNode(values, "BIGINT")]);
 }
 
 /** Integers whose sum DuckDB divides as a double. */

@@ -1,12 +1,12 @@
 /**
- * Cuts a SELECT below its FROM and WHERE: each worker gives the columns that the rest of it names,
- * of the rows that its conditions leave, and the rest runs in one place.
+ * Cuts a SELECT behind its FROM and WHERE. Each worker gives the rows that its conditions leave,
+ * with the columns that the other clauses name. These clauses run in one place.
  */
 
 import { columnNode, integerNode } from "../fast_paths/tree_nodes.ts";
 import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 import type { CutSelect } from "./cut_select.ts";
-import { holds } from "./find_cut.ts";
+import { contains } from "./find_cut.ts";
 import { leavesOf } from "./source_scope.ts";
 import {
   isClass,
@@ -118,7 +118,7 @@ function shippedOfJoin(cut: CutSelect): Shipped {
 function readsAll(select: TreeNode): boolean {
   const orders = nodesAt(select, "modifiers").flatMap((modifier) => nodesAt(modifier, "orders"));
   const ofAnswer = orders.map((order) => order["expression"]);
-  return holds(
+  return contains(
     BEHIND.map((member) => select[member]),
     (node) => isClass(node, "STAR") && !ofAnswer.includes(node),
   );
@@ -126,7 +126,9 @@ function readsAll(select: TreeNode): boolean {
 
 function checkUnique(names: readonly string[]): void {
   const unique = new Set(names.map((name) => name.toLowerCase()));
-  if (unique.size < names.length) throw new Unsplit("rows with two columns of one name are shipped");
+  if (unique.size < names.length) {
+    throw new Unsplit("rows with two columns of one name are shipped");
+  }
 }
 
 /** References without the name of the side of a join that they read. */
@@ -137,7 +139,9 @@ function unqualified({ scope }: CutSelect, clause: TreeNode[string]): TreeNode[s
     }
     if (!isClass(node, "COLUMN_REF") || !scope.isQualified(node)) return undefined;
     if (scope.isMerged(node)) {
-      throw new Unsplit("a column that USING merges is asked of one side, of rows that are shipped");
+      throw new Unsplit(
+        "a column that USING merges is asked of one side, of rows that are shipped",
+      );
     }
     return { ...node, column_names: namesOf(node).slice(1) };
   })["clause"];

@@ -1,7 +1,7 @@
 /**
  * The names that the expressions of one SELECT can mean: columns of its FROM, and aliases of its
- * select list. Aliases are replaced by what they stand for, and expressions get a key that is equal
- * where DuckDB takes them for one, so that groups are found again in other clauses.
+ * select list. Aliases are replaced by what they stand for. Expressions that DuckDB takes for one
+ * get the same key, by which groups are found again in other clauses.
  */
 
 import {
@@ -107,7 +107,9 @@ export class SourceScope {
     return mapTree(node, (inner) => {
       if (at.isKept(inner)) return cloneTree(inner);
       // Names within a subquery are its own.
-      if (isClass(inner, "SUBQUERY")) return this.#withChild(inner, (child) => this.#inlined(child, at));
+      if (isClass(inner, "SUBQUERY")) {
+        return this.#withChild(inner, (child) => this.#inlined(child, at));
+      }
       if (!isClass(inner, "COLUMN_REF")) return undefined;
       const [name = ""] = namesOf(inner);
       if (parameters.has(name.toLowerCase())) return cloneTree(inner);

@@ -1,18 +1,19 @@
 /**
- * Cuts a SELECT that makes one row of many: each worker gives a row for each of its groups, with
- * partial values of the aggregates, and the merge groups these rows once more.
+ * Cuts a SELECT that makes one row of many. Each worker gives a row for each of its groups, with
+ * partial values of the aggregates. The merge groups these rows once more.
  *
- * An aggregate of distinct values has its argument among the groups: a worker gives each value once.
- * With one such argument, all partial values are by it. With several, a worker has a grouping set
- * for each argument and one for the partial values. The column of `kind` tells these sets apart.
+ * An aggregate of distinct values has its argument among the groups, so a worker gives each value
+ * once. With one such argument, all partial values are by it. With several, a worker has a
+ * grouping set for each argument and one for the partial values. The column of `kind` tells these
+ * sets apart.
  */
 
 import { callNode, conjunctionNode, integerNode } from "../fast_paths/tree_nodes.ts";
 import { cloneTree, nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import type { CutSelect } from "./cut_select.ts";
-import { holds, isAggregateCall } from "./find_cut.ts";
+import { contains, isAggregateCall } from "./find_cut.ts";
 import { aggregatesOf, type Clauses, clausesOf, type Group, groupsOf } from "./group_clauses.ts";
-import { argumentOf, DistinctSets, isOfDistinct } from "./distinct_sets.ts";
+import { DistinctSets, isOfDistinct } from "./distinct_sets.ts";
 import { mergedAggregate, type PartialTools } from "./partial_aggregates.ts";
 import { lambdaParameters } from "./source_scope.ts";
 import {
@@ -35,7 +36,9 @@ import { type Halves, PARTS_TABLE, Unsplit, Whole } from "./types.ts";
 export async function splitGroups(cut: CutSelect): Promise<Halves> {
   const { select } = cut;
   if (!cut.isPlain) throw new Whole("a star or unnest stands beside aggregates");
-  if (holds([select["select_list"], select["group_expressions"], select["modifiers"]], isCollate)) {
+  if (
+    contains([select["select_list"], select["group_expressions"], select["modifiers"]], isCollate)
+  ) {
     throw new Unsplit("it has a COLLATE beside aggregates");
   }
   const groups = groupsOf(cut);
@@ -86,8 +89,7 @@ class GroupSplit {
   constructor(cut: CutSelect, plan: GroupPlan) {
     this.#cut = cut;
     this.#plan = plan;
-    this.#places = plan.list.length + plan.distinct.columns.length +
-      (plan.distinct.kind === undefined ? 0 : 1);
+    this.#places = plan.distinct.places;
     if (plan.sets.length <= 1) return;
     if (plan.list.some(({ isConstant }) => isConstant)) throw new Whole("it groups by a constant");
     this.#grouping(groupingNode(plan.list.map(({ node }) => cloneTree(node))));
@@ -104,7 +106,7 @@ class GroupSplit {
       qualify: qualify === undefined ? null : this.#merged(qualify),
     };
     const keys = this.#keys();
-    if (keys.length === 0 && !holds([list, merged.having, merged.modifiers], isAggregateCall)) {
+    if (keys.length === 0 && !contains([list, merged.having, merged.modifiers], isAggregateCall)) {
       throw new Unsplit("it makes one row without an aggregate");
     }
     const isOrdered = ["ORDER_MODIFIER", "LIMIT_MODIFIER"].every((type) =>
@@ -126,7 +128,10 @@ class GroupSplit {
     const kind = distinct.kind;
     const own = [
       ...list.map(({ node, name }) => named(cloneTree(node), name)),
-      ...distinct.columns.map(({ node, name }) => named(cloneTree(node), name)),
+      ...distinct.columns.flatMap(({ node, name, value }) => [
+        named(cloneTree(node), name),
+        ...(value === undefined ? [] : [named(cloneTree(value.node), value.name)]),
+      ]),
       ...[...this.#groupings.values(), ...this.#partials.values()]
         .map(({ node, name }) => named(cloneTree(node), name)),
     ];
@@ -196,9 +201,11 @@ class GroupSplit {
     return mapTree(expression, (node) => {
       if (typeof node["class"] !== "string") return undefined;
       const group = groups.get(scope.keyOf(node));
-      if (group !== undefined) return partNode(group);
-      if (textAt(node, "type") === "GROUPING_FUNCTION") return this.#grouping(node);
-      if (isAggregateCall(node)) return this.#aggregate(scope.inlined(node));
+      // A member of a struct keeps its name.
+      const alias = textAt(node, "alias");
+      if (group !== undefined) return named(partNode(group), alias);
+      if (textAt(node, "type") === "GROUPING_FUNCTION") return named(this.#grouping(node), alias);
+      if (isAggregateCall(node)) return named(this.#aggregate(scope.inlined(node)), alias);
       if (isClass(node, "SUBQUERY")) {
         const child = nodeAt(node, "child");
         return { ...cloneTree(node), child: child === undefined ? null : this.#merged(child) };
@@ -213,8 +220,7 @@ class GroupSplit {
   #aggregate(call: TreeNode): TreeNode {
     const { distinct } = this.#plan;
     if (isOfDistinct(call)) {
-      const key = this.#cut.scope.keyOf(argumentOf(call));
-      const { name, condition } = distinct.columnOf(key);
+      const { name, condition } = distinct.columnOf(call);
       return {
         ...cloneTree(call),
         children: [partNode(name), ...nodesAt(call, "children").slice(1).map(cloneTree)],

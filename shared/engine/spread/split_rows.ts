@@ -12,9 +12,18 @@ import {
   textAt,
   type TreeNode,
 } from "../statement/syntax_tree.ts";
-import { holds } from "./find_cut.ts";
+import { contains } from "./find_cut.ts";
 import type { CutSelect } from "./cut_select.ts";
-import { isClass, named, partNode, partsNode, selectNode, starNode, subqueryNode, unnamed } from "./tree_parts.ts";
+import {
+  isClass,
+  named,
+  partNode,
+  partsNode,
+  selectNode,
+  starNode,
+  subqueryNode,
+  unnamed,
+} from "./tree_parts.ts";
 import { type Halves, Unsplit, Whole } from "./types.ts";
 
 /** Throws `Unsplit`, and `Whole` where the first rows of each shard would not do. */
@@ -167,7 +176,7 @@ function collatesWithin(select: TreeNode): boolean {
     return isCollation(expression) ? expression["child"] : expression;
   });
   const targets = nodesAt(select, "modifiers").map((one) => one["distinct_on_targets"] ?? []);
-  return holds([select["select_list"], targets, within], isCollation);
+  return contains([select["select_list"], targets, within], isCollation);
 }
 
 interface Limits {

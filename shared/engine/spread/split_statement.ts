@@ -21,7 +21,7 @@ import {
   withRoot,
 } from "../statement/syntax_tree.ts";
 import { CutSelect, unusedPrefix } from "./cut_select.ts";
-import { type Cut, entriesOf, findCut, holdsWindow, isGrouped } from "./find_cut.ts";
+import { type Cut, findCut, holdsWindow, isGrouped, withsOf } from "./find_cut.ts";
 import { refuseVolatile } from "./refused_forms.ts";
 import { shipRows } from "./ship_rows.ts";
 import { splitGroups } from "./split_groups.ts";
@@ -41,9 +41,9 @@ import {
 } from "./types.ts";
 
 /**
- * Cuts a statement, or says why it runs on one server. Its tree is that of a statement that the
- * gate lets through, as it was before the gate, with parameters bound and the default order applied;
- * it is not changed. Errors: those of `context.textOf`.
+ * Cuts a statement, or says why it runs on one server. The gate lets the statement through, but has
+ * not changed its tree yet. Parameters are bound, and the default order is applied. The tree is not
+ * changed. Errors: those of `context.textOf`.
  */
 export async function splitStatement(
   statement: Pick<Statement, "document" | "root">,
@@ -107,7 +107,9 @@ class StatementSplit {
     const tables = this.#context.tables.filter(({ name }) => names.includes(name))
       .toSorted((a, b) => b.bytes - a.bytes);
     const [largest, ...others] = tables;
-    if (largest === undefined || tables.length < names.length) throw new Unsplit("it reads no table");
+    if (largest === undefined || tables.length < names.length) {
+      throw new Unsplit("it reads no table");
+    }
     const bytes = others.reduce((sum, other) => sum + other.bytes, 0);
     if (bytes > OTHERS_BYTES_MAX) {
       throw new Unsplit(
@@ -149,10 +151,14 @@ class StatementSplit {
 
   async #apart(cut: Cut, select: CutSelect, ships: (why: string) => void): Promise<Halves> {
     if (isGrouped(select.select)) return await splitGroups(select);
-    if (nodeAt(select.select, "qualify") !== undefined || holdsWindow(select.select["select_list"])) {
+    if (
+      nodeAt(select.select, "qualify") !== undefined || holdsWindow(select.select["select_list"])
+    ) {
       throw new Whole("a window function needs all rows");
     }
-    if (holdsWindow(select.select["modifiers"])) throw new Whole("a window function needs all rows");
+    if (holdsWindow(select.select["modifiers"])) {
+      throw new Whole("a window function needs all rows");
+    }
     const halves = splitRows(select);
     if (!cut.isLinear || cut.isRoot) return halves;
     ships("what is around its subquery needs all rows");
@@ -182,7 +188,11 @@ function storedTables(root: TreeNode): readonly StoredTable[] {
   const references = gate(root, { namespace: namespaceOf(root) });
   const defined = new Set<string>();
   walk(root, (node) => {
-    for (const entry of entriesOf(node)) defined.add(textAt(entry, "key").toLowerCase());
+    for (const member of ["alias", "table_name", "key"]) {
+      if (textAt(node, member).toLowerCase() !== PARTS_TABLE) continue;
+      throw new Unsplit(`it uses the name ${PARTS_TABLE}`);
+    }
+    for (const entry of withsOf(node)) defined.add(textAt(entry, "key").toLowerCase());
   });
   return references.map(({ table, node, hot }) => {
     if (hot !== undefined) throw new Unsplit("it is answered from the memory of one server");
@@ -236,7 +246,7 @@ function neededEntries({ query, visible }: Cut): readonly TreeNode[] {
 }
 
 function withEntries(query: TreeNode, entries: readonly TreeNode[]): TreeNode {
-  return { ...query, cte_map: { map: [...entries, ...entriesOf(query)] } };
+  return { ...query, cte_map: { map: [...entries, ...withsOf(query)] } };
 }
 
 /** A statement whose columns keep their names, also of what has another text now. */
@@ -258,10 +268,12 @@ function dropUnused(root: TreeNode): void {
     isChanged = false;
     const names = new Set<string>();
     walk(root, (node) => {
-      if (textAt(node, "type") === "BASE_TABLE") names.add(textAt(node, "table_name").toLowerCase());
+      if (textAt(node, "type") === "BASE_TABLE") {
+        names.add(textAt(node, "table_name").toLowerCase());
+      }
     });
     walk(root, (node) => {
-      const entries = entriesOf(node);
+      const entries = withsOf(node);
       const kept = entries.filter((entry) => names.has(textAt(entry, "key").toLowerCase()));
       if (kept.length === entries.length) return;
       node["cte_map"] = { ...nodeAt(node, "cte_map"), map: kept };
@@ -270,13 +282,16 @@ function dropUnused(root: TreeNode): void {
   }
 }
 
-/** What merges reads nothing but the rows of the shards. */
+/** The merge reads the rows of the shards and nothing else. */
 function checkReads(merge: TreeNode, stored: readonly TreeNode[]): void {
+  let isRead = false;
   walk(merge, (node) => {
+    isRead ||= textAt(node, "table_name") === PARTS_TABLE;
     if (!stored.includes(node)) return;
     const table = textAt(node, "table_name");
     throw new Unsplit(`what is made of all rows is brought together with ${table}`);
   });
+  if (!isRead) throw new Unsplit("its answer needs no row of a table");
 }
 
 /** The rows of all shards, as far as binding needs them. */
@@ -298,4 +313,3 @@ function checkColumns(
   );
   throw new Unsplit(`column ${other?.name ?? ""} would be of another name or type`);
 }
-

@@ -7,12 +7,12 @@ import type { TreeNode } from "../statement/syntax_tree.ts";
 /** How the rows of the shards become one answer. */
 export type SpreadMode = "scan" | "ordered_scan" | "aggregate" | "ordered_aggregate" | "ship";
 
-/** A statement cut in two: what each worker runs over its shard, and what makes one answer of it. */
+/** A statement cut in two. */
 export interface SplitStatement {
   readonly mode: SpreadMode;
   /** What each worker runs over its shard: one SELECT. */
   readonly workerSql: string;
-  /** Over the rows of all shards, `PARTS_TABLE`: gives the statement's own names, types and order. */
+  /** Makes the answer of the rows of all shards, `PARTS_TABLE`: its names, types and order. */
   readonly mergeSql: string;
   /** The worker's columns in order; no name repeats. */
   readonly columns: readonly DescribedColumn[];
@@ -54,7 +54,7 @@ export interface SpreadContext {
     sql: string,
     relations: readonly Relation[],
   ) => Promise<readonly DescribedColumn[]>;
-  /** Whether `exact_average` holds on this processor (`functions/exact_average.ts`). */
+  /** Whether averages are exact on this processor (`functions/exact_average.ts`). */
   readonly averages: boolean;
   /** Rows of the answer that are wanted at most. */
   readonly rowsMax: number;
