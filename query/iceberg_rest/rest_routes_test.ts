@@ -201,7 +201,7 @@ Deno.test({
     const elsewhere = "file:///original/svc/events-1/metadata/new.metadata.json";
     const catalog = catalogOf([], [elsewhere]);
     await assert.rejects(
-      catalog.metadata({ namespace: "svc", name: "events" }),
+      catalog.metadata({ namespace: "svc", name: "events" }, () => {}),
       (error) =>
         isOperatingError(error, "precondition_failed") && error.reason === "moved_warehouse" &&
         error.message.includes("svc relocate"),
