@@ -218,7 +218,15 @@ export class OpenSegment implements SegmentReader {
       isCut &&= damage.isFollowed;
       onDamage(this.#toItsEnd(damage));
     };
-    for await (const { offset, endOffset, header, bytes } of scanner.intact(tell)) {
+    for (;;) {
+      const frame = await scanner.next();
+      if (frame === undefined) {
+        const damage = await scanner.skip();
+        if (damage === undefined) break;
+        tell(damage);
+        continue;
+      }
+      const { offset, endOffset, header, bytes } = frame;
       const { rows, timestampNsMin, timestampNsMax } = header;
       const message = messageOfFrame(bytes, header);
       if (message === undefined) onDamage({ offset, endOffset, rows });

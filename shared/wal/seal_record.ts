@@ -34,19 +34,19 @@ export async function writeSealRecord(
   { lane, name, rows, bytes }: SealRecord & { readonly lane: LaneId; readonly name: string },
 ): Promise<void> {
   const path = expectedPath(root, lane, name);
-  // A sealing that failed half way has left one.
-  await removeIfPresent(fs, path);
-  await using file = await createIn(fs, expectedDirectory(root, lane), path);
+  await using file = await createAnew(fs, expectedDirectory(root, lane), path);
   await file.write(encodeRecord({ rows, bytes }));
 }
 
-/** A lane of an earlier release, or one that somebody tidied up, lacks the folder. */
-async function createIn(fs: FileSystem, directory: string, path: string): Promise<File> {
+async function createAnew(fs: FileSystem, directory: string, path: string): Promise<File> {
   try {
     return await fs.create(path);
   } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-    await fs.mkdir(directory);
+    // A lane of an earlier release, or one that somebody tidied up, lacks the folder.
+    if (error instanceof Deno.errors.NotFound) await fs.mkdir(directory);
+    // A sealing that failed half way has left a record.
+    else if (error instanceof Deno.errors.AlreadyExists) await removeIfPresent(fs, path);
+    else throw error;
     return await fs.create(path);
   }
 }
