@@ -244,7 +244,7 @@ function hasDeletes(table: LoadedTable, list: string): OperatingError {
   return new OperatingError(
     "unimplemented",
     `Cannot relocate table ${table.metadata.location}: ${list} has delete files, which name data files themselves. ` +
-      "Rewrite its data files with the engine that deleted, at the former place.",
+      "Let the compactor at the former place apply them, which takes minutes, or the engine that wrote them.",
     { reason: "delete_files" },
   );
 }
