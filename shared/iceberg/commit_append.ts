@@ -3,6 +3,7 @@
  * they hold, in one commit.
  */
 
+import { committedSegments } from "./committed_segments.ts";
 import { assert } from "../base/assert.ts";
 import { uuidV4 } from "../os/random.ts";
 import { type CommitDeps, commitTable, readerOf } from "./commit_table.ts";
@@ -48,6 +49,8 @@ export async function commitAppend(
   assert(change.files.length + change.consumed.length > 0, "an append adds or consumes something");
   const result = await commitTable(deps, change.ident, async (table, staging) => {
     if (await change.isStillDue?.() === false) return undefined;
+    const held = table === undefined ? undefined : committedSegments(table.metadata);
+    if (change.consumed.some((segment) => held?.has(segment))) return undefined;
     const base = table === undefined ? freshBase(deps, change) : { table, exists: true };
     const staged = await stageAppend(deps, base, { append: change, staging });
     return change.claim === undefined ? staged : { ...staged, claim: change.claim };

@@ -239,3 +239,24 @@ Deno.test({
     assert.deepEqual(await lab.keys(), await lab.namedKeys());
   },
 });
+
+Deno.test({
+  name: "commitAppend adds no segment again that the catalog forgot and a snapshot names",
+  async fn() {
+    await using lab = await TableLab.open();
+    const table = await ensureTable(lab.deps, TABLE);
+    await commitAppend(lab.deps, append([lab.newFile(table, { day: 5 })], ["s1", "s2"]));
+    const again = append([lab.newFile(table, { day: 5 })], ["s2", "s3"]);
+    const commit: typeof lab.deps.catalog.commit = () => assert.fail("it was committed");
+    const catalog = new Proxy(lab.deps.catalog, {
+      get: (target, name) => {
+        if (name === "commit") return commit;
+        const value = Reflect.get(target, name);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+    const { outcome } = await commitAppend({ ...lab.deps, catalog }, again);
+    assert.equal(outcome, "consumed");
+    assert.equal((await lab.liveKeys())?.length, 1);
+  },
+});

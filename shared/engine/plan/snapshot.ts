@@ -10,6 +10,7 @@
 
 import type { CatalogReader } from "../../catalog/catalog.ts";
 import type { LaneId, TableIdent } from "../../tenant/tenant.ts";
+import { committedSegments } from "../../iceberg/committed_segments.ts";
 import type { IcebergReader, LoadedTable } from "../../iceberg/iceberg_reader.ts";
 import type { SegmentState, WalReader } from "../../wal/types.ts";
 
@@ -43,10 +44,12 @@ export async function readSnapshot(
 ): Promise<TableSnapshot> {
   const listed = await source.wal?.list(lane, ["active", "sealed", "committed"]) ?? [];
   const names = [...new Set(listed.map((segment) => segment.name))].sort();
-  const { metadataLocation, consumed } = await source.catalog.readView(ident, names);
+  const { metadataLocation, consumed: known } = await source.catalog.readView(ident, names);
   const table = metadataLocation === undefined
     ? undefined
     : await source.tables.loadTable(ident, metadataLocation);
+  const named = table === undefined ? undefined : committedSegments(table.metadata);
+  const consumed = new Set(names.filter((name) => known.has(name) || named?.has(name) === true));
   const namesIn = (state: SegmentState) =>
     new Set(listed.filter((segment) => segment.state === state).map((segment) => segment.name));
   const active = namesIn("active");

@@ -101,3 +101,21 @@ Deno.test({
     deepStrictEqual((await lab.query("SELECT count(*) FROM acme.events", mine)).rows, [[3]]);
   },
 });
+
+Deno.test({
+  name: "readSnapshot does not double the rows of a segment that the catalog forgot",
+  fn: async () => {
+    const meddled = new MeddledCatalog(await openSqliteCatalog({ path: ":memory:" }));
+    await using lab = await EngineLab.open({ wal: true, engine: { catalog: meddled } });
+    meddled.inner = lab.catalog;
+    const segment = await lab.append(numbered(0, 20));
+    await lab.wal?.seal({ tenant: "default", index: "events" });
+    await lab.commit(numbered(0, 20), { consumed: [segment] });
+    meddled.readView = async (ident, segments) => ({
+      ...await lab.catalog.readView(ident, segments),
+      consumed: new Set(),
+    });
+    const { rows } = await lab.query("SELECT count(*), count(DISTINCT raw) FROM events");
+    deepStrictEqual(rows, [[20, 20]]);
+  },
+});
