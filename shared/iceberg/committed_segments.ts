@@ -1,7 +1,8 @@
 /**
- * Which WAL segments the snapshots of a table brought, by what their summaries say. The catalog says
- * the same, and is asked first, since it remembers for longer. But the metadata has checksums, and a
- * row of the catalog has none: a segment that the catalog forgot is not read, or committed, twice.
+ * Which WAL segments the snapshots of a table brought, by what their summaries say. The catalog
+ * says the same, and is asked first, since it remembers for longer. But the metadata has checksums,
+ * and a row of the catalog has none. So a segment that the catalog forgot is neither read nor
+ * committed twice.
  */
 
 import { segmentsOf } from "./snapshot_summary.ts";
