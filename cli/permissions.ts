@@ -172,6 +172,9 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
   }),
 };
 
+/** The address of a listener that is off. */
+const NO_LISTENER = "none";
+
 /** Listener options of a role and their defaults: docs/api/README.md#conventions. */
 export const LISTENERS: Readonly<Record<Role, Readonly<Record<string, string>>>> = {
   ingest: {
@@ -180,7 +183,11 @@ export const LISTENERS: Readonly<Record<Role, Readonly<Record<string, string>>>>
     "--metrics-bind": "127.0.0.1:9100",
   },
   compactor: { "--metrics-bind": "127.0.0.1:9101" },
-  query: { "--bind": "0.0.0.0:8089", "--metrics-bind": "127.0.0.1:9105" },
+  query: {
+    "--bind": "0.0.0.0:8089",
+    "--metrics-bind": "127.0.0.1:9105",
+    "--pg-listen": NO_LISTENER,
+  },
 };
 
 /** Options of a role by flag, each with its environment variable. */
@@ -295,9 +302,9 @@ export function placesOf(
     jobResults: jobResultsFolder(dataDir, { args, env }),
     jobRows: postgres.length > 0 ? [] : [`${dirname(catalog)}/jobs.db`],
     catalogRows: catalogs.length > 0 ? [] : [catalog],
-    listeners: Object.entries(LISTENERS[role]).map(([flag, address]) =>
-      valueOf(flag, args) ?? address
-    ),
+    listeners: Object.entries(LISTENERS[role])
+      .map(([flag, address]) => valueOf(flag, args) ?? address)
+      .filter((address) => address !== NO_LISTENER),
     tlsFiles: valuesOf(FILES[role], { args, env }),
     runtime: runtimePath(),
     services: [...valuesOf(SERVICES[role], { args, env }), ...postgres, ...s3].map(serviceAddress),

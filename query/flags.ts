@@ -19,6 +19,7 @@ import { INDEX_CACHE_OPTIONS } from "./index_flags.ts";
 import { SCAN_FILE_CACHE_OPTIONS } from "./scan_file_cache_flags.ts";
 import { JOB_OPTIONS } from "./jobs/flags.ts";
 import { ROWS_RETURNED_CEILING } from "./limits.ts";
+import { PG_OPTIONS } from "./pg/pg_flags.ts";
 import { STATUS_OPTIONS } from "./status/status_flags.ts";
 import { PAGE_OPTIONS } from "./ui/page_flags.ts";
 
@@ -40,6 +41,7 @@ export const OPTIONS = {
     default: "127.0.0.1:9105",
     help: "Address of `/metrics`.",
   },
+  ...PG_OPTIONS,
   ...CONNECTION_OPTIONS,
   dataDir: { ...DATA_DIR_OPTION, env: "SVC_DATA_DIR" },
   ...WAREHOUSE_OPTIONS,

@@ -25,5 +25,5 @@ export type Peer = () => string;
  * `unauthenticated`, `permission_denied`, `rate_limited`, `unavailable` (the issuer is away).
  */
 export interface CallerGate {
-  admit(request: Request, peer: Peer): Promise<QueryCaller>;
+  admit(request: Pick<Request, "headers">, peer: Peer): Promise<QueryCaller>;
 }

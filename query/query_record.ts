@@ -20,8 +20,8 @@ export interface QueryRecord {
    * into the audit.
    */
   readonly query: string;
-  /** Set for a SQL request. */
-  readonly format?: SqlRequest["format"];
+  /** Set for a SQL request; `pg`: PostgreSQL's protocol. */
+  readonly format?: SqlRequest["format"] | "pg";
   readonly priority: SqlRequest["priority"];
   /** HTTP status. A stream that broke off has the one it would have had before its first byte. */
   readonly status: number;
@@ -30,6 +30,8 @@ export interface QueryRecord {
   readonly rowsReturned?: number;
   readonly truncated: boolean;
   readonly error?: string;
+  /** The client program, as it named itself to PostgreSQL's protocol. */
+  readonly application?: string;
 }
 
 /** Takes records without ever making a caller wait. */

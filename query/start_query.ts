@@ -57,6 +57,7 @@ import { heldRowsMeter } from "./metrics/held_rows_metrics.ts";
 import { hotCacheMeter } from "./metrics/hot_cache_metrics.ts";
 import { objectCacheMeter } from "./metrics/object_cache_metrics.ts";
 import { scanFileCacheMeter } from "./metrics/scan_file_cache_metrics.ts";
+import { startPg } from "./pg/start_pg.ts";
 import { queryPaths } from "./query_paths.ts";
 import type { QueryObserver } from "./query_record.ts";
 import { Readiness } from "./readiness.ts";
@@ -85,6 +86,8 @@ export interface QueryDeps {
 export interface QueryServer extends AsyncDisposable {
   readonly address: ListenAddress;
   readonly metricsAddress: ListenAddress;
+  /** Where PostgreSQL's protocol is spoken; absent: nowhere. */
+  readonly pgAddress?: ListenAddress;
   /** Stops accepting, lets queries in flight end, closes the engine. Idempotent. */
   stop(): Promise<void>;
 }
@@ -133,11 +136,12 @@ export async function startQuery(
   keeper.keep("trace_names", traceNames);
   memory.watch(engine, { answersBytes: () => answers.used, auditBytes: () => audit.bytes });
   const tails = new TailDesk();
+  const callers = deps.callers ?? access;
   const app = queryApp({
     ...calls,
     jobs: jobs.desk,
     readiness,
-    callers: deps.callers ?? access,
+    callers,
     ...managedParts(settings, { starting, files, catalog, engine, clock }),
     rowsCeiling: settings.maxRows,
     ...page,
@@ -148,8 +152,11 @@ export async function startQuery(
   const { server, metricsServer } = startListeners(settings, {
     ...{ starting, bind, metricsBind, bounds, tls, metrics },
     handler: (request, connection) => app.fetch(request, connection),
-    isOpen: access.mode === "open",
-    mayVisit,
+    ...{ isOpen: access.mode === "open", mayVisit },
+  });
+  const isOpen = access.mode === "open";
+  const pg = startPg(settings, {
+    ...{ starting, calls, gate: callers, answers, tls, metrics, bounds, isOpen },
   });
   warnOfAccess(settings, access.mode);
 
@@ -162,7 +169,7 @@ export async function startQuery(
     return stopping ??= resources.disposeAsync();
   };
   const [address, metricsAddress] = [server.address, metricsServer.address];
-  return { address, metricsAddress, stop, [Symbol.asyncDispose]: stop };
+  return { address, metricsAddress, ...pg, stop, [Symbol.asyncDispose]: stop };
 }
 
 function admissionOf(

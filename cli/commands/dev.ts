@@ -48,6 +48,11 @@ const OPTIONS = {
     help: "Do not listen for OTLP/gRPC.",
   },
   queryBind: bindOption("query-bind", "127.0.0.1:8089", "HTTP address of the query server."),
+  pgListen: bindOption(
+    "pg-listen",
+    "127.0.0.1:5433",
+    "Address of PostgreSQL's protocol of the query server; `none` for no listener.",
+  ),
   ingestMetricsBind: bindOption(
     "ingest-metrics-bind",
     "127.0.0.1:9100",
@@ -145,6 +150,9 @@ function wantedAddresses(settings: DevSettings): WantedAddress[] {
       ? []
       : [{ address: settings.otlpGrpcListen, option: "--otlp-grpc-listen" }]),
     { address: settings.queryBind, option: "--query-bind" },
+    ...(settings.pgListen === "none"
+      ? []
+      : [{ address: settings.pgListen, option: "--pg-listen" }]),
     { address: settings.ingestMetricsBind, option: "--ingest-metrics-bind" },
     { address: settings.compactorMetricsBind, option: "--compactor-metrics-bind" },
     { address: settings.queryMetricsBind, option: "--query-metrics-bind" },
@@ -172,6 +180,7 @@ function argumentsOf(settings: DevSettings): Readonly<Record<Role, readonly stri
     query: [
       ...every,
       ...["--bind", settings.queryBind, "--metrics-bind", settings.queryMetricsBind],
+      ...["--pg-listen", settings.pgListen],
       ...["--ingest-metrics-url", `${clientUrl(settings.ingestMetricsBind)}/metrics`],
       ...["--compactor-metrics-url", `${clientUrl(settings.compactorMetricsBind)}/metrics`],
     ],
@@ -198,7 +207,8 @@ async function greet(
   if (over.aborted) return;
   const grpc = settings.disableOtlpGrpc ? {} : { otlpGrpc: settings.otlpGrpcListen };
   const runner = "npx -y deno@2.9.6";
-  await console.output.write(greeting({ ingestUrl, queryUrl, ...grpc }, { runner }));
+  const pg = settings.pgListen === "none" ? {} : { pg: settings.pgListen };
+  await console.output.write(greeting({ ingestUrl, queryUrl, ...grpc, ...pg }, { runner }));
   if (!settings.seedDemo) return await untilAborted(over);
   const seed = Math.floor(new SystemRandom().float() * 2 ** 32);
   const note = (text: string) => tell(console, `${"dev".padEnd(nameWidth())} | ${text}`);

@@ -9,6 +9,8 @@ export interface Addresses {
   readonly queryUrl: string;
   /** `host:port` of OTLP/gRPC; absent when it is off. */
   readonly otlpGrpc?: string;
+  /** `host:port` of PostgreSQL's protocol; absent when it is off. */
+  readonly pg?: string;
 }
 
 /** The addresses that `svc sql` asks by default. */
@@ -16,7 +18,7 @@ const QUERY_URL_DEFAULTS = ["http://127.0.0.1:8089", "http://localhost:8089"];
 
 /** What `svc dev` says once the stack is up. */
 export function greeting(addresses: Addresses, options: { runner: string }): string {
-  const { ingestUrl, queryUrl, otlpGrpc } = addresses;
+  const { ingestUrl, queryUrl, otlpGrpc, pg } = addresses;
   const grpc = otlpGrpc === undefined ? "" : `, OTLP/gRPC at ${otlpGrpc}`;
   const endpoint = QUERY_URL_DEFAULTS.includes(queryUrl) ? "" : ` --endpoint ${queryUrl}`;
   return [
@@ -25,6 +27,7 @@ export function greeting(addresses: Addresses, options: { runner: string }): str
     "",
     `Look at it: ${queryUrl}/ui/`,
     "",
+    ...(pg === undefined ? [] : [`Ask with PostgreSQL's clients: ${psqlCommand(pg)}`, ""]),
     "Send a log:",
     "",
     `  curl -sS ${ingestUrl}/v1/logs -H 'content-type: application/json' -d '${helloLog()}'`,
@@ -36,6 +39,11 @@ export function greeting(addresses: Addresses, options: { runner: string }): str
     "",
     "",
   ].join("\n");
+}
+
+function psqlCommand(pg: string): string {
+  const { hostname, port } = new URL(clientUrl(pg));
+  return `psql -h ${hostname.replace(/^\[(.*)\]$/, "$1")} -p ${port}`;
 }
 
 /** `--bind` as a client reaches it: an address that stands for every interface is this machine. */

@@ -68,6 +68,22 @@ async function shellWords(line: string): Promise<string[]> {
 }
 
 Deno.test({
+  name: "greeting has a psql command where PostgreSQL's protocol is on",
+  fn: () => {
+    const addresses = { ingestUrl: "http://127.0.0.1:1", queryUrl: "http://127.0.0.1:2" };
+    const line = (pg: { pg?: string }) =>
+      greeting({ ...addresses, ...pg }, { runner: "deno" }).split("\n")
+        .find((one) => one.includes("psql"));
+    assert.equal(
+      line({ pg: "127.0.0.1:5433" }),
+      "Ask with PostgreSQL's clients: psql -h 127.0.0.1 -p 5433",
+    );
+    assert.match(line({ pg: "[::]:5433" }) ?? "", /psql -h ::1 -p 5433$/);
+    assert.equal(line({}), undefined);
+  },
+});
+
+Deno.test({
   name: "greeting names OTLP/gRPC where it is on",
   fn: () => {
     const addresses = { ingestUrl: "http://127.0.0.1:1", queryUrl: "http://127.0.0.1:2" };

@@ -34,6 +34,7 @@ export const ENDPOINTS = [
   "sql",
   "sql_local",
   "sql_explain",
+  "pg",
   "fields",
   "field_values",
   "tail",

@@ -17,8 +17,10 @@ import { DAMAGED_ATTEMPTS_MAX, POOL_RETRY_AFTER_SECS } from "../../shared/engine
 import type {
   Cost,
   Engine,
+  Parameters,
   PreparedQuery,
   QueryRequest,
+  ResultColumn,
   RunningQuery,
 } from "../../shared/engine/types.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
@@ -30,6 +32,18 @@ import type { QueryCaller } from "../query_caller.ts";
 import type { QueryObserver } from "../query_record.ts";
 import type { LongStatements } from "./long_reads.ts";
 import type { SqlRequest } from "./sql_request.ts";
+
+/** A statement as a call is asked for it: a request's body, or a PostgreSQL client's statement. */
+export interface CallRequest extends Omit<SqlRequest, "parameters" | "format"> {
+  readonly parameters?: Parameters | null | undefined;
+  readonly format: SqlRequest["format"] | "pg";
+}
+
+/** How far a statement is planned. */
+interface PlanOptions {
+  readonly isPlanOnly: boolean;
+  readonly isBatch: boolean;
+}
 
 /** What running a statement needs. */
 export interface CallService {
@@ -54,7 +68,9 @@ export interface CallMade {
   /** One of several statements of a request, which is counted once. */
   readonly isPart?: boolean;
   /** What the engine is asked besides. */
-  readonly besides?: Pick<QueryRequest, "columnCounts">;
+  readonly besides?: Partial<QueryRequest>;
+  /** The client program, as it named itself. */
+  readonly application?: string;
 }
 
 /** How a call ended, beyond its outcome. */
@@ -95,11 +111,12 @@ export class SqlCall implements AsyncDisposable {
   readonly #isJob: boolean;
   readonly #isPart: boolean;
   readonly #besides: CallMade["besides"];
+  readonly #application: string | undefined;
   readonly #startedMs: number;
   readonly #arrivedMs: number;
   readonly #stop = new AbortController();
   readonly #held = new AsyncDisposableStack();
-  #asked: SqlRequest | undefined;
+  #asked: CallRequest | undefined;
   #limits: EffectiveLimits | undefined;
   #prepared: PreparedQuery | undefined;
   #reservation: Disposable | undefined;
@@ -112,7 +129,7 @@ export class SqlCall implements AsyncDisposable {
 
   constructor(
     service: CallService,
-    { caller, endpoint, isJob = false, isPart = false, besides }: CallMade,
+    { caller, endpoint, isJob = false, isPart = false, besides, application }: CallMade,
   ) {
     this.#service = service;
     this.#caller = caller;
@@ -120,6 +137,7 @@ export class SqlCall implements AsyncDisposable {
     this.#isJob = isJob;
     this.#isPart = isPart;
     this.#besides = besides;
+    this.#application = application;
     this.#arrivedMs = service.clock.nowMs();
     this.#startedMs = service.clock.monotonicMs();
     service.metrics.inFlight.at({}).add(1);
@@ -171,7 +189,7 @@ export class SqlCall implements AsyncDisposable {
     return failure;
   }
 
-  async prepare(asked: SqlRequest, limits: EffectiveLimits): Promise<void> {
+  async prepare(asked: CallRequest, limits: EffectiveLimits): Promise<void> {
     this.#asked = asked;
     this.#limits = limits;
     this.#deadlineMs = this.#service.clock.monotonicMs() + limits.timeoutMs;
@@ -206,7 +224,7 @@ export class SqlCall implements AsyncDisposable {
     return true;
   }
 
-  async #prepare(asked: SqlRequest, limits: EffectiveLimits): Promise<void> {
+  async #prepare(asked: CallRequest, limits: EffectiveLimits): Promise<void> {
     const isPlanOnly = asked.dry_run || this.#endpoint === "sql_explain";
     const preparing = this.#planned(asked, limits, { isPlanOnly, isBatch: this.#isJob });
     this.#prepared = await this.#hold(await this.#inLine("connections", preparing));
@@ -216,7 +234,31 @@ export class SqlCall implements AsyncDisposable {
    * Plans a statement that a job is to run. The caller is told what is wrong with it before the job
    * is accepted.
    */
-  async check(asked: SqlRequest, limits: EffectiveLimits): Promise<void> {
+  async check(asked: CallRequest, limits: EffectiveLimits): Promise<void> {
+    await this.#planOnly(asked, limits, (prepared) => refuseTooDear(prepared.cost, limits));
+  }
+
+  /** What a statement would answer. It does not run, and only a refusal of it is recorded. */
+  async describe(asked: CallRequest, limits: EffectiveLimits): Promise<readonly ResultColumn[]> {
+    return await this.#planOnly(asked, limits, ({ columns }) => columns);
+  }
+
+  /** DuckDB's types of a statement's parameters by name, null where nothing tells them. */
+  async parameterTypes(
+    asked: CallRequest,
+    limits: EffectiveLimits,
+  ): Promise<ReadonlyMap<string, string | null>> {
+    const { engine } = this.#service;
+    const options = { isPlanOnly: true, isBatch: false };
+    const asking = engine.parameterTypes?.(this.#requestOf(asked, limits, options));
+    return await this.#inLine("connections", asking ?? Promise.resolve(new Map()));
+  }
+
+  async #planOnly<T>(
+    asked: CallRequest,
+    limits: EffectiveLimits,
+    read: (prepared: PreparedQuery) => T,
+  ): Promise<T> {
     const timeoutMs = Math.min(limits.timeoutMs, CHECK_MS_MAX);
     this.#limits = { ...limits, timeoutMs };
     try {
@@ -224,21 +266,29 @@ export class SqlCall implements AsyncDisposable {
       const planning = this.#planned(asked, { ...limits, timeoutMs }, options);
       await using prepared = await this.#inLine("connections", planning);
       this.throwIfStopped();
-      refuseTooDear(prepared.cost, limits);
+      return read(prepared);
     } catch (error) {
-      // A job that is accepted is recorded when it has run.
+      // A statement that passes is recorded when it has run.
       this.#asked = asked;
       throw error;
     }
   }
 
   #planned(
-    asked: SqlRequest,
+    asked: CallRequest,
     limits: EffectiveLimits,
-    { isPlanOnly, isBatch }: { readonly isPlanOnly: boolean; readonly isBatch: boolean },
+    options: PlanOptions,
   ): Promise<PreparedQuery> {
-    const { engine, admission } = this.#service;
-    return engine.prepare({
+    return this.#service.engine.prepare(this.#requestOf(asked, limits, options));
+  }
+
+  #requestOf(
+    asked: CallRequest,
+    limits: EffectiveLimits,
+    { isPlanOnly, isBatch }: PlanOptions,
+  ): QueryRequest {
+    const { admission } = this.#service;
+    return {
       sql: asked.query,
       ...asked.parameters === undefined || asked.parameters === null
         ? {}
@@ -260,7 +310,7 @@ export class SqlCall implements AsyncDisposable {
         ? {}
         : { snapshot: asked.snapshot }),
       ...this.#besides,
-    });
+    };
   }
 
   /** Reserves memory and runs the statement. The reservation is held until the call is disposed. */
@@ -376,6 +426,7 @@ export class SqlCall implements AsyncDisposable {
       ...(rowsReturned === undefined ? {} : { rowsReturned }),
       truncated: truncated || outcome === "truncated",
       ...(failure === undefined ? {} : { error: asOperatingError(failure).message }),
+      ...(this.#application === undefined ? {} : { application: this.#application }),
     });
   }
 

@@ -1,7 +1,7 @@
 /** A prepared statement behind the engine's contract: priced, explained, run once, disposed. */
 
 import { assert } from "../base/assert.ts";
-import { explainedPlan, ExplainRun } from "./answer/explain_run.ts";
+import { EXPLAIN_COLUMNS, explainedPlan, ExplainRun } from "./answer/explain_run.ts";
 import { firstStep, type RunSteps } from "./answer/run_steps.ts";
 import { type RunOptions, StatementRun } from "./answer/statement_run.ts";
 import { faultError } from "./duckdb/fault_error.ts";
@@ -14,12 +14,14 @@ import type {
   Cost,
   PlannedTable,
   PreparedQuery,
+  ResultColumn,
   RunningQuery,
   ServedBy,
 } from "./types.ts";
 
 /** Owns the statement's seat, deadline and leases until it is disposed of. */
 export class PreparedStatement implements PreparedQuery {
+  readonly columns: readonly ResultColumn[];
   readonly cost: Cost;
   readonly tables: readonly PlannedTable[];
   readonly servedBy: ServedBy;
@@ -35,6 +37,7 @@ export class PreparedStatement implements PreparedQuery {
   ) {
     const { cost, path, defaultOrderApplied, plan, columnCounts } = prepared;
     if (columnCounts !== undefined) this.columnCounts = columnCounts;
+    this.columns = columnsOf(prepared);
     this.cost = cost;
     this.servedBy = servedBy(path);
     if (path.kind === "scan") this.aside = path.aside;
@@ -97,6 +100,12 @@ export class PreparedStatement implements PreparedQuery {
       this.prepared.leases.dispose();
     }
   }
+}
+
+/** An explained statement's answer is one text. */
+function columnsOf({ statement, columns }: Prepared): readonly ResultColumn[] {
+  if (statement.explain) return EXPLAIN_COLUMNS;
+  return columns.map(({ name, type }) => ({ name, type: type.text }));
 }
 
 function plannedTable({ name, version, committed, parts, pruned }: TablePlan): PlannedTable {

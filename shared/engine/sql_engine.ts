@@ -10,10 +10,11 @@ import { Deadline } from "./turns/deadline.ts";
 import { isDear } from "./cost/cost.ts";
 import { MEMORY_SQL, memoryUse } from "./duckdb/memory_use.ts";
 import { faultError } from "./duckdb/fault_error.ts";
-import type { EngineDatabase } from "./duckdb/driver.ts";
+import type { EngineConnection, EngineDatabase } from "./duckdb/driver.ts";
 import { DAMAGED_ATTEMPTS_MAX, OVERDUE_MS_MAX } from "./limits.ts";
 import { onceMore, SecondChance } from "./duckdb/once_more.ts";
 import type { TableFollowers } from "./follow/table_follower.ts";
+import { parameterTypes } from "./parameter_types.ts";
 import { type PrepareDeps, prepareStatement } from "./prepare.ts";
 import { PreparedStatement } from "./prepared_statement.ts";
 import { checkPredicate } from "./predicate/check_predicate.ts";
@@ -48,6 +49,13 @@ export interface SqlEngineOptions {
   readonly memoryBytesMax: number;
   readonly spillBytesMax: number;
   readonly followers: TableFollowers;
+}
+
+/** Who takes a seat, and for which statement. */
+interface SeatRequest {
+  readonly tenant: string;
+  readonly waitMs?: TurnWaits;
+  readonly sql: string;
 }
 
 export class SqlEngine implements Engine {
@@ -133,17 +141,36 @@ export class SqlEngine implements Engine {
     }
   }
 
+  async parameterTypes(request: QueryRequest): Promise<ReadonlyMap<string, string | null>> {
+    using deadline = new Deadline(request.deadlineMs, request.signal);
+    return await this.#asked(
+      request,
+      deadline,
+      (connection) => parameterTypes(connection, request, { deps: this.#deps, deadline }),
+    );
+  }
+
   async checkPredicate(request: PredicateRequest): Promise<CheckedPredicate> {
     using deadline = new Deadline(request.deadlineMs, request.signal);
-    await using seat = this.#seat({ ...request, sql: request.predicate }, deadline);
+    return await this.#asked(
+      { ...request, sql: request.predicate },
+      deadline,
+      (connection) => checkPredicate(connection, request, { deps: this.#deps, deadline }),
+    );
+  }
+
+  /** Asks a connection something about a statement, in a slot of its own. */
+  async #asked<T>(
+    request: SeatRequest,
+    deadline: Deadline,
+    ask: (connection: EngineConnection) => Promise<T>,
+  ): Promise<T> {
+    await using seat = this.#seat(request, deadline);
     try {
-      return await onceMore(
-        async () => {
-          const connection = await seat.take("light");
-          return await checkPredicate(connection, request, { deps: this.#deps, deadline });
-        },
-        { chance: new SecondChance(deadline), again: () => seat.leave() },
-      );
+      return await onceMore(async () => await ask(await seat.take("light")), {
+        chance: new SecondChance(deadline),
+        again: () => seat.leave(),
+      });
     } catch (error) {
       throw deadline.signal.aborted ? deadline.signal.reason : faultError(error);
     }
@@ -206,11 +233,7 @@ export class SqlEngine implements Engine {
   }
 
   #seat(
-    { tenant, waitMs, sql }: {
-      readonly tenant: string;
-      readonly waitMs?: TurnWaits;
-      readonly sql: string;
-    },
+    { tenant, waitMs, sql }: SeatRequest,
     deadline: Deadline,
   ): Seat {
     const seat = new Seat({

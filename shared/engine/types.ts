@@ -9,8 +9,35 @@ import type { Column, ColumnType } from "../schema/schema.ts";
 import type { FollowPosition } from "./follow/follow_position.ts";
 import type { DeltaFile } from "./plan/delta_file.ts";
 
-/** A value has the type that it would have if it were written into the statement. */
-export type ParameterValue = string | number | boolean | null;
+/**
+ * A value has the type that it would have if it were written into the statement; a typed one has
+ * its own.
+ */
+export type ParameterValue = string | number | boolean | null | TypedParameter;
+
+/** A value of a type that is named, as DuckDB's cast from a text reads it. */
+export type TypedParameter =
+  | { readonly type: ParameterType; readonly text: string | null }
+  /** A list whose items have the type. */
+  | { readonly type: ParameterType; readonly items: readonly (string | null)[] | null };
+
+/** Types that a parameter may have: DuckDB's names, with its short ones for times with zones. */
+export type ParameterType =
+  | "BOOLEAN"
+  | "SMALLINT"
+  | "INTEGER"
+  | "BIGINT"
+  | "FLOAT"
+  | "DOUBLE"
+  | `DECIMAL(${number},${number})`
+  | "VARCHAR"
+  | "BLOB"
+  | "DATE"
+  | "TIME"
+  | "TIMESTAMP"
+  | "TIMESTAMPTZ"
+  | "INTERVAL"
+  | "UUID";
 
 /** For `?` and `$1` a list, for `$name` an object. */
 export type Parameters =
@@ -139,6 +166,11 @@ export interface Engine extends AsyncDisposable {
    */
   prepare(request: QueryRequest): Promise<PreparedQuery>;
   /**
+   * DuckDB's types of a statement's parameters by their names, as its binder infers them; null
+   * where nothing tells. Runs nothing. Absent in engines of tests. Errors: those of `prepare`.
+   */
+  parameterTypes?(request: QueryRequest): Promise<ReadonlyMap<string, string | null>>;
+  /**
    * Checks that a predicate (`predicate/row_predicate.ts`) is one over the columns of a table.
    * Errors: `invalid_argument` with the place; `not_found` (`unknown_index`); those of `prepare`.
    */
@@ -246,6 +278,8 @@ export interface MemoryConsumer {
 }
 
 export interface PreparedQuery extends AsyncDisposable {
+  /** What its answer has. */
+  readonly columns: readonly ResultColumn[];
   readonly cost: Cost;
   readonly tables: readonly PlannedTable[];
   /** What would answer. */
@@ -304,7 +338,8 @@ export interface RunningQuery extends AsyncDisposable {
   stats(): Promise<Stats>;
 }
 
-export type RowShape = TextShape | "arrow";
+/** `arrow_flat` is `arrow` in which values are single or lists of such; others are JSON texts. */
+export type RowShape = TextShape | "arrow" | "arrow_flat";
 
 /** Shapes whose rows are texts. */
 export type TextShape = "arrays" | "array_lines" | "objects" | "csv";

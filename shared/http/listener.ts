@@ -32,6 +32,8 @@ export interface ListenerOptions extends ListenAddress, ConnectionBounds {
   readonly meter?: ListenerMeter;
   /** Serves one connection to its end; must not reject. The connection is counted until then. */
   readonly serve: (accepted: Accepted) => Promise<void>;
+  /** Ends a connection past the bounds; default: it is closed without a word. */
+  readonly refuse?: (conn: Deno.Conn) => void;
   /** Asked when the listener is full: whether it closed a connection that nobody needs. */
   readonly makeRoom?: () => boolean;
 }
@@ -109,7 +111,7 @@ class Accepting {
     }
     if (refusal !== undefined) {
       this.#options.meter?.refused(refusal);
-      return conn.close();
+      return this.#options.refuse === undefined ? conn.close() : this.#options.refuse(conn);
     }
     try {
       if ("setNoDelay" in conn) (conn as Deno.TcpConn).setNoDelay(true);

@@ -32,6 +32,7 @@ export class DevStack implements AsyncDisposable {
     this.#process = new Deno.Command(Deno.execPath(), {
       args: [
         ...["task", "-q", "dev", "--data-dir", dataDir, "--otlp-grpc-listen", "127.0.0.1:0"],
+        ...["--pg-listen", "127.0.0.1:0"],
         ...binds,
         ...more,
       ],

@@ -66,6 +66,8 @@ export const FAKE_MEMORY: MemoryUse = {
   consumers: [{ tag: "order_by", bytes: 60 }, { tag: "hash_table", bytes: 10 }],
 };
 
+const FAKE_COLUMNS: readonly ResultColumn[] = [{ name: "n", type: "BIGINT" }];
+
 export class FakeEngine implements Engine {
   readonly requests: QueryRequest[] = [];
   readonly predicates: PredicateRequest[] = [];
@@ -83,6 +85,7 @@ export class FakeEngine implements Engine {
     this.requests.push(request);
     await this.options.onPrepare?.(request);
     return {
+      columns: FAKE_COLUMNS,
       cost: { ...FAKE_COST, ...this.options.cost },
       tables: [{ table: "events", snapshot_id: "9007199254740993", files: 1 }],
       servedBy: "scan",
@@ -122,9 +125,8 @@ export class FakeEngine implements Engine {
   }
 
   #run(request: QueryRequest): RunningQuery {
-    const columns: ResultColumn[] = [{ name: "n", type: "BIGINT" }];
     return {
-      columns,
+      columns: FAKE_COLUMNS,
       ...(this.options.approximation === undefined
         ? {}
         : { approximation: this.options.approximation }),
@@ -145,7 +147,8 @@ export class FakeEngine implements Engine {
       const values = wanted.slice(at * chunkRows, (at + 1) * chunkRows);
       const texts = values.map((n) => {
         const value = shape === "objects" ? { n } : shape === "csv" ? n : [n];
-        return JSON.stringify(value) + (shape === "arrow" ? "" : ROW_ENDS[shape]);
+        return JSON.stringify(value) +
+          (shape === "arrow" || shape === "arrow_flat" ? "" : ROW_ENDS[shape]);
       });
       yield {
         rowCount: texts.length,

@@ -11,8 +11,9 @@ export function replanned(
 ): Engine {
   const prepare = async (request: QueryRequest): Promise<PreparedQuery> => {
     const prepared = await engine.prepare(request);
-    const { cost, tables, servedBy, defaultOrderApplied } = prepared;
+    const { columns, cost, tables, servedBy, defaultOrderApplied } = prepared;
     return {
+      columns,
       cost,
       tables,
       servedBy,

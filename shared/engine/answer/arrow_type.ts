@@ -62,6 +62,37 @@ export function arrowValueSql(value: string, type: EngineType): string {
   return sameType(type) === undefined ? answerTextSql(value, type) : value;
 }
 
+/** The Arrow type of a column whose values are single, or lists of such. */
+export function flatTypeOf(type: EngineType): ArrowType {
+  const item = flatItem(type);
+  if (item !== undefined) {
+    return { kind: "list", item: LEAVES[item.kind] ?? decimalType(item) ?? UTF8 };
+  }
+  return isNested(type) ? UTF8 : arrowTypeOf(type);
+}
+
+/** SQL for a value as `flatTypeOf` says it is. */
+export function flatValueSql(value: string, type: EngineType): string {
+  const item = flatItem(type);
+  if (item === undefined) {
+    return isNested(type) ? answerTextSql(value, type) : arrowValueSql(value, type);
+  }
+  if (sameType(item) !== undefined) return arrowValueSql(value, type);
+  return `system.main.list_transform(${value}, lambda e: ${answerTextSql("e", item)})`;
+}
+
+/** The type of the items, where the type is a list of single values. */
+function flatItem({ kind, item }: EngineType): EngineType | undefined {
+  const isList = kind === "LIST" || kind === "ARRAY";
+  return isList && item !== undefined && !isNested(item) && item.kind !== "SQLNULL"
+    ? item
+    : undefined;
+}
+
+function isNested({ kind }: EngineType): boolean {
+  return ["LIST", "ARRAY", "STRUCT", "MAP"].includes(kind);
+}
+
 /** Fields of an answer's columns. */
 export function arrowFieldsOf(
   columns: readonly DescribedColumn[],

@@ -63,9 +63,12 @@ function pathLine(path: AnswerPath): string {
   return `${servedBy(path)}: ${reads}`;
 }
 
+/** What the answer of an EXPLAIN has. */
+export const EXPLAIN_COLUMNS: readonly ResultColumn[] = [{ name: "plan", type: "VARCHAR" }];
+
 /** `EXPLAIN SELECT …`: one row that holds the physical plan. */
 export class ExplainRun implements RunningQuery {
-  readonly columns: readonly ResultColumn[] = [{ name: "plan", type: "VARCHAR" }];
+  readonly columns: readonly ResultColumn[] = EXPLAIN_COLUMNS;
 
   constructor(
     private readonly explain: () => Promise<string>,
@@ -78,7 +81,7 @@ export class ExplainRun implements RunningQuery {
 
   async *chunks(shape: RowShape): AsyncGenerator<ResultChunk> {
     const plan = await this.explain();
-    const row = shape === "arrow"
+    const row = shape === "arrow" || shape === "arrow_flat"
       ? arrowTextMessage(plan)
       : utf8(planText(plan, shape) + ROW_ENDS[shape]);
     yield { rowCount: 1, bytes: (rows = 1) => row.subarray(0, rows * row.byteLength) };

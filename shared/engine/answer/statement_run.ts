@@ -24,7 +24,7 @@ import type {
 } from "../types.ts";
 import { arrowSchemaMessage } from "./arrow_message.ts";
 import { arrowSql } from "./arrow_sql.ts";
-import { arrowFieldsOf, arrowTypeOf } from "./arrow_type.ts";
+import { arrowFieldsOf, arrowTypeOf, flatTypeOf } from "./arrow_type.ts";
 import { renderingSql, uniqueNames } from "./render.ts";
 import { broughtPlan, type RunSteps } from "./run_steps.ts";
 import { planBytes, planRows, statsOf } from "./stats.ts";
@@ -183,11 +183,13 @@ export class StatementRun implements RunningQuery {
       columns,
       rowsMax: limit,
     };
-    const { sql, linesBefore } = shape === "arrow"
-      ? arrowSql(this.prepared.text, asked)
+    const isFlat = shape === "arrow_flat";
+    const { sql, linesBefore } = shape === "arrow" || shape === "arrow_flat"
+      ? arrowSql(this.prepared.text, { ...asked, isFlat })
       : renderingSql(this.prepared.text, { ...asked, shape });
-    const arrow = shape === "arrow"
-      ? { arrow: { types: columns.map(({ type }) => arrowTypeOf(type)), rowsMax: left } }
+    const typeOf = isFlat ? flatTypeOf : arrowTypeOf;
+    const arrow = shape === "arrow" || shape === "arrow_flat"
+      ? { arrow: { types: columns.map(({ type }) => typeOf(type)), rowsMax: left } }
       : {};
     const isWhole = !isMeasured && (limit ?? Infinity) <= WHOLE_ROWS_MAX;
     const rows = connection.rows({ sql, values, isMeasured, isWhole, ...arrow })

@@ -78,6 +78,14 @@ export interface EngineConnection {
    * it alone.
    */
   describe(sql: string, relations: readonly Relation[]): Promise<readonly DescribedColumn[]>;
+  /**
+   * Types of a statement's parameters by their names, null where they do not follow. `relations`
+   * exist meanwhile, for it alone.
+   */
+  parameterTypes(
+    sql: string,
+    relations: readonly Relation[],
+  ): Promise<readonly (readonly [name: string, type: string | null])[]>;
   /** The physical plan as text. */
   explain(sql: string): Promise<string>;
   /** Rows of a statement whose one column is a text that is never NULL, a chunk at a time. */

@@ -104,27 +104,43 @@ export class NativeConnection implements EngineConnection {
     sql: string,
     relations: readonly Relation[],
   ): Promise<readonly DescribedColumn[]> {
-    try {
-      for (const { name, select } of relations) await this.createView(quoteName(name), select);
-      return await this.describeOverViews(sql);
-    } finally {
-      await this.dropViews();
-    }
-  }
-
-  private async describeOverViews(sql: string): Promise<readonly DescribedColumn[]> {
-    const prepared = await this.attempt(() => this.native.asking.prepare(sql));
-    try {
-      return Array.from(
+    return await this.preparedOver(sql, relations, (prepared) =>
+      Array.from(
         { length: prepared.columnCount },
         (_, i) => ({
           // A name that COLUMNS makes tells where the views are, which is left out of it.
           name: prepared.columnName(i).replaceAll(VIEWS_PREFIX, ""),
           type: engineType(prepared.columnType(i)),
         }),
-      );
+      ));
+  }
+
+  async parameterTypes(
+    sql: string,
+    relations: readonly Relation[],
+  ): Promise<readonly (readonly [string, string | null])[]> {
+    return await this.preparedOver(sql, relations, (prepared) =>
+      Array.from(
+        { length: prepared.parameterCount },
+        (_, i) => [prepared.parameterName(i + 1), parameterType(prepared, i + 1)] as const,
+      ));
+  }
+
+  private async preparedOver<T>(
+    sql: string,
+    relations: readonly Relation[],
+    read: (prepared: DuckDBPreparedStatement) => T,
+  ): Promise<T> {
+    try {
+      for (const { name, select } of relations) await this.createView(quoteName(name), select);
+      const prepared = await this.attempt(() => this.native.asking.prepare(sql));
+      try {
+        return read(prepared);
+      } finally {
+        prepared.destroySync();
+      }
     } finally {
-      prepared.destroySync();
+      await this.dropViews();
     }
   }
 
@@ -385,6 +401,15 @@ interface NestedType {
   readonly entryNames?: readonly string[];
   readonly entryTypes?: readonly NativeType[];
   readonly alias?: string;
+}
+
+/** The binding throws where the binder left the type open. */
+function parameterType(prepared: DuckDBPreparedStatement, at: number): string | null {
+  try {
+    return engineType(prepared.parameterType(at)).text;
+  } catch {
+    return null;
+  }
 }
 
 function engineType(type: NativeType): EngineType {

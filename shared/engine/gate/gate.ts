@@ -40,6 +40,8 @@ export interface GateOptions {
   readonly namespace: string;
   /** Where a node stands, such as ` at line 1, column 8`; default nothing. */
   readonly placeOf?: (node: TreeNode) => string;
+  /** Whether parameters without values pass, in a statement that will not run; default false. */
+  readonly takesParameters?: boolean;
 }
 
 /** A place in a statement that reads a stored table. */
@@ -60,8 +62,12 @@ export interface TableReference {
  */
 export function gate(root: TreeNode, options: GateOptions): TableReference[] {
   const references: TableReference[] = [];
-  const { namespace, placeOf = () => "" } = options;
-  visitQuery(root, { ctes: new Set(), recurring: new Set(), references, namespace, placeOf });
+  const { namespace, placeOf = () => "", takesParameters = false } = options;
+  visitQuery(root, {
+    ctes: new Set(),
+    recurring: new Set(),
+    ...{ references, namespace, placeOf, takesParameters },
+  });
   checkGrowth(root, placeOf);
   unqualifyColumns(root, references, namespace);
   return references;
@@ -99,6 +105,7 @@ interface Scope {
   /** Names among `ctes` that may also stand behind `recurring`. */
   readonly recurring: ReadonlySet<string>;
   readonly references: TableReference[];
+  readonly takesParameters: boolean;
   readonly namespace: string;
   readonly placeOf: (node: TreeNode) => string;
 }
@@ -198,6 +205,7 @@ function visitNode(node: TreeNode, scope: Scope, member: string): void {
 
 function visitExpression(node: TreeNode, scope: Scope): void {
   const kind = textAt(node, "class");
+  if (kind === "PARAMETER" && scope.takesParameters) return;
   if (!EXPRESSION_CLASSES.has(kind)) {
     throw kind === "PARAMETER"
       ? refusedSyntax("a parameter", "; give its value in the request's member parameters")

@@ -31,12 +31,16 @@ export interface Gated {
  */
 export function gateStatement(
   statement: Statement,
-  { request }: { readonly request: { readonly namespace: string } },
+  { request, takesParameters = false }: {
+    readonly request: { readonly namespace: string };
+    /** Whether parameters without values pass: the statement will not run. */
+    readonly takesParameters?: boolean;
+  },
 ): Gated {
   const { sql, root } = statement;
   const { renamed, bounded } = renameFunctions(root);
   const placeOf = (node: TreeNode) => placeOfNode(sql, node);
-  const references = gate(root, { namespace: request.namespace, placeOf });
+  const references = gate(root, { namespace: request.namespace, placeOf, takesParameters });
   const { names, changed } = nameTables(root, references);
   const hasCalls = references.some(({ hot }) => hot !== undefined);
   const isBindable = !(hasCalls || changed || renamed);

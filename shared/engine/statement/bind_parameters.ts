@@ -6,7 +6,7 @@
 
 import { OperatingError } from "../../base/errors.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
-import type { Parameters, ParameterValue } from "../types.ts";
+import type { Parameters, ParameterType, ParameterValue, TypedParameter } from "../types.ts";
 import { parse, type Statement, textOfTree } from "./parse.ts";
 import { isNode, textAt, type TreeNode, type TreeValue } from "./syntax_tree.ts";
 
@@ -30,11 +30,11 @@ export async function bindParameters(
       : Object.entries(parameters),
   );
   const unused = new Set(values.keys());
-  const document = bound(statement.document, (name) => {
+  const document = bound(statement.document, (name, isCount) => {
     const value = values.get(name);
     if (value === undefined) throw refusal(`$${name} has no value`, values.size);
     unused.delete(name);
-    return constantOf(name, value);
+    return constantOf(name, isCount ? countOf(value) : value);
   });
   const [first] = unused;
   if (first !== undefined) throw refusal(`no parameter is $${first}`, values.size);
@@ -44,20 +44,43 @@ export async function bindParameters(
 }
 
 /** A copy in which `constant` stands for each parameter of that name. */
-function bound(value: TreeValue, constant: (name: string) => TreeNode): TreeValue {
+function bound(
+  value: TreeValue,
+  constant: (name: string, isCount: boolean) => TreeNode,
+  isCount = false,
+): TreeValue {
   if (Array.isArray(value)) return value.map((item) => bound(item, constant));
   if (!isNode(value)) return value;
   if (value["class"] === "PARAMETER") {
-    return { ...constant(textAt(value, "identifier")), alias: value["alias"] };
+    return { ...constant(textAt(value, "identifier"), isCount), alias: value["alias"] };
   }
   const entries = Object.entries(value).map(([member, inner]) =>
     // Names of parameters, which the parser keeps beside the tree.
-    member === "named_param_map" ? [member, []] : [member, bound(inner, constant)]
+    member === "named_param_map"
+      ? [member, []]
+      : [member, bound(inner, constant, member === "limit" || member === "offset")]
   );
   return Object.fromEntries(entries);
 }
 
+/** LIMIT and OFFSET are read as numbers before DuckDB sees them. */
+function countOf(value: ParameterValue): ParameterValue {
+  if (typeof value !== "object" || value === null || !("text" in value)) return value;
+  return value.text !== null && /^\d{1,15}$/.test(value.text) ? Number(value.text) : value;
+}
+
+/** Names of a statement's parameters. */
+export function parameterNames(value: TreeValue, names: Set<string> = new Set()): Set<string> {
+  if (Array.isArray(value)) { for (const item of value) parameterNames(item, names); }
+  else if (isNode(value)) {
+    if (value["class"] === "PARAMETER") names.add(textAt(value, "identifier"));
+    for (const member in value) parameterNames(value[member], names);
+  }
+  return names;
+}
+
 function constantOf(name: string, value: ParameterValue): TreeNode {
+  if (typeof value === "object" && value !== null) return typedConstant(name, value);
   if (typeof value === "string" && value.includes("\0")) {
     throw refusal(`the value of $${name} holds the character U+0000`);
   }
@@ -80,7 +103,63 @@ function constantOf(name: string, value: ParameterValue): TreeNode {
   };
 }
 
-function typeOf(value: ParameterValue): string {
+/** A cast of texts, as if it had been written there. */
+function typedConstant(name: string, value: TypedParameter): TreeNode {
+  const item = typeNode(value.type);
+  if ("text" in value) return castOf(constantOf(name, value.text), item);
+  const type = {
+    id: "LIST",
+    type_info: { type: "LIST_TYPE_INFO", alias: "", extension_info: null, child_type: item },
+  };
+  if (value.items === null) return castOf(constantOf(name, null), type);
+  return castOf({
+    class: "FUNCTION",
+    type: "FUNCTION",
+    alias: "",
+    query_location: 0,
+    function_name: "list_value",
+    schema: "main",
+    children: value.items.map((text) => constantOf(name, text)),
+    filter: null,
+    order_bys: { type: "ORDER_MODIFIER", orders: [] },
+    distinct: false,
+    is_operator: false,
+    export_state: false,
+    catalog: "",
+  }, type);
+}
+
+function castOf(child: TreeNode, type: TreeNode): TreeNode {
+  return {
+    class: "CAST",
+    type: "OPERATOR_CAST",
+    alias: "",
+    query_location: 0,
+    child,
+    cast_type: type,
+    try_cast: false,
+  };
+}
+
+function typeNode(type: ParameterType): TreeNode {
+  const [, width, scale] = /^DECIMAL\((\d+),(\d+)\)$/.exec(type) ?? [];
+  if (width === undefined) {
+    const id = type === "TIMESTAMPTZ" ? "TIMESTAMP WITH TIME ZONE" : type;
+    return { id, type_info: null };
+  }
+  return {
+    id: "DECIMAL",
+    type_info: {
+      type: "DECIMAL_TYPE_INFO",
+      alias: "",
+      extension_info: null,
+      width: Number(width),
+      scale: Number(scale),
+    },
+  };
+}
+
+function typeOf(value: string | number | boolean | null): string {
   if (value === null) return "NULL";
   if (typeof value === "string") return "VARCHAR";
   if (typeof value === "boolean") return "BOOLEAN";

@@ -9,7 +9,7 @@
  */
 
 import type { DescribedColumn, DriverOptions, FaultKind, Relation } from "../driver.ts";
-import type { RunProfile, RunStatement } from "../driver.ts";
+import type { EngineConnection, RunProfile, RunStatement } from "../driver.ts";
 import type { RunProgress } from "../../types.ts";
 
 /** Calls with a response. `connection` is a connection's number. */
@@ -23,6 +23,11 @@ export interface EngineCalls {
     sql: string,
     relations: readonly Relation[],
   ): Promise<readonly DescribedColumn[]>;
+  parameterTypes(
+    connection: number,
+    sql: string,
+    relations: readonly Relation[],
+  ): ReturnType<EngineConnection["parameterTypes"]>;
   explain(connection: number, sql: string): Promise<string>;
   /**
    * Runs a statement. Its chunks come as responses with `rows`, up to `CHUNKS_AHEAD` of them

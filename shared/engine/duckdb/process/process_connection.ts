@@ -72,6 +72,13 @@ export class ProcessConnection implements EngineConnection {
     return this.#call("explain", sql);
   }
 
+  parameterTypes(
+    sql: string,
+    relations: readonly Relation[],
+  ): ReturnType<EngineConnection["parameterTypes"]> {
+    return this.#call("parameterTypes", sql, relations);
+  }
+
   async *rows(statement: RunStatement): AsyncGenerator<TextChunk> {
     const { client, place: { at } } = this;
     this.#progress = NOTHING_DONE;
@@ -154,7 +161,9 @@ export class ProcessConnection implements EngineConnection {
     }
   }
 
-  #call<N extends "serialize" | "deserialize" | "texts" | "describe" | "explain">(
+  #call<
+    N extends "serialize" | "deserialize" | "texts" | "describe" | "parameterTypes" | "explain",
+  >(
     name: N,
     ...args: Parameters<EngineCalls[N]> extends [number, ...infer R] ? R : never
   ): ReturnType<EngineCalls[N]> {

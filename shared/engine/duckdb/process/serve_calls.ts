@@ -58,6 +58,8 @@ class CallServer {
     texts: (at: number, sql: string) => this.#at(at).texts(sql),
     describe: (at: number, ...args: Parameters<EngineConnection["describe"]>) =>
       this.#at(at).describe(...args),
+    parameterTypes: (at: number, ...args: Parameters<EngineConnection["parameterTypes"]>) =>
+      this.#at(at).parameterTypes(...args),
     explain: (at: number, sql: string) => this.#at(at).explain(sql),
     progress: (at: number) => Promise.resolve(this.#at(at).progress()),
     release: (at: number) => this.#release(at),

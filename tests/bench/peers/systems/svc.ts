@@ -62,6 +62,7 @@ function launch(folder: string): Promise<Launch> {
     command: Deno.execPath(),
     args: [
       ...["run", "--quiet", "--no-prompt", "-P=dev", "cli/main.ts", "dev", "--data-dir", folder],
+      ...["--pg-listen", "none"],
       ...Object.entries(binds).flatMap(([flag, port]) => [`--${flag}`, `127.0.0.1:${port}`]),
     ],
     cwd: ROOT,

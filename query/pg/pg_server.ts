@@ -1,0 +1,229 @@
+/**
+ * The listener of PostgreSQL's protocol: connections, their startup within a deadline, their
+ * sessions, cancel requests. What a session does is `session/session.ts`.
+ */
+
+import { timingSafeEqual } from "node:crypto";
+import type { SecureContext } from "node:tls";
+import { getLogger } from "@logtape/logtape";
+import { isOperatingError, messageOf } from "../../shared/base/errors.ts";
+import type { ListenerMeter } from "../../shared/http/connection_metrics.ts";
+import type { ListenAddress } from "../../shared/http/listen_address.ts";
+import {
+  type Accepted,
+  type RunningListener,
+  startListener,
+  type TlsIdentity,
+} from "../../shared/http/listener.ts";
+import type { CallerGate } from "../query_caller.ts";
+import { STARTUP_MS_MAX, STOP_MS_MAX } from "./limits.ts";
+import type { SessionService } from "./session/answers.ts";
+import { PgSession } from "./session/session.ts";
+import { errorFields, pgError } from "./sqlstate.ts";
+import { authenticate, readStartup } from "./startup.ts";
+import { MessageReader } from "./wire/message_reader.ts";
+import { MessageWriter } from "./wire/message_writer.ts";
+import { plainTransport, secureContext, type Socket, type Transport } from "./wire/transport.ts";
+
+export interface PgServerOptions extends ListenAddress {
+  readonly service: SessionService;
+  readonly gate: CallerGate;
+  /** Nobody has to say who they are. */
+  readonly isOpen: boolean;
+  readonly tls: TlsIdentity | undefined;
+  readonly sessionsMax: number;
+  readonly sessionsPerAddressMax: number;
+  readonly meter?: ListenerMeter;
+}
+
+/** A server that listens. Disposing it ends its sessions. */
+export interface PgServer extends AsyncDisposable {
+  readonly address: ListenAddress;
+  /** Sessions that have begun. */
+  readonly sessions: number;
+}
+
+/** Starts to listen. Errors: those of `startListener`. */
+export function startPgServer(options: PgServerOptions): PgServer {
+  return new Server(options);
+}
+
+/** Bytes of the secret of a cancel request: version 3.0 has room for four. */
+const SECRET_BYTES = 32;
+const SECRET_BYTES_OF_3_0 = 4;
+const PROCESS_ID_MAX = 0x7fff_ffff;
+
+interface Running {
+  readonly session: PgSession;
+  readonly secret: Uint8Array;
+}
+
+class Server implements PgServer {
+  readonly #options: PgServerOptions;
+  readonly #context: SecureContext | undefined;
+  readonly #listener: RunningListener;
+  readonly #running = new Map<number, Running>();
+  /** What ends each connection, also those that have no session yet. */
+  readonly #connections = new Map<() => void, Promise<void>>();
+  #nextId = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
+  #isStopping = false;
+
+  constructor(options: PgServerOptions) {
+    const { hostname, port, tls, meter, sessionsMax, sessionsPerAddressMax } = options;
+    this.#options = options;
+    this.#context = tls === undefined ? undefined : secureContext(tls);
+    this.#listener = startListener({
+      ...{ hostname, port, option: "--pg-listen", alpnProtocols: [] },
+      connectionsMax: sessionsMax,
+      connectionsPerAddressMax: sessionsPerAddressMax,
+      ...(meter === undefined ? {} : { meter }),
+      serve: (accepted) => this.#serve(accepted),
+      refuse: (conn) => void refuse(conn, sessionsMax),
+    });
+  }
+
+  get address(): ListenAddress {
+    return this.#listener.address;
+  }
+
+  get sessions(): number {
+    return this.#running.size;
+  }
+
+  /** Lets statements end, up to `STOP_MS_MAX`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isStopping = true;
+    await this.#listener.close();
+    for (const { session } of this.#running.values()) session.stop();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => timer = setTimeout(resolve, STOP_MS_MAX));
+    await Promise.race([Promise.all(this.#connections.values()), late]);
+    clearTimeout(timer);
+    for (const close of this.#connections.keys()) close();
+    await Promise.all(this.#connections.values());
+  }
+
+  #serve({ conn, peer }: Accepted): Promise<void> {
+    let transport: Transport = plainTransport(conn);
+    const close = () => transport.close();
+    const served = this.#connection(conn, peer.hostname, (next) => transport = next)
+      .catch((error) => log.error("a PostgreSQL connection met a bug: {error}", { error }))
+      .finally(() => {
+        close();
+        this.#connections.delete(close);
+      });
+    this.#connections.set(close, served);
+    return served;
+  }
+
+  async #connection(
+    conn: Socket,
+    peer: string,
+    onTransport: (transport: Transport) => void,
+  ): Promise<void> {
+    let transport: Transport = plainTransport(conn);
+    const reader = new MessageReader(transport);
+    const writer = new MessageWriter(transport, this.#options.service.stallMsMax);
+    let endHandshake = () => {};
+    const late = setTimeout(() => {
+      endHandshake();
+      transport.close();
+    }, STARTUP_MS_MAX);
+    let session: PgSession | undefined;
+    try {
+      session = await this.#begin(conn, {
+        ...{ peer, reader, writer },
+        onTransport: (next) => onTransport(transport = next),
+        onHandshake: (close) => endHandshake = close,
+        isTls: () => transport.isTls,
+        close: () => transport.close(),
+      });
+    } catch (error) {
+      if (isOperatingError(error)) {
+        writer.error({ ...errorFields(error), severity: "FATAL" });
+        await writer.flush().catch(() => {});
+      } else {
+        log.debug("a PostgreSQL connection did not begin: {error}", { error: messageOf(error) });
+      }
+    } finally {
+      clearTimeout(late);
+    }
+    if (session === undefined) return;
+    try {
+      await session.run();
+    } finally {
+      this.#running.delete(session.processId);
+    }
+  }
+
+  /** Undefined: the connection has no session, since it was a cancel request or its client left. */
+  async #begin(
+    conn: Socket,
+    { peer, reader, writer, onTransport, onHandshake, isTls, close }: {
+      readonly peer: string;
+      readonly reader: MessageReader;
+      readonly writer: MessageWriter;
+      readonly onTransport: (transport: Transport) => void;
+      readonly onHandshake: (close: () => void) => void;
+      readonly isTls: () => boolean;
+      readonly close: () => void;
+    },
+  ): Promise<PgSession | undefined> {
+    const { service, gate, isOpen } = this.#options;
+    const startup = await readStartup({
+      ...{ conn, reader, writer, onTransport, onHandshake },
+      context: this.#context,
+    });
+    if (startup === undefined) return undefined;
+    if (startup.kind === "cancel") return void this.#cancel(startup);
+    const caller = await authenticate({ gate, isOpen, peer, isTls: isTls(), reader, writer });
+    const { parameters, minor } = startup;
+    const settings = service.planner.settings(parameters);
+    const user = parameters.get("user") ?? "";
+    const processId = this.#freeId();
+    const secret = crypto.getRandomValues(
+      new Uint8Array(minor === 0 ? SECRET_BYTES_OF_3_0 : SECRET_BYTES),
+    );
+    const session = new PgSession({
+      ...{ service, caller, reader, writer, close, settings, user, processId },
+      database: parameters.get("database") ?? user,
+    });
+    this.#running.set(processId, { session, secret });
+    for (const [name, value] of settings.reported()) writer.parameterStatus(name, value);
+    writer.backendKeyData(processId, secret);
+    writer.readyForQuery("I");
+    if (this.#isStopping) session.stop();
+    await writer.flush().catch(() => {});
+    return session;
+  }
+
+  /** A client that guesses learns nothing: there is no answer. */
+  #cancel(
+    { processId, secret }: { readonly processId: number; readonly secret: Uint8Array },
+  ): void {
+    const running = this.#running.get(processId);
+    if (running === undefined || running.secret.byteLength !== secret.byteLength) return;
+    if (timingSafeEqual(running.secret, secret)) running.session.cancel();
+  }
+
+  #freeId(): number {
+    do this.#nextId = this.#nextId % PROCESS_ID_MAX + 1; while (this.#running.has(this.#nextId));
+    return this.#nextId;
+  }
+}
+
+const log = getLogger(["svc", "query"]);
+
+/** Tells a client that there is no room, without waiting for what it asks. */
+async function refuse(conn: Socket, sessionsMax: number): Promise<void> {
+  const transport = plainTransport(conn);
+  const writer = new MessageWriter(transport, REFUSAL_MS_MAX);
+  const error = pgError("53300", `Cannot begin a session: ${sessionsMax} are open already`, {
+    hint: "Close some, or raise --pg-max-sessions.",
+  });
+  writer.error({ ...errorFields(error), severity: "FATAL" });
+  await writer.flush().catch(() => {});
+  transport.close();
+}
+
+const REFUSAL_MS_MAX = 1_000;

@@ -1,0 +1,350 @@
+/** What a session sends for its statements: descriptions, rows, tags. */
+
+import type { ByteBudget } from "../../../shared/base/byte_budget.ts";
+import { OperatingError } from "../../../shared/base/errors.ts";
+import type { Parameters } from "../../../shared/engine/types.ts";
+import { SUSPENDED_PORTALS_MAX } from "../limits.ts";
+import type { PgPlan, PgPlanner, PgSessionView, PgSettings } from "../pg_plan.ts";
+import { pgError } from "../sqlstate.ts";
+import { BINARY_FORMAT, type Format, TEXT_FORMAT } from "../types/formats.ts";
+import { cellBytes } from "../types/cells_at_hand.ts";
+import { columnTypeOf } from "../types/column_type.ts";
+import { OID, sizeOfType } from "../types/oids.ts";
+import { nullOfType } from "../types/parameters.ts";
+import { CopyTextEncoder } from "../wire/copy_text.ts";
+import { RowEncoder } from "../wire/data_rows.ts";
+import type { MessageReader } from "../wire/message_reader.ts";
+import type { MessageWriter, ToldColumn } from "../wire/message_writer.ts";
+import { parseCopy } from "./copy_statement.ts";
+import {
+  type AskedStatement,
+  describeInEngine,
+  EngineAnswer,
+  type PgCallService,
+} from "./engine_answer.ts";
+import type { Portal, Prepared, SessionPlan } from "./prepared_statements.ts";
+import type { SessionCaller } from "./session_caller.ts";
+import { withoutComments } from "./split_statements.ts";
+
+/** What sessions need of the server. */
+export interface SessionService extends PgCallService {
+  readonly planner: PgPlanner;
+  /** What statements and portals of all sessions hold, beside answers over HTTP. */
+  readonly answers: ByteBudget;
+}
+
+interface AnswersParts {
+  readonly service: SessionService;
+  readonly caller: SessionCaller;
+  readonly reader: MessageReader;
+  readonly writer: MessageWriter;
+  readonly settings: PgSettings;
+}
+
+/** A plan that the engine answers. */
+type EnginePlan = Extract<PgPlan, { readonly kind: "engine" }>;
+type RowsPlan = Extract<PgPlan, { readonly kind: "rows" }>;
+type CopyPlan = Extract<SessionPlan, { readonly kind: "copy" }>;
+
+/** The first bytes of a binary copy: signature, flags, length of an extension. */
+const COPY_SIGNATURE = Uint8Array.from([
+  ...new TextEncoder().encode("PGCOPY\n"),
+  ...[0xff, 0x0d, 0x0a, 0x00],
+  ...[0, 0, 0, 0, 0, 0, 0, 0],
+]);
+const COPY_END = Uint8Array.of(0xff, 0xff);
+
+export class SessionAnswers {
+  /** Stops what runs in the engine now. */
+  #stopCurrent: ((reason: OperatingError) => void) | undefined;
+
+  constructor(
+    private readonly parts: AnswersParts,
+    private readonly portals: () => readonly Portal[],
+  ) {}
+
+  /** What is to be done for a statement. Errors: the planner's, those of `parseCopy`. */
+  async plan(text: string, session: PgSessionView): Promise<SessionPlan> {
+    const { planner } = this.parts.service;
+    const copy = parseCopy(withoutComments(text));
+    if (copy === undefined) return await planner.plan(text, session);
+    const inner = await planner.plan(copy.sql, session);
+    if (inner.kind === "engine") return { kind: "copy", inner, options: copy.options };
+    throw pgError("0A000", "Cannot copy the answer of this statement: write COPY (SELECT …)");
+  }
+
+  /** Stops what the session runs now. */
+  stop(reason: OperatingError): void {
+    this.#stopCurrent?.(reason);
+  }
+
+  /** Called before the session waits for its client: what was only planned is given back. */
+  async rest(): Promise<void> {
+    for (const portal of this.portals()) {
+      const { answer } = portal;
+      if (answer === undefined || answer.isOver) continue;
+      if (answer.isRunning) {
+        answer.pause();
+      } else {
+        delete portal.answer;
+        await answer[Symbol.asyncDispose]();
+      }
+    }
+  }
+
+  /** Types of a statement's parameters: the client's, else what the engine infers, else text. */
+  async typesOf(statement: Prepared): Promise<readonly number[]> {
+    if (statement.oids !== undefined) return statement.oids;
+    const { plan, given } = statement;
+    const engine = plan.kind === "copy" ? plan.inner : plan;
+    if (engine.kind !== "engine" || !engine.sql.includes("$")) return statement.oids = given;
+    const types = await this.#describing(
+      engine,
+      [],
+      (asked) =>
+        describeInEngine(
+          this.parts.service,
+          asked,
+          (call, request, limits) => call.parameterTypes(request, limits),
+        ),
+    );
+    const count = Math.max(given.length, ...[...types.keys()].map(Number).filter(Number.isInteger));
+    return statement.oids = Array.from({ length: count }, (_, at) => {
+      const told = types.get(String(at + 1));
+      const known = given[at] ?? 0;
+      if (known !== 0 && known !== OID.unknown) return known;
+      return told === null || told === undefined ? OID.text : columnTypeOf(told).oid;
+    });
+  }
+
+  async describeStatement(statement: Prepared): Promise<void> {
+    const { writer, service } = this.parts;
+    const oids = await this.typesOf(statement);
+    const { plan } = statement;
+    if (plan.kind === "engine" && statement.columns === undefined) {
+      statement.columns = await this.#describing(
+        plan,
+        oids.map((oid) => nullOfType(oid)),
+        (asked) =>
+          describeInEngine(
+            service,
+            asked,
+            (call, request, limits) => call.describe(request, limits),
+          ),
+      );
+    }
+    writer.parameterDescription(oids);
+    if (plan.kind === "engine") {
+      writer.rowDescription(toldColumns(plan, statement.columns ?? [], []));
+    } else if (plan.kind === "rows") {
+      writer.rowDescription(columnsAtHand(plan, []));
+    } else {
+      writer.plain("n");
+    }
+  }
+
+  /** `hasNoData`: whether that there are no rows is told, too. */
+  async describePortal(portal: Portal, { hasNoData }: { readonly hasNoData: boolean }) {
+    const { writer } = this.parts;
+    const { plan } = portal.statement;
+    if (plan.kind === "engine") {
+      const answer = await this.#prepared(portal, plan);
+      writer.rowDescription(this.#columnsOf(portal, plan, answer));
+    } else if (plan.kind === "rows") {
+      writer.rowDescription(columnsAtHand(plan, portal.formats));
+    } else if (hasNoData) {
+      writer.plain("n");
+    }
+  }
+
+  /** Does what the portal is for; at most `rowsMax` rows are sent, 0: all. */
+  async execute(portal: Portal, rowsMax: number): Promise<void> {
+    const { writer } = this.parts;
+    const { plan } = portal.statement;
+    const max = rowsMax === 0 ? Infinity : rowsMax;
+    switch (plan.kind) {
+      case "empty":
+        return writer.plain("I");
+      case "done": {
+        const { tag = plan.tag, notices = [] } = await plan.apply();
+        for (const notice of notices) writer.notice(notice);
+        return writer.commandComplete(tag);
+      }
+      case "rows":
+        return await this.#sendRowsAtHand(portal, plan, max);
+      case "copy":
+        return await this.#copy(portal, plan);
+      case "engine":
+        return await this.#sendRows(portal, plan, max);
+    }
+  }
+
+  async #sendRows(portal: Portal, plan: EnginePlan, max: number): Promise<void> {
+    const { writer } = this.parts;
+    if (portal.isDone === true) return writer.commandComplete(`${plan.tag ?? "SELECT"} 0`);
+    const answer = await this.#prepared(portal, plan);
+    this.#checkSuspended(answer);
+    const encoder = new RowEncoder(this.#columnsOf(portal, plan, answer));
+    let sent = 0;
+    await this.#running(answer, async () => {
+      while (sent < max) {
+        const rows = await answer.next(max - sent);
+        if (rows === undefined) break;
+        sent += rows.to - rows.from;
+        await this.#send(encoder.encode(rows.message, rows.from, rows.to), answer);
+      }
+    });
+    if (sent >= max) return writer.plain("s");
+    portal.isDone = true;
+    writer.commandComplete(`${plan.tag ?? "SELECT"} ${sent}`);
+  }
+
+  async #copy(portal: Portal, { inner, options }: CopyPlan): Promise<void> {
+    const { writer } = this.parts;
+    const answer = await this.#prepared(portal, inner);
+    const isBinary = options.format === "binary";
+    const format = isBinary ? BINARY_FORMAT : TEXT_FORMAT;
+    const columns = toldColumns(inner, answer.columns, [format]);
+    const encoder = options.format === "binary"
+      ? new RowEncoder(columns, { isCopy: true })
+      : new CopyTextEncoder(columns, options);
+    let sent = 0;
+    await this.#running(answer, async () => {
+      // What fails before the first row is told instead of an answer.
+      let rows = await answer.next(Infinity);
+      writer.copyOutResponse(isBinary, columns.length);
+      if (isBinary) writer.copyData(COPY_SIGNATURE);
+      else if (options.hasHeader && encoder instanceof CopyTextEncoder) {
+        await writer.send(encoder.header(columns.map(({ name }) => name)));
+      }
+      for (; rows !== undefined; rows = await answer.next(Infinity)) {
+        sent += rows.to - rows.from;
+        await this.#send(encoder.encode(rows.message, rows.from, rows.to), answer);
+      }
+    });
+    if (isBinary) writer.copyData(COPY_END);
+    writer.plain("c");
+    writer.commandComplete(`COPY ${sent}`);
+  }
+
+  async #sendRowsAtHand(portal: Portal, plan: RowsPlan, max: number): Promise<void> {
+    const { writer } = this.parts;
+    const columns = columnsAtHand(plan, portal.formats);
+    portal.rows ??= [...await plan.rows(Object.values(portal.parameters))];
+    const rows = portal.rows.splice(0, Math.min(max, portal.rows.length));
+    for (const row of rows) {
+      writer.dataRow(
+        columns.map(({ type: { oid }, format }, at) => cellBytes(row[at] ?? null, { oid, format })),
+      );
+      if (writer.isFull) await writer.flush();
+    }
+    if (rows.length >= max) return writer.plain("s");
+    writer.commandComplete(plan.tag ?? `SELECT ${rows.length}`);
+  }
+
+  async #prepared(portal: Portal, plan: EnginePlan): Promise<EngineAnswer> {
+    if (portal.answer !== undefined) return portal.answer;
+    const asked = await this.#asked(plan, portal.parameters);
+    return portal.answer = await this.#watched(() =>
+      EngineAnswer.prepare(this.parts.service, asked, (stop) => this.#stopCurrent = stop)
+    );
+  }
+
+  async #describing<T>(
+    plan: EnginePlan,
+    parameters: Parameters,
+    describe: (asked: AskedStatement) => Promise<T>,
+  ): Promise<T> {
+    const asked = await this.#asked(plan, parameters);
+    return await this.#watched(() => describe(asked));
+  }
+
+  async #asked({ sql, besides = {} }: EnginePlan, parameters: Parameters): Promise<AskedStatement> {
+    const { caller, settings } = this.parts;
+    return {
+      caller: await caller.admit(),
+      sql,
+      parameters,
+      besides,
+      timeoutMs: settings.statementTimeoutMs,
+      application: settings.applicationName,
+    };
+  }
+
+  #running(answer: EngineAnswer, work: () => Promise<void>): Promise<void> {
+    this.#stopCurrent = (reason) => answer.stop(reason);
+    return this.#watched(work);
+  }
+
+  /** A client that leaves stops what runs for it. */
+  async #watched<T>(work: () => Promise<T>): Promise<T> {
+    using _watching = this.parts.reader.watch(() => this.stop(clientLeft()));
+    try {
+      return await work();
+    } finally {
+      this.#stopCurrent = undefined;
+    }
+  }
+
+  /** A client that takes nothing for long is given up. */
+  async #send(messages: Uint8Array, answer: EngineAnswer): Promise<void> {
+    answer.pause();
+    await this.parts.writer.send(messages);
+  }
+
+  #columnsOf({ statement, formats }: Portal, plan: EnginePlan, { columns }: EngineAnswer) {
+    return toldColumns(plan, columns, formats, statement.columns);
+  }
+
+  #checkSuspended(answer: EngineAnswer): void {
+    const others = this.portals().filter((portal) =>
+      portal.answer !== answer && portal.answer?.isRunning === true && !portal.answer.isOver
+    );
+    if (others.length < SUSPENDED_PORTALS_MAX) return;
+    throw pgError(
+      "53000",
+      `Cannot keep more than ${SUSPENDED_PORTALS_MAX} portals whose rows are not all fetched`,
+      { hint: "Fetch their rest, or close them." },
+    );
+  }
+}
+
+/** `described`: what the client was told before, which then stays. */
+function toldColumns(
+  { oids }: EnginePlan,
+  columns: EngineAnswer["columns"],
+  formats: readonly Format[],
+  described?: EngineAnswer["columns"],
+): ToldColumn[] {
+  checkFormats(formats, columns.length);
+  return columns.map(({ name, type }, at) => {
+    const before = described?.[at]?.type ?? type;
+    const told = oids?.get(at) ?? columnTypeOf(before).oid;
+    return { name, type: columnTypeOf(type, told), format: formatAt(formats, at) };
+  });
+}
+
+function columnsAtHand({ columns }: RowsPlan, formats: readonly Format[]): ToldColumn[] {
+  checkFormats(formats, columns.length);
+  return columns.map(({ name, oid, typmod = -1 }, at) => ({
+    name,
+    type: { oid, size: sizeOfType(oid), typmod, layout: { kind: "texts" } },
+    format: formatAt(formats, at),
+  }));
+}
+
+function checkFormats(formats: readonly Format[], columns: number): void {
+  if (formats.length <= 1 || formats.length === columns) return;
+  throw pgError(
+    "08P01",
+    `Cannot send ${columns} columns in the formats of ${formats.length}`,
+  );
+}
+
+function clientLeft(): OperatingError {
+  return new OperatingError("cancelled", "The client closed the connection");
+}
+
+function formatAt(formats: readonly Format[], at: number): Format {
+  return (formats.length === 1 ? formats[0] : formats[at]) ?? TEXT_FORMAT;
+}

@@ -1,0 +1,131 @@
+/** Prepared statements and portals of one session, within bounds. */
+
+import type { ByteBudget, ByteHold } from "../../../shared/base/byte_budget.ts";
+import type { Parameters, ResultColumn } from "../../../shared/engine/types.ts";
+import { PORTALS_MAX, STATEMENT_BYTES_MIN, STATEMENTS_MAX } from "../limits.ts";
+import type { PgCell, PgPlan } from "../pg_plan.ts";
+import { pgError } from "../sqlstate.ts";
+import type { Format } from "../types/formats.ts";
+import type { CopyOptions } from "./copy_statement.ts";
+import type { EngineAnswer } from "./engine_answer.ts";
+
+/** What a session does for a statement: what the planner says, or COPY. */
+export type SessionPlan = PgPlan | {
+  readonly kind: "copy";
+  readonly inner: Extract<PgPlan, { readonly kind: "engine" }>;
+  readonly options: CopyOptions;
+};
+
+/** A statement that was parsed. */
+export interface Prepared {
+  /** What was sent, to point into. */
+  readonly text: string;
+  readonly plan: SessionPlan;
+  /** Types that the client gave; 0: it left one open. */
+  readonly given: readonly number[];
+  /** Types of all parameters, once they were asked for. */
+  oids?: readonly number[];
+  /** What it answers, as the client was told. */
+  columns?: readonly ResultColumn[];
+}
+
+/** A statement with values. */
+export interface Portal {
+  readonly statement: Prepared;
+  readonly parameters: Parameters;
+  /** None: text; one: of all columns. */
+  readonly formats: readonly Format[];
+  answer?: EngineAnswer;
+  /** Rows at hand that were not sent yet. */
+  rows?: (readonly PgCell[])[];
+  isDone?: boolean;
+}
+
+interface Held<T> {
+  readonly value: T;
+  readonly bytes: number;
+}
+
+/** Things of a session by name; "" is the unnamed one. */
+class Named<T> {
+  readonly #all = new Map<string, Held<T>>();
+
+  constructor(
+    private readonly hold: ByteHold,
+    private readonly options: { readonly what: string; readonly max: number },
+  ) {}
+
+  get(name: string): T | undefined {
+    return this.#all.get(name)?.value;
+  }
+
+  get values(): readonly T[] {
+    return [...this.#all.values()].map(({ value }) => value);
+  }
+
+  /** Errors: SQLSTATE 54000 past the bound; those of the server's memory. */
+  set(name: string, value: T, bytes: number): void {
+    this.delete(name);
+    const { what, max } = this.options;
+    if (this.#all.size >= max) {
+      throw pgError("54000", `Cannot keep more than ${max} ${what}s of a session`, {
+        hint: `Close a ${what} that is not needed.`,
+      });
+    }
+    const all = bytes + STATEMENT_BYTES_MIN;
+    this.hold.grow(all);
+    this.#all.set(name, { value, bytes: all });
+  }
+
+  delete(name: string): T | undefined {
+    const held = this.#all.get(name);
+    if (held === undefined) return undefined;
+    this.#all.delete(name);
+    this.hold.shrink(held.bytes);
+    return held.value;
+  }
+
+  names(): string[] {
+    return [...this.#all.keys()];
+  }
+}
+
+/** What one session keeps. Disposing it gives its memory back; answers are its session's. */
+export class SessionStatements implements Disposable {
+  readonly statements: Named<Prepared>;
+  readonly portals: Named<Portal>;
+  readonly #hold: ByteHold;
+
+  /** `budget`: of all sessions. */
+  constructor(budget: ByteBudget) {
+    this.#hold = budget.hold();
+    this.statements = new Named(this.#hold, { what: "prepared statement", max: STATEMENTS_MAX });
+    this.portals = new Named(this.#hold, { what: "portal", max: PORTALS_MAX });
+  }
+
+  /** Errors: SQLSTATE 42P05. */
+  addStatement(name: string, prepared: Prepared): void {
+    if (name !== "" && this.statements.get(name) !== undefined) {
+      throw pgError("42P05", `Cannot prepare the statement ${JSON.stringify(name)}: there is one`);
+    }
+    this.statements.set(name, prepared, 2 * prepared.text.length);
+  }
+
+  /** Errors: SQLSTATE 26000. */
+  statement(name: string): Prepared {
+    const found = this.statements.get(name);
+    if (found !== undefined) return found;
+    throw pgError("26000", `Cannot find the prepared statement ${JSON.stringify(name)}`);
+  }
+
+  /** Errors: SQLSTATE 34000. */
+  portal(name: string): Portal {
+    const found = this.portals.get(name);
+    if (found !== undefined) return found;
+    throw pgError("34000", `Cannot find the portal ${JSON.stringify(name)}`);
+  }
+
+  [Symbol.dispose](): void {
+    this.#hold[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,399 @@
+/** Sessions over a real engine, by messages and by the drivers of npm. */
+
+import assert from "node:assert/strict";
+// @ts-types="@types/pg"
+import pg from "pg";
+import postgres from "postgres";
+import { concatBytes, textOf, utf8 } from "../../shared/base/bytes.ts";
+import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { until } from "../../shared/testing/until.ts";
+import { type LabServer, startLabServer } from "../../tests/doubles/lab_server.ts";
+import {
+  answerOf,
+  bind,
+  execute,
+  frame,
+  int32,
+  packet,
+  parse,
+  PgWireClient,
+  SYNC,
+  zero,
+} from "../../tests/doubles/pg_wire_client.ts";
+
+const HELD_UP = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) " +
+  "SELECT count(*) FROM t";
+
+interface PgLab extends AsyncDisposable {
+  readonly port: number;
+  readonly server: LabServer;
+}
+
+async function pgLab(args: readonly string[] = [], events = 0): Promise<PgLab> {
+  const lab = await EngineLab.open();
+  if (events > 0) {
+    await lab.commit(
+      Array.from({ length: events }, (_, at) => ({
+        ns: BigInt(1_700_000_000 + at) * 1_000_000_000n,
+        raw: `row ${at}`,
+      })),
+    );
+  }
+  const server = await startLabServer(lab, ["--pg-listen", "127.0.0.1:0", ...args]);
+  return {
+    port: server.server.pgAddress?.port ?? 0,
+    server,
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]();
+      await lab[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const texts = (rows: readonly (readonly (Uint8Array | null)[])[]) =>
+  rows.map((row) => row.map((cell) => cell === null ? null : textOf(cell)));
+
+async function inFlight({ server }: PgLab): Promise<number> {
+  const { port } = server.server.metricsAddress;
+  const page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  return Number(/^svc_query_in_flight (\d+)$/m.exec(page)?.[1]);
+}
+
+Deno.test({
+  name: "PgSession runs each statement of a simple query, and none behind one that failed",
+  fn: async () => {
+    await using lab = await pgLab([], 3);
+    using client = await PgWireClient.start(lab.port);
+    const both = await client.simple("SELECT 1 AS a; -- ; not here\nSELECT 'x;y' AS b;");
+    assert.equal(both.codes, "TDCTDCZ");
+    assert.deepEqual(texts(both.rows), [["1"], ["x;y"]]);
+    const failed = await client.simple("SELECT 1; SELECT nope FROM events; SELECT 2");
+    assert.equal(failed.codes, "TDCEZ");
+    assert.equal(failed.error?.get("C"), "42703");
+    assert.equal((await client.simple("  -- nothing\n ;")).codes, "IZ");
+    const count = await client.simple("SELECT count(*) AS n FROM events");
+    assert.deepEqual(texts(count.rows), [["3"]]);
+    const refused = await client.simple("INSERT INTO events VALUES (1)");
+    assert.equal(refused.error?.get("C"), "25006");
+    const place = await client.simple("SELECT 1;\nSELECT x FROM nope");
+    assert.deepEqual([place.error?.get("C"), place.error?.get("P")], ["42P01", "25"]);
+  },
+});
+
+Deno.test({
+  name: "PgSession passes messages over up to Sync behind an error, and goes on",
+  fn: async () => {
+    await using lab = await pgLab();
+    using client = await PgWireClient.start(lab.port);
+    await client.write(concatBytes([
+      parse("", "SELECT nope FROM events"),
+      bind("", ""),
+      execute(""),
+      parse("kept", "SELECT 1"),
+      SYNC,
+      parse("kept", "SELECT $1::int AS x"),
+      bind("", "kept", [{ bytes: utf8("5") }]),
+      execute(""),
+      SYNC,
+    ]));
+    const first = answerOf(await client.untilReady());
+    assert.match(first.codes, /^12?EZ$/);
+    const second = answerOf(await client.untilReady());
+    assert.equal(second.codes, "12DCZ");
+    assert.deepEqual(texts(second.rows), [["5"]]);
+  },
+});
+
+Deno.test({
+  name: "PgSession tells an error at once to a client that waits with Flush",
+  fn: async () => {
+    await using lab = await pgLab();
+    using client = await PgWireClient.start(lab.port);
+    await client.write(concatBytes([
+      parse("", "SELECT nope FROM events"),
+      frame("D", concatBytes([utf8("S"), zero("")])),
+      frame("H", new Uint8Array()),
+    ]));
+    assert.equal((await client.read())?.code, "1");
+    assert.equal((await client.read())?.code, "E");
+    await client.write(SYNC);
+    assert.equal(answerOf(await client.untilReady()).codes, "Z");
+  },
+});
+
+Deno.test({
+  name: "PgSession sends a portal's rows in parts, and holds no statement once it ended",
+  fn: async () => {
+    await using lab = await pgLab();
+    using client = await PgWireClient.start(lab.port);
+    await client.simple("BEGIN");
+    await client.write(concatBytes([
+      parse("", "SELECT i FROM range(5000) r(i) ORDER BY i"),
+      bind("p", ""),
+      execute("p", 2),
+      SYNC,
+    ]));
+    const first = answerOf(await client.untilReady());
+    assert.equal(first.codes, "12DDsZ");
+    await client.write(concatBytes([execute("p", 3), SYNC]));
+    const second = answerOf(await client.untilReady());
+    assert.deepEqual(texts(second.rows), [["2"], ["3"], ["4"]]);
+    await client.write(concatBytes([execute("p", 0), SYNC]));
+    const rest = answerOf(await client.untilReady());
+    assert.equal(rest.rows.length, 4_995);
+    assert.deepEqual(rest.tags, ["SELECT 4995"]);
+    await client.write(concatBytes([
+      parse("", "SELECT i FROM range(5000) r(i)"),
+      bind("p", ""),
+      execute("p", 1),
+      SYNC,
+    ]));
+    await client.untilReady();
+    assert.equal(await inFlight(lab), 1);
+    assert.deepEqual((await client.simple("COMMIT")).tags, ["COMMIT"]);
+    assert.equal(await inFlight(lab), 0);
+  },
+});
+
+Deno.test({
+  name: "PgSession tells types of parameters and columns before it has values",
+  fn: async () => {
+    await using lab = await pgLab();
+    using client = await PgWireClient.start(lab.port);
+    const cases: readonly [sql: string, parameters: number[], columns: number[]][] = [
+      ["SELECT timestamp FROM events WHERE timestamp > $1 AND host = $2 LIMIT $3", [1184, 25, 20], [
+        1184,
+      ]],
+      ["SELECT $1::int[] AS a, $2 AS b", [1007, 25], [1007, 25]],
+      ["SELECT $2::date AS a, $1::float8 AS b", [701, 1082], [1082, 701]],
+      ["SHOW server_version", [], [25]],
+    ];
+    for (const [sql, parameters, columns] of cases) {
+      await client.write(concatBytes([
+        parse("", sql),
+        frame("D", concatBytes([utf8("S"), zero("")])),
+        SYNC,
+      ]));
+      const told = answerOf(await client.untilReady());
+      assert.equal(told.error, undefined, `${sql}: ${told.error?.get("M")}`);
+      assert.deepEqual([told.parameterOids, told.oids], [parameters, columns], sql);
+    }
+  },
+});
+
+Deno.test({
+  name: "PgSession never reads a value as SQL",
+  fn: async () => {
+    await using lab = await pgLab([], 2);
+    using client = await PgWireClient.start(lab.port);
+    for (const text of ["'; SELECT 1; --", "x' OR '1'='1", "$1", "a\\'b", '"', "%"]) {
+      const back = await client.extended("SELECT $1 AS x, length($1) AS n", {
+        parameters: [{ bytes: utf8(text) }],
+      });
+      assert.deepEqual(texts(back.rows), [[text, String([...text].length)]], text);
+    }
+    const zeroed = await client.extended("SELECT $1", { parameters: [{ bytes: utf8("a\0b") }] });
+    assert.equal(zeroed.error?.get("C"), "08P01");
+  },
+});
+
+Deno.test({
+  name: "COPY TO STDOUT sends text, csv and binary as PostgreSQL does",
+  fn: async () => {
+    await using lab = await pgLab([], 3);
+    using client = await PgWireClient.start(lab.port);
+    const copied = async (sql: string) => {
+      await client.write(frame("Q", zero(sql)));
+      const messages = await client.untilReady();
+      const error = answerOf(messages).error;
+      assert.equal(error, undefined, `${sql}: ${error?.get("M")}`);
+      return concatBytes(messages.filter(({ code }) => code === "d").map(({ body }) => body));
+    };
+    const values = "SELECT * FROM (VALUES (1, 'a\tb'), (2, NULL), (3, 'c\\d'), (4, '')) v(n, t)";
+    assert.equal(
+      textOf(await copied(`COPY (${values}) TO STDOUT`)),
+      "1\ta\\tb\n2\t\\N\n3\tc\\\\d\n4\t\n",
+    );
+    assert.equal(
+      textOf(await copied(`COPY (${values}) TO STDOUT WITH (FORMAT csv, HEADER)`)),
+      'n,t\n1,a\tb\n2,\n3,c\\d\n4,""\n',
+    );
+    assert.equal(
+      textOf(await copied(`copy (${values}) to stdout csv delimiter ';' null 'NIL' force quote *`)),
+      '"1";"a\tb"\n"2";NIL\n"3";"c\\d"\n"4";""\n',
+    );
+    const binary = await copied("COPY (SELECT 7::int2 AS n) TO STDOUT (FORMAT binary)");
+    assert.equal(
+      binary.toHex(),
+      "5047434f50590aff0d0a00" + "00000000" + "00000000" + "0001" + "00000002" + "0007" + "ffff",
+    );
+    assert.match(textOf(await copied("COPY events (raw) TO STDOUT")), /^row 2\nrow 1\nrow 0\n$/);
+    const refused = await client.simple("COPY events FROM STDIN");
+    assert.equal(refused.error?.get("C"), "0A000");
+  },
+});
+
+Deno.test({
+  name: "a cancel request stops the statement of the session that it names, with its secret alone",
+  fn: async () => {
+    await using lab = await pgLab();
+    using client = await PgWireClient.start(lab.port, { version: 0x30002 });
+    assert.equal(client.secret.byteLength, 32);
+    await client.write(frame("Q", zero(HELD_UP)));
+    await until(async () => await inFlight(lab) === 1);
+    for (const secret of [new Uint8Array(32), client.secret.subarray(0, 4), client.secret]) {
+      using asking = await PgWireClient.open(lab.port);
+      await asking.write(
+        packet(concatBytes([int32(80_877_102), int32(client.processId), secret])),
+      );
+      assert.equal(await asking.read(), undefined);
+      if (secret !== client.secret) assert.equal(await inFlight(lab), 1);
+    }
+    const answer = answerOf(await client.untilReady());
+    assert.equal(answer.error?.get("C"), "57014");
+    assert.deepEqual(texts((await client.simple("SELECT 1")).rows), [["1"]]);
+  },
+});
+
+Deno.test({
+  name: "a client that leaves ends its statement, and a timeout that it sets ends it, too",
+  fn: async () => {
+    await using lab = await pgLab();
+    const client = await PgWireClient.start(lab.port);
+    await client.write(frame("Q", zero(HELD_UP)));
+    await until(async () => await inFlight(lab) === 1);
+    client[Symbol.dispose]();
+    await until(async () => await inFlight(lab) === 0);
+    using other = await PgWireClient.start(lab.port);
+    await other.simple("SET statement_timeout = '200ms'");
+    assert.equal((await other.simple(HELD_UP)).error?.get("C"), "57014");
+  },
+});
+
+Deno.test({
+  name: "a session past the bound is refused in words, and the others go on",
+  fn: async () => {
+    await using lab = await pgLab(["--pg-max-sessions", "3"]);
+    const open = await Promise.all([0, 1, 2].map(() => PgWireClient.start(lab.port)));
+    await assert.rejects(PgWireClient.start(lab.port), /FATAL.*53300.*--pg-max-sessions/);
+    assert.deepEqual(texts((await open[0]?.simple("SELECT 1"))?.rows ?? []), [["1"]]);
+    open[1]?.[Symbol.dispose]();
+    await until(() =>
+      PgWireClient.start(lab.port).then((client) => (client[Symbol.dispose](), true), () => false)
+    );
+    for (const client of open) client[Symbol.dispose]();
+  },
+});
+
+Deno.test({
+  name: "a version or an option of the protocol that is unknown is negotiated",
+  fn: async () => {
+    await using lab = await pgLab();
+    using client = await PgWireClient.open(lab.port);
+    const seen = await client.begin({
+      version: 0x3270f,
+      parameters: { user: "u", "_pq_.test_protocol_negotiation": "" },
+    });
+    assert.equal(seen[0]?.code, "v");
+    assert.equal(seen[0]?.body.subarray(0, 8).toHex(), "0003000200000001");
+    await assert.rejects(PgWireClient.start(lab.port, { version: 0x20000 }), /0A000/);
+  },
+});
+
+Deno.test({
+  name: "a token is asked for as the password, and decides alone",
+  fn: async () => {
+    await using lab = await pgLab(["--tokens", "good-token"]);
+    const start = (password: string) => PgWireClient.start(lab.port, { password });
+    await assert.rejects(start("bad-token"), /FATAL.*28P01/);
+    await assert.rejects(start(""), /FATAL.*28P01/);
+    await assert.rejects(start("good-token\r\nx: y"), /FATAL.*28P01/);
+    using client = await start("good-token");
+    assert.deepEqual(texts((await client.simple("SELECT 1")).rows), [["1"]]);
+  },
+});
+
+Deno.test({
+  name: "a server that stops ends idle sessions in words",
+  fn: async () => {
+    const lab = await pgLab();
+    using client = await PgWireClient.start(lab.port);
+    const stopped = lab[Symbol.asyncDispose]();
+    const last = await client.read();
+    assert.equal(last?.code, "E");
+    assert.match(textOf(last?.body ?? new Uint8Array()), /57P01/);
+    await stopped;
+  },
+});
+
+Deno.test({
+  name: "pg asks with parameters, names and a cursor's rows",
+  fn: async () => {
+    await using lab = await pgLab([], 5);
+    const client = new pg.Client({ host: "127.0.0.1", port: lab.port, user: "u", database: "svc" });
+    await client.connect();
+    try {
+      const found = await client.query(
+        "SELECT raw, timestamp FROM events WHERE timestamp >= $1 AND raw = ANY($2) ORDER BY raw",
+        [new Date(1_700_000_001_000), ["row 0", "row 1", "row 3"]],
+      );
+      assert.deepEqual(found.rows, [
+        { raw: "row 1", timestamp: new Date(1_700_000_001_000) },
+        { raw: "row 3", timestamp: new Date(1_700_000_003_000) },
+      ]);
+      for (const n of [1, 2]) {
+        const named = await client.query({
+          name: "n",
+          text: "SELECT $1::int + 1 AS x",
+          values: [n],
+        });
+        assert.deepEqual(named.rows, [{ x: n + 1 }]);
+      }
+      await assert.rejects(client.query("SELECT nope FROM events"), { code: "42703" });
+      const types = await client.query(
+        "SELECT [1, NULL] AS list, {'a': 1} AS object, '\\x01'::BLOB AS bytes, 1.50::DECIMAL(5,2) AS d",
+      );
+      const [row] = types.rows;
+      assert.deepEqual({ ...row, bytes: row?.bytes.toString("hex") }, {
+        list: [1, null],
+        object: { a: 1 },
+        bytes: "01",
+        d: "1.50",
+      });
+    } finally {
+      await client.end();
+    }
+  },
+});
+
+Deno.test({
+  name: "postgres asks with parameters, transactions, a cursor and COPY",
+  fn: async () => {
+    await using lab = await pgLab([], 5);
+    const sql = postgres({
+      ...{ host: "127.0.0.1", port: lab.port, username: "u", database: "svc", max: 2 },
+      fetch_types: false,
+    });
+    try {
+      const since = new Date(1_700_000_003_000);
+      const rows = await sql`SELECT raw FROM events WHERE timestamp >= ${since} ORDER BY raw`;
+      assert.deepEqual(rows.map(({ raw }) => raw), ["row 3", "row 4"]);
+      const sums = await sql.begin(async (inner) => [
+        await inner`SELECT ${1}::int + ${2}::int AS n`,
+        await inner`SELECT ${true}::bool AS b, ${"x"} AS t`,
+      ]);
+      assert.deepEqual(sums.map(([row]) => row), [{ n: 3 }, { b: true, t: "x" }]);
+      const seen: number[] = [];
+      await sql`SELECT i::int AS i FROM range(10) r(i) ORDER BY i`.cursor(4, (part) => {
+        seen.push(...part.map(({ i }) => i));
+      });
+      assert.deepEqual(seen, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+      const stream = await sql`COPY (SELECT raw FROM events ORDER BY raw) TO STDOUT`.readable();
+      let copied = "";
+      for await (const chunk of stream) copied += String(chunk);
+      assert.equal(copied, "row 0\nrow 1\nrow 2\nrow 3\nrow 4\n");
+    } finally {
+      await sql.end();
+    }
+  },
+});

@@ -1,0 +1,96 @@
+/**
+ * Types of a statement's parameters, for callers that must tell them before they have values. The
+ * statement is planned with NULLs, which tells its tables. Then DuckDB binds it as it was sent,
+ * over empty tables of the same columns. Nothing runs.
+ */
+
+import { emptyRelations } from "./bind/statement_relations.ts";
+import { boundStatement } from "./bounds/bound_statement.ts";
+import { type EngineConnection, EngineFault } from "./duckdb/driver.ts";
+import { exchangeCalls } from "./functions/exchange_calls.ts";
+import { gateStatement } from "./gate/gate_statement.ts";
+import { planStatement } from "./plan/plan_statement.ts";
+import type { PrepareDeps } from "./prepare.ts";
+import { bindParameters, parameterNames } from "./statement/bind_parameters.ts";
+import { parse, textAsItIs, textOfTree } from "./statement/parse.ts";
+import { nodeAt, nodesAt, textAt, type TreeNode, walk, withRoot } from "./statement/syntax_tree.ts";
+import type { Deadline } from "./turns/deadline.ts";
+import type { QueryRequest } from "./types.ts";
+
+/** Errors: those of `prepareStatement` up to the plan. */
+export async function parameterTypes(
+  connection: EngineConnection,
+  request: QueryRequest,
+  { deps, deadline }: { readonly deps: PrepareDeps; readonly deadline: Deadline },
+): Promise<ReadonlyMap<string, string | null>> {
+  const cached = deps.statements.over(connection);
+  const parsed = await parse(cached.serialize, request.sql);
+  const names = [...parameterNames(parsed.document)];
+  if (names.length === 0) return new Map();
+  const nulls = Object.fromEntries(names.map((name) => [name, null]));
+  const context = {
+    connection,
+    cached,
+    request: { ...request, parameters: nulls },
+    deps,
+    deadline,
+  };
+  const asked = gateStatement(await bindParameters(parsed, context), context);
+  const planned = await planStatement(await boundStatement(asked, context), context);
+  using _leases = planned.leases;
+  const own = gateStatement(await parse(cached.serialize, request.sql), {
+    request,
+    takesParameters: true,
+  });
+  const { root, document } = own.statement;
+  const lists = itemsOfLists(root);
+  const textOf = (select: TreeNode) => textAsItIs(cached, withRoot(document, select));
+  // Binding evaluates constants.
+  await exchangeCalls(root, { textOf, stemmed: new Set() });
+  const text = await textOfTree(cached, document);
+  const relations = emptyRelations(own.names, planned.planned);
+  deadline.check();
+  const told = await boundTypes(connection, { text, relations });
+  return new Map(names.map((name) => {
+    const type = told.get(name) ?? null;
+    return [name, type !== null && lists.has(name) ? `${type}[]` : type];
+  }));
+}
+
+/**
+ * Makes `x = ANY($1)`, which the parser reads as `x = ANY (SELECT unnest($1))`, an `x = $1`: the
+ * binder infers nothing through `unnest`. Returns the parameters that are lists of what it infers.
+ */
+function itemsOfLists(root: TreeNode): ReadonlySet<string> {
+  const lists = new Set<string>();
+  walk(root, (node) => {
+    if (textAt(node, "subquery_type") !== "ANY") return;
+    const query = nodeAt(nodeAt(node, "subquery") ?? {}, "node") ?? {};
+    const [call] = nodesAt(query, "select_list");
+    const [parameter] = call === undefined ? [] : nodesAt(call, "children");
+    if (call?.["function_name"] !== "unnest" || parameter?.["class"] !== "PARAMETER") return;
+    lists.add(textAt(parameter, "identifier"));
+    const { child, comparison_type: type, alias, query_location } = node;
+    for (const member of Object.keys(node)) delete node[member];
+    Object.assign(node, {
+      ...{ class: "COMPARISON", type, alias, query_location, left: child, right: parameter },
+    });
+  });
+  return lists;
+}
+
+/** Nothing, where the statement cannot be bound: its values will tell why. */
+async function boundTypes(
+  connection: EngineConnection,
+  { text, relations }: {
+    readonly text: string;
+    readonly relations: ReturnType<typeof emptyRelations>;
+  },
+): Promise<ReadonlyMap<string, string | null>> {
+  try {
+    return new Map(await connection.parameterTypes(text, relations));
+  } catch (error) {
+    if (error instanceof EngineFault && error.kind === "statement") return new Map();
+    throw error;
+  }
+}
