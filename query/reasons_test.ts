@@ -56,7 +56,7 @@ const ATTEMPTS: readonly Attempt[] = [
   { reason: "method_not_allowed", method: "PUT", body: query("SELECT 1") },
   { reason: "syntax_error", body: query("SELEC 1") },
   { reason: "not_one_select", body: query("DROP TABLE events") },
-  { reason: "refused_syntax", body: query("DESCRIBE events") },
+  { reason: "refused_syntax", body: query("FROM (DESCRIBE events)") },
   { reason: "refused_function", body: query("SELECT getenv('HOME')") },
   { reason: "unknown_table", body: query("SELECT * FROM nothing") },
   { reason: "hot_caches_off", body: query("SELECT * FROM last_values()") },

@@ -13,8 +13,8 @@ import {
 import type { TlsIdentity } from "../../shared/http/listener.ts";
 import type { QueryMetrics } from "../metrics/metrics.ts";
 import type { CallerGate } from "../query_caller.ts";
+import { PG_PLANNER } from "../pg_catalog/planner.ts";
 import type { CallService } from "../sql/sql_call.ts";
-import { BASIC_PLANNER } from "./basic_planner.ts";
 import { NO_PG_LISTENER, type PG_OPTIONS } from "./pg_flags.ts";
 import { startPgServer } from "./pg_server.ts";
 
@@ -46,7 +46,7 @@ export function startPg(
     ...parseListenAddress(settings.pgListen, "--pg-listen"),
     service: {
       ...calls,
-      planner: BASIC_PLANNER,
+      planner: PG_PLANNER,
       rowsCeiling: settings.maxRows,
       stallMsMax: 1_000 * settings.streamStallSecs,
       answers,

@@ -9,10 +9,13 @@ import { boundStatement } from "./bounds/bound_statement.ts";
 import { type EngineConnection, EngineFault } from "./duckdb/driver.ts";
 import { exchangeCalls } from "./functions/exchange_calls.ts";
 import { gateStatement } from "./gate/gate_statement.ts";
+import { catalogStatement } from "./pg_catalog/catalog_statement.ts";
+import { sessionOf } from "./pg_catalog/relations.ts";
 import { planStatement } from "./plan/plan_statement.ts";
 import type { PrepareDeps } from "./prepare.ts";
 import { bindParameters, parameterNames } from "./statement/bind_parameters.ts";
-import { parse, textAsItIs, textOfTree } from "./statement/parse.ts";
+import { parse, type Statement, textAsItIs, textOfTree } from "./statement/parse.ts";
+import { shownOf } from "./statement/shown.ts";
 import { nodeAt, nodesAt, textAt, type TreeNode, walk, withRoot } from "./statement/syntax_tree.ts";
 import type { Deadline } from "./turns/deadline.ts";
 import type { QueryRequest } from "./types.ts";
@@ -27,6 +30,8 @@ export async function parameterTypes(
   const parsed = await parse(cached.serialize, request.sql);
   const names = [...parameterNames(parsed.document)];
   if (names.length === 0) return new Map();
+  // DESCRIBE and SUMMARIZE are told of rows that are made for them.
+  if (shownOf(parsed.root) !== undefined) return new Map(names.map((name) => [name, null]));
   const nulls = Object.fromEntries(names.map((name) => [name, null]));
   const context = {
     connection,
@@ -35,10 +40,15 @@ export async function parameterTypes(
     deps,
     deadline,
   };
-  const asked = gateStatement(await bindParameters(parsed, context), context);
+  const exchanged = (statement: Statement) =>
+    catalogStatement(statement, cached, {
+      session: sessionOf(request.session, request.namespace),
+      schema: request.namespace,
+    });
+  const asked = gateStatement(await exchanged(await bindParameters(parsed, context)), context);
   const planned = await planStatement(await boundStatement(asked, context), context);
   using _leases = planned.leases;
-  const own = gateStatement(await parse(cached.serialize, request.sql), {
+  const own = gateStatement(await exchanged(await parse(cached.serialize, request.sql)), {
     request,
     takesParameters: true,
   });
@@ -48,7 +58,7 @@ export async function parameterTypes(
   // Binding evaluates constants.
   await exchangeCalls(root, { textOf, stemmed: new Set() });
   const text = await textOfTree(cached, document);
-  const relations = emptyRelations(own.names, planned.planned);
+  const relations = emptyRelations({ names: own.names, made: planned.made }, planned.planned);
   deadline.check();
   const told = await boundTypes(connection, { text, relations });
   return new Map(names.map((name) => {

@@ -17,14 +17,19 @@ import { gateStatement } from "./gate/gate_statement.ts";
 import type { HeldRows } from "./held_rows/held_rows.ts";
 import type { FanIn } from "./order/ordered_scan.ts";
 import { orderStatement } from "./order/order_statement.ts";
+import { catalogStatement } from "./pg_catalog/catalog_statement.ts";
+import { sessionOf } from "./pg_catalog/relations.ts";
 import { type PlanDeps, planStatement } from "./plan/plan_statement.ts";
 import { rewriteStatement } from "./plan/rewrite_statement.ts";
 import { type Prepared, preparedOf } from "./prepared.ts";
 import { pruneStatement, type PruneStatementDeps } from "./pruning/prune_statement.ts";
 import { inCallersText } from "./statement/error_place.ts";
 import { bindParameters } from "./statement/bind_parameters.ts";
-import { parse } from "./statement/parse.ts";
+import { parse, type Statement } from "./statement/parse.ts";
+import { describeSql, type Shown, shownOf, summarizeSql, tablesSql } from "./statement/shown.ts";
 import type { CachedConnection } from "./statement/statement_cache.ts";
+import { withRoot } from "./statement/syntax_tree.ts";
+import { parsedAgain, writtenAnew } from "./statement/written_anew.ts";
 import type { Deadline } from "./turns/deadline.ts";
 import type { QueryRequest } from "./types.ts";
 
@@ -61,7 +66,54 @@ export async function prepareStatement(
   const cached = deps.statements.over(connection);
   const context: PrepareContext = { connection, cached, request, deps, deadline, usesPromoted };
   const parsed = await parse(cached.serialize, request.sql);
-  const statement = await bindParameters(parsed, context);
+  const bound = await bindParameters(parsed, context);
+  const shown = shownOf(bound.root);
+  return shown === undefined
+    ? await preparePhases(bound, context, startMs)
+    : await prepareShown(bound, shown, { context, startMs });
+}
+
+/**
+ * Prepares the SELECT that answers DESCRIBE, SUMMARIZE or SHOW TABLES. The first two are of a query
+ * that is prepared for its columns alone.
+ */
+async function prepareShown(
+  statement: Statement,
+  shown: Shown,
+  { context, startMs }: { readonly context: PrepareContext; readonly startMs: number },
+): Promise<Prepared> {
+  const { cached } = context;
+  const answer = async (sql: string) => {
+    const own = await parse(cached.serialize, sql);
+    const { explain, analyze } = statement;
+    return await preparePhases({ ...own, explain, analyze }, context, startMs);
+  };
+  if (shown.kind === "tables") return await answer(tablesSql(shown));
+  const document = withRoot(statement.document, shown.query);
+  const query = await writtenAnew(statement, document, cached);
+  const looked = await preparePhases(query, {
+    ...context,
+    request: { ...context.request, planOnly: true, defaultOrder: false },
+  }, startMs);
+  using _leases = looked.leases;
+  const columns = looked.columns.map(({ name, type }) => ({ name, type: type.text }));
+  return await answer(
+    shown.kind === "describe" ? describeSql(columns) : summarizeSql(query.sql, columns),
+  );
+}
+
+/** Takes a statement from one phase to the next. */
+async function preparePhases(
+  sent: Statement,
+  context: PrepareContext,
+  startMs: number,
+): Promise<Prepared> {
+  const { connection, cached, request, deps } = context;
+  const { namespace } = request;
+  const statement = await catalogStatement(sent, cached, {
+    session: sessionOf(request.session, namespace),
+    schema: namespace,
+  });
   const gated = gateStatement(statement, context);
   const bounded = await boundStatement(gated, context);
   const planned = await planStatement(bounded, context);
@@ -81,7 +133,11 @@ export async function prepareStatement(
     leases.dispose();
     // What is wrong with it is told of the columns that its caller knows.
     if (rewritten.isPromoted && error instanceof EngineFault && error.kind === "statement") {
-      return await prepareStatement(connection, request, { deps, deadline, usesPromoted: false });
+      return await preparePhases(
+        await parsedAgain(sent, cached),
+        { ...context, usesPromoted: false },
+        startMs,
+      );
     }
     throw await inCallersText(error, asked, connection);
   }

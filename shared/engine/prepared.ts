@@ -9,6 +9,7 @@ import type { HeldLease, HeldRows } from "./held_rows/held_rows.ts";
 import { type BandRequest, bandRequest } from "./order/ordered_bands.ts";
 import type { Plan } from "./plan/plan.ts";
 import type { LeftAttribute } from "./plan/promoted_attributes.ts";
+import type { MadeRelation } from "./pg_catalog/relations.ts";
 import type { NearestTrial } from "./pruning/narrow_nearest.ts";
 import type { Statement } from "./statement/parse.ts";
 import { readsNothing } from "./statement/reads_nothing.ts";
@@ -21,6 +22,8 @@ export interface Prepared {
   readonly text: string;
   /** The tables that `text` names. */
   readonly names: readonly TableName[];
+  /** The relations of PostgreSQL's catalog that `text` names. */
+  readonly made: readonly MadeRelation[];
   readonly plan: Plan;
   readonly path: AnswerPath;
   /** Attributes that are looked up in JSON wherever they are, and why. */
@@ -61,7 +64,7 @@ export function preparedOf(
   described: Described,
   { held, tookMs }: { readonly held: HeldRows; readonly tookMs: number },
 ): Prepared {
-  const { statement, names, tables, path, text, columns, cost, data, deltaMs, pin, left } =
+  const { statement, names, made, tables, path, text, columns, cost, data, deltaMs, pin, left } =
     described;
   const { ordering, defaultOrderApplied, columnCounts, wanted, trial, leases } = described;
   const { root } = statement;
@@ -72,7 +75,18 @@ export function preparedOf(
     held: leases.use(held.lease()),
   };
   return {
-    ...{ statement, text, names, plan: { tables }, path: answers, left, columns, cost, ordering },
+    ...{
+      statement,
+      text,
+      names,
+      made,
+      plan: { tables },
+      path: answers,
+      left,
+      columns,
+      cost,
+      ordering,
+    },
     isMeasured: path.kind === "scan" ? !readsNothing(root) : path.fast.parts.length > 0,
     ...{ defaultOrderApplied, columnCounts, pin, data, deltaMs },
     planMs: tookMs - deltaMs,

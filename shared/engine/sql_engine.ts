@@ -6,6 +6,7 @@
 import { getLogger } from "@logtape/logtape";
 import { isLeftOut } from "../base/damaged_file.ts";
 import { messageOf, OperatingError } from "../base/errors.ts";
+import { AnalyzedStatement } from "./answer/analyzed_statement.ts";
 import { Deadline } from "./turns/deadline.ts";
 import { isDear } from "./cost/cost.ts";
 import { MEMORY_SQL, memoryUse } from "./duckdb/memory_use.ts";
@@ -119,7 +120,7 @@ export class SqlEngine implements Engine {
       using leases = prepared.leases;
       const turn = prepared.statement.explain ? "light" : turnKind(request, prepared.cost);
       if (turn !== "light") await seat.leave();
-      return new PreparedStatement({ ...prepared, leases: leases.move() }, {
+      const statement = new PreparedStatement({ ...prepared, leases: leases.move() }, {
         seat,
         turn,
         deadline,
@@ -128,6 +129,7 @@ export class SqlEngine implements Engine {
         rowsScannedMax: request.rowsScannedMax,
         nowMs: this.#deps.nowMs,
       });
+      return prepared.statement.analyze ? this.#analyzed(statement, request) : statement;
     } catch (error) {
       const reason = deadline.signal.aborted
         ? deadline.signal.reason
@@ -148,6 +150,18 @@ export class SqlEngine implements Engine {
       deadline,
       (connection) => parameterTypes(connection, request, { deps: this.#deps, deadline }),
     );
+  }
+
+  #analyzed(statement: PreparedStatement, request: QueryRequest): PreparedQuery {
+    const { namespace, tenant, deadlineMs, waitMs, signal, batch } = request;
+    const prepareRows = (sql: string) =>
+      this.prepare({
+        ...{ sql, namespace, tenant, deadlineMs, defaultOrder: false, rowsMax: MEASURED_ROWS_MAX },
+        ...(waitMs === undefined ? {} : { waitMs }),
+        ...(signal === undefined ? {} : { signal }),
+        ...(batch === undefined ? {} : { batch }),
+      });
+    return new AnalyzedStatement(statement, prepareRows, this.#deps.nowMs);
   }
 
   async checkPredicate(request: PredicateRequest): Promise<CheckedPredicate> {
@@ -246,6 +260,9 @@ export class SqlEngine implements Engine {
     return seat;
   }
 }
+
+/** Lines of a plan, and what is measured, are fewer. */
+const MEASURED_ROWS_MAX = 100_000;
 
 function turnKind({ batch }: QueryRequest, cost: Cost): TurnKind {
   if (batch === true) return "batch";

@@ -44,12 +44,26 @@ export type Parameters =
   | readonly ParameterValue[]
   | Readonly<Record<string, ParameterValue>>;
 
+/** What a statement is told of the session that it is asked in, where it asks for it. */
+export interface PgSession {
+  /** The name that the client gave itself. */
+  readonly user: string;
+  readonly database: string;
+  /** What `version()` gives. */
+  readonly version: string;
+  readonly processId: number;
+  /** Settings by their lower-cased names. */
+  readonly settings: ReadonlyMap<string, string>;
+}
+
 export interface QueryRequest {
   readonly sql: string;
   /** Values of the statement's parameters; absent: it has none. */
   readonly parameters?: Parameters;
   /** The only namespace whose tables the statement can name. */
   readonly namespace: string;
+  /** The session that it is asked in; absent: there is none. */
+  readonly session?: PgSession;
   /** Tenant whose WAL lanes are read besides. */
   readonly tenant: string;
   /** Whether a bare SELECT over one eligible table is ordered newest-first. */

@@ -27,11 +27,11 @@ export async function describeStatement(
     readonly deadline: Deadline;
   },
 ): Promise<Described> {
-  const { statement, asked, bounds, names, shape } = exchanged;
+  const { statement, asked, bounds, shape } = exchanged;
   const columns = await deps.statements.columns(connection, {
     sql: asked.text,
     shape: shape ?? columnsShape(statement.document, bounds),
-    relations: emptyRelations(names, asked.tables),
+    relations: emptyRelations(exchanged, asked.tables),
   });
   if (exchanged.isPromoted && exchanged.path.kind === "scan") {
     // What was rewritten must bind to the same types; else the statement is asked as it was sent.
@@ -39,7 +39,7 @@ export async function describeStatement(
     const own = await deps.statements.columns(connection, {
       sql: text,
       shape: columnsShape(statement.document, bounds),
-      relations: emptyRelations(names, tables),
+      relations: emptyRelations(exchanged, tables),
     });
     if (typesOf(own) !== typesOf(columns)) {
       throw new EngineFault("statement", "columns of attributes changed the types of the answer");

@@ -6,11 +6,14 @@ import { type BindText, quoteText } from "../duckdb/statement_text.ts";
 import type { ChosenPath } from "../fast_paths/shorten_statement.ts";
 import type { Plan, TablePlan } from "../plan/plan.ts";
 import { emptySql, relationSql } from "./relation.ts";
+import type { MadeRelation } from "../pg_catalog/relations.ts";
 import type { TableName } from "./table_names.ts";
 
 /** A statement whose tables stand for rows, or for what a fast path makes of counts. */
 export interface NamingStatement {
   readonly names: readonly TableName[];
+  /** Relations of PostgreSQL's catalog, as they are for this statement. */
+  readonly made: readonly MadeRelation[];
   readonly path: ChosenPath;
 }
 
@@ -19,25 +22,27 @@ export interface NamingStatement {
  * became of it when its files were brought. `bind` writes texts; by default they are literals.
  */
 export function planRelations(
-  { names, path }: NamingStatement,
+  { names, path, made }: NamingStatement,
   plan: Plan,
   bind: BindText = quoteText,
 ): readonly Relation[] {
-  return relationsOf(
+  const stored = relationsOf(
     names,
     plan.tables,
     (table) => path.kind === "scan" ? relationSql(table, bind) : path.fast.relation(table, bind),
   );
+  return [...stored, ...made.map(({ name, select }) => ({ name, select }))];
 }
 
 /**
  * Returns a relation without a row for each name, which is enough to know the columns of an answer.
  */
 export function emptyRelations(
-  names: readonly TableName[],
+  { names, made }: Pick<NamingStatement, "names" | "made">,
   tables: readonly TablePlan[],
 ): readonly Relation[] {
-  return relationsOf(names, tables, ({ schema }) => emptySql(schema.columns));
+  const stored = relationsOf(names, tables, ({ schema }) => emptySql(schema.columns));
+  return [...stored, ...made.map(({ name, empty }) => ({ name, select: empty }))];
 }
 
 /** Returns a relation for each name, given the SELECT that stands for a table. */

@@ -59,7 +59,7 @@ Deno.test({
     };
     for (const [sql, expected] of CASES) {
       const { root } = await parse(serialize, sql);
-      const references = gate(root, { namespace: "svc" });
+      const { references } = gate(root, { namespace: "svc" });
       const tables = references.flatMap(({ table, node }) => {
         const known = TABLES.get(table);
         return known === undefined ? [] : [{ ...known, node }];

@@ -5,7 +5,8 @@
  * stored table.
  */
 
-import type { TableReference } from "../gate/gate.ts";
+import type { CatalogReference, TableReference } from "../gate/gate.ts";
+import type { CatalogName } from "../pg_catalog/relations.ts";
 import { textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 
 /** A name in a statement, and the stored table that it stands for. */
@@ -14,6 +15,29 @@ export interface TableName {
   readonly name: string;
   /** Lower-cased name of the stored table. */
   readonly table: string;
+}
+
+/**
+ * Gives the relations of PostgreSQL's catalog names of their own in the tree, as `pg_class` may be
+ * a WITH's name elsewhere in it. Returns every name once.
+ */
+export function nameCatalog(
+  root: TreeNode,
+  references: readonly CatalogReference[],
+): readonly CatalogName[] {
+  if (references.length === 0) return [];
+  const taken = namesIn(root);
+  const names = new Map<string, CatalogName>();
+  for (const { relation, node } of references) {
+    const whole = `${relation.schema}.${relation.name}`;
+    const named = names.get(whole) ?? { name: unused(whole, taken), relation };
+    names.set(whole, named);
+    if (textAt(node, "alias") === "") node["alias"] = relation.name;
+    node["table_name"] = named.name;
+    node["catalog_name"] = "";
+    node["schema_name"] = "";
+  }
+  return [...names.values()];
 }
 
 /**

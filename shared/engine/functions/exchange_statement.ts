@@ -8,9 +8,10 @@ import { type NamedTable, stemmedReferences } from "../bind/stemmed_references.t
 import type { Priced } from "../cost/price_statement.ts";
 import type { TableReference } from "../gate/gate.ts";
 import type { TablePlan } from "../plan/plan.ts";
-import { parse, type Statement, textAsItIs, textOfTree } from "../statement/parse.ts";
+import { type Statement, textAsItIs, textOfTree } from "../statement/parse.ts";
 import type { CachedConnection } from "../statement/statement_cache.ts";
 import { type TreeNode, withRoot } from "../statement/syntax_tree.ts";
+import { parsedAgain } from "../statement/written_anew.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import { isChangedByName, renameFunctions } from "./dialect.ts";
 import { exchangeCalls, keepNames } from "./exchange_calls.ts";
@@ -35,14 +36,13 @@ export interface AskedText {
 
 interface ExchangeContext {
   readonly cached: CachedConnection;
-  readonly request: { readonly sql: string };
   readonly deadline: Deadline;
 }
 
 /** Errors: those of `exchangeCalls`, the deadline's. */
 export async function exchangeStatement(
   priced: Priced,
-  { cached, request, deadline }: ExchangeContext,
+  { cached, deadline }: ExchangeContext,
 ): Promise<Exchanged> {
   const { statement, path, planned, tables, isBounded, isBindable } = priced;
   const { isGuarded, isChanged } = await exchangeOwn(priced, cached);
@@ -51,7 +51,7 @@ export async function exchangeStatement(
   deadline.check();
   // Columns are called, and errors told, as it was sent where that can be bound. Binding evaluates
   // constants.
-  const guarded = isGuarded || isBounded ? await guardedText(cached, request.sql) : undefined;
+  const guarded = isGuarded || isBounded ? await guardedText(cached, statement) : undefined;
   const asked = {
     ...isBindable
       ? { text: guarded?.text ?? statement.sql, tables: planned }
@@ -101,9 +101,9 @@ async function textOfPath(
 /** The statement with nothing changed but calls that DuckDB must not see, as tree and text. */
 async function guardedText(
   cached: CachedConnection,
-  sql: string,
+  statement: Statement,
 ): Promise<Pick<Statement, "document"> & { readonly text: string }> {
-  const { document, root } = await parse(cached.serialize, sql);
+  const { document, root } = await parsedAgain(statement, cached);
   const textOf = (select: TreeNode) => textAsItIs(cached, withRoot(document, select));
   await keepNames(root, { textOf, wants: isChangedByName });
   renameFunctions(root);

@@ -22,6 +22,8 @@ import {
   parseHotCall,
   replaceWithTable,
 } from "../hot_caches/hot_call.ts";
+import type { CatalogRelation } from "../pg_catalog/relation.ts";
+import { catalogRelation } from "../pg_catalog/relations.ts";
 import { checkGrowth } from "../functions/value_growth.ts";
 import {
   isNode,
@@ -54,23 +56,38 @@ export interface TableReference {
   readonly hot?: HotCall;
 }
 
+/** A place in a statement that reads a relation of PostgreSQL's catalog. */
+export interface CatalogReference {
+  readonly relation: CatalogRelation;
+  /** The `BASE_TABLE` node. */
+  readonly node: TreeNode;
+}
+
+/** What a statement reads. */
+export interface GatedReferences {
+  readonly references: readonly TableReference[];
+  readonly catalog: readonly CatalogReference[];
+}
+
 /**
- * Judges a statement, and returns every reference to a stored table, in no particular order. It
+ * Judges a statement, and returns every reference to what it reads, in no particular order. It
  * changes the tree: a call of a hot cache becomes a table, and columns lose their namespace.
  * Errors: `invalid_argument` with reason `refused_function`, `refused_syntax` or `unknown_table`,
  * and those of `parseHotCall` and `checkGrowth`.
  */
-export function gate(root: TreeNode, options: GateOptions): TableReference[] {
+export function gate(root: TreeNode, options: GateOptions): GatedReferences {
   const references: TableReference[] = [];
+  const catalog: CatalogReference[] = [];
   const { namespace, placeOf = () => "", takesParameters = false } = options;
+  const found = { references, catalog };
   visitQuery(root, {
     ctes: new Set(),
     recurring: new Set(),
-    ...{ references, namespace, placeOf, takesParameters },
+    ...{ ...found, namespace, placeOf, takesParameters },
   });
   checkGrowth(root, placeOf);
   unqualifyColumns(root, references, namespace);
-  return references;
+  return found;
 }
 
 /**
@@ -106,6 +123,7 @@ interface Scope {
   readonly recurring: ReadonlySet<string>;
   readonly references: TableReference[];
   readonly takesParameters: boolean;
+  readonly catalog: CatalogReference[];
   readonly namespace: string;
   readonly placeOf: (node: TreeNode) => string;
 }
@@ -178,6 +196,7 @@ function visitQuery(node: TreeNode, scope: Scope): void {
     visitMembers(value, { ...scope, ctes: new Set(inner), recurring });
     inner.add(textAt(entry, "key").toLowerCase());
   }
+  checkSample(nodeAt(node, "sample"));
   const { cte_map: _, ...rest } = node;
   visitMembers(rest, { ...scope, ctes: inner, recurring });
 }
@@ -250,6 +269,7 @@ function checkColumn(node: TreeNode, { placeOf }: Scope): void {
 
 function visitTable(node: TreeNode, scope: Scope): void {
   const type = textAt(node, "type");
+  checkSample(nodeAt(node, "sample"));
   switch (type) {
     case "BASE_TABLE":
       visitBaseTable(node, scope);
@@ -265,17 +285,50 @@ function visitTable(node: TreeNode, scope: Scope): void {
       visitMembers(node, scope);
       break;
     case "PIVOT":
-      throw refusedSyntax(
-        "PIVOT or UNPIVOT",
-        "; write sum(value) FILTER (WHERE …) for each column, or a SELECT for each with UNION ALL",
-      );
+      visitPivot(node, scope);
+      break;
     default:
       if (type !== "SHOW_REF") throw refusedSyntax(`FROM of kind ${type}`);
       throw refusedSyntax(
-        "DESCRIBE, SHOW or SUMMARIZE",
-        "; SELECT * FROM events LIMIT 1 shows the columns of a table, and a SELECT from a table that there is not names all",
+        "DESCRIBE, SHOW or SUMMARIZE within another statement",
+        "; write it as a statement of its own, or read information_schema.columns",
       );
   }
+}
+
+/** The most columns that a PIVOT makes, and columns that an UNPIVOT takes. */
+const PIVOT_VALUES_MAX = 1_000;
+
+/** The combinations of a PIVOT's values are its columns, each with all of its aggregates. */
+function visitPivot(node: TreeNode, scope: Scope): void {
+  let columns = 1;
+  for (const pivot of nodesAt(node, "pivots")) {
+    if (textAt(pivot, "pivot_enum") !== "" || nodeAt(pivot, "subquery") !== undefined) {
+      throw refusedSyntax("PIVOT by a type or a subquery", "; write the values: IN ('a', 'b')");
+    }
+    columns *= Math.max(1, listAt(pivot, "entries").length);
+  }
+  columns *= Math.max(1, listAt(node, "aggregates").length);
+  if (columns > PIVOT_VALUES_MAX) {
+    throw refusedSyntax(
+      `a PIVOT of ${columns} columns`,
+      `; at most ${PIVOT_VALUES_MAX} are made: GROUP BY gives a row for each`,
+    );
+  }
+  visitMembers(node, scope);
+}
+
+/** The most rows that a sample of so many rows has: DuckDB holds all of them in memory. */
+const SAMPLE_ROWS_MAX = 100_000;
+
+function checkSample(sample: TreeNode | undefined): void {
+  if (sample === undefined || sample["is_percentage"] === true) return;
+  const rows = Number(nodeAt(sample, "sample_size")?.["value"]);
+  if (rows <= SAMPLE_ROWS_MAX) return;
+  throw refusedSyntax(
+    `a sample of ${rows} rows`,
+    `; at most ${SAMPLE_ROWS_MAX} are drawn: write a share, such as USING SAMPLE 1%`,
+  );
 }
 
 function visitBaseTable(node: TreeNode, scope: Scope): void {
@@ -285,6 +338,14 @@ function visitBaseTable(node: TreeNode, scope: Scope): void {
   if (nodeAt(node, "at_clause") !== undefined) throw refusedSyntax("AT (time travel)");
   visitMembers(node, scope);
   if (catalog === "" && scope.recurring.has(table) && schema === RECURRING) return;
+  const relation = schema === "" && scope.ctes.has(table)
+    ? undefined
+    : catalogRelation(schema, table);
+  if (relation !== undefined && (catalog === "" || catalog === scope.namespace)) {
+    scope.catalog.push({ relation, node });
+    return;
+  }
+  if (CATALOG_SCHEMAS.has(schema.toLowerCase())) throw unknownRelation(schema, table, scope, node);
   if (catalog !== "" || (schema !== "" && schema !== scope.namespace)) {
     throw otherNamespace([catalog, schema, table].filter((part) => part !== "").join("."), {
       table,
@@ -294,6 +355,24 @@ function visitBaseTable(node: TreeNode, scope: Scope): void {
   }
   if (schema === "" && scope.ctes.has(table)) return;
   scope.references.push({ table, node });
+}
+
+const CATALOG_SCHEMAS: ReadonlySet<string> = new Set(["pg_catalog", "information_schema"]);
+
+function unknownRelation(
+  schema: string,
+  table: string,
+  { placeOf }: Scope,
+  node: TreeNode,
+): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot read ${schema}.${table}${
+      placeOf(node)
+    }: there is no such relation; tables and columns ` +
+      "are in information_schema.tables and information_schema.columns",
+    { reason: "unknown_table" },
+  );
 }
 
 function visitTableFunction(node: TreeNode, scope: Scope): void {

@@ -3,8 +3,9 @@
  * each table a name of its own, and what a caller may not name is refused. Changes the tree.
  */
 
-import { nameTables, type TableName } from "../bind/table_names.ts";
+import { nameCatalog, nameTables, type TableName } from "../bind/table_names.ts";
 import { renameFunctions } from "../functions/dialect.ts";
+import type { CatalogName } from "../pg_catalog/relations.ts";
 import { placeOfNode, type Statement } from "../statement/parse.ts";
 import type { TreeNode } from "../statement/syntax_tree.ts";
 import { gate, type TableReference } from "./gate.ts";
@@ -16,6 +17,8 @@ export interface Gated {
   readonly references: readonly TableReference[];
   /** The name under which it finds each of them. */
   readonly names: readonly TableName[];
+  /** The relations of PostgreSQL's catalog that it names. */
+  readonly catalog: readonly CatalogName[];
   /** Whether calls in it were given a bound that the text as it was sent has not. */
   readonly isBounded: boolean;
   /**
@@ -37,12 +40,14 @@ export function gateStatement(
     readonly takesParameters?: boolean;
   },
 ): Gated {
-  const { sql, root } = statement;
+  const { sent, root } = statement;
   const { renamed, bounded } = renameFunctions(root);
-  const placeOf = (node: TreeNode) => placeOfNode(sql, node);
-  const references = gate(root, { namespace: request.namespace, placeOf, takesParameters });
+  const placeOf = (node: TreeNode) => placeOfNode(sent, node);
+  const { namespace } = request;
+  const { references, catalog: own } = gate(root, { namespace, placeOf, takesParameters });
+  const catalog = nameCatalog(root, own);
   const { names, changed } = nameTables(root, references);
   const hasCalls = references.some(({ hot }) => hot !== undefined);
-  const isBindable = !(hasCalls || changed || renamed);
-  return { statement, references, names, isBounded: bounded, isBindable };
+  const isBindable = !(hasCalls || changed || renamed || catalog.length > 0);
+  return { statement, references, names, catalog, isBounded: bounded, isBindable };
 }

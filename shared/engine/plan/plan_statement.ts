@@ -9,6 +9,7 @@ import { lateStore } from "../files/object_cache/cache_error.ts";
 import type { TableReference } from "../gate/gate.ts";
 import type { HotCall } from "../hot_caches/hot_call.ts";
 import type { IcebergReader } from "../../iceberg/iceberg_reader.ts";
+import { type MadeRelation, madeRelations } from "../pg_catalog/relations.ts";
 import { placeOfNode } from "../statement/parse.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import { untilAborted } from "../turns/until_aborted.ts";
@@ -29,6 +30,8 @@ export interface Planned extends Bounded {
   readonly leases: DisposableStack;
   /** Milliseconds spent on the WAL. */
   readonly deltaMs: number;
+  /** The relations of PostgreSQL's catalog, as they are for this statement. */
+  readonly made: readonly MadeRelation[];
 }
 
 /** What planning takes from the engine. */
@@ -61,8 +64,12 @@ export async function planStatement(
     (late) => late.leases.dispose(),
   );
   leases.use(own);
+  const made = await madeRelations(bounded.catalog, {
+    ...{ source, namespace: request.namespace, session: request.session, deadline },
+  });
   return {
     ...bounded,
+    made,
     planned: tables,
     pin: request.snapshot === undefined ? undefined : encodePin(tables),
     data,
@@ -81,7 +88,7 @@ function requestOf(
     tenant: request.tenant,
     tables: [...new Set(references.map(({ table }) => table))],
     placeOf: (name) =>
-      placeOfNode(statement.sql, references.find(({ table }) => table === name)?.node ?? {}),
+      placeOfNode(statement.sent, references.find(({ table }) => table === name)?.node ?? {}),
     scans: tableScans(references),
     hotCalls: hotCallsOf(references),
     ranges: bounds.ranges,

@@ -7,6 +7,7 @@ import { type PlanDeps, planStatement } from "./plan_statement.ts";
 const BOUNDED = {
   statement: { sql: "SELECT 1", root: {} },
   references: [],
+  catalog: [],
   bounds: { ranges: new Map() },
 } as unknown as Bounded;
 

@@ -11,7 +11,7 @@ import { listAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts
 
 /**
  * Returns the names that the statement mentions as columns, lower-cased; undefined when it may take
- * all (`*`, `#2`).
+ * all (`*`, `#2`, PIVOT).
  */
 export function namedColumns(root: TreeNode): ReadonlySet<string> | undefined {
   const names = new Set<string>();
@@ -30,6 +30,8 @@ export function namedColumns(root: TreeNode): ReadonlySet<string> | undefined {
       for (const name of listAt(node, "using_columns")) names.add(String(name).toLowerCase());
       if (textAt(node, "ref_type") === "NATURAL") all = true;
     }
+    // It groups by all columns that it does not name, and UNPIVOT names them as texts.
+    if (textAt(node, "type") === "PIVOT") all = true;
     if (textAt(node, "type") === "BASE_TABLE") {
       if (listAt(node, "column_name_alias").length > 0) all = true;
       tables.add((textAt(node, "alias") || textAt(node, "table_name")).toLowerCase());

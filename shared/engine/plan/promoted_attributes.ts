@@ -259,6 +259,10 @@ function canHide(root: TreeNode): boolean {
       case "JOIN":
         isShown ||= textAt(node, "ref_type") === "NATURAL";
         break;
+      // It groups by all columns that it does not name.
+      case "PIVOT":
+        isShown = true;
+        break;
       case "BASE_TABLE":
       case "SUBQUERY":
         names.add((textAt(node, "alias") || textAt(node, "table_name")).toLowerCase());

@@ -77,7 +77,7 @@ export async function parsePredicate(
   const where = expressionOf(statement.root);
   checkExpression(where, text);
   renameFunctions(statement.root);
-  const [reference] = gate(statement.root, text);
+  const [reference] = gate(statement.root, text).references;
   // A predicate has no columns of its own whose names could change.
   await exchangeCalls(statement.root, {
     textOf: () => Promise.resolve(""),

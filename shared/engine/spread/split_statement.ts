@@ -185,7 +185,8 @@ interface StoredTable {
 
 /** The places that read stored tables, which get their plain names. */
 function storedTables(root: TreeNode): readonly StoredTable[] {
-  const references = gate(root, { namespace: namespaceOf(root) });
+  const { references, catalog } = gate(root, { namespace: namespaceOf(root) });
+  if (catalog.length > 0) throw new Unsplit("it asks for PostgreSQL's catalog");
   const defined = new Set<string>();
   walk(root, (node) => {
     for (const member of ["alias", "table_name", "key"]) {

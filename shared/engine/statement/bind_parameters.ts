@@ -7,8 +7,9 @@
 import { OperatingError } from "../../base/errors.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
 import type { Parameters, ParameterType, ParameterValue, TypedParameter } from "../types.ts";
-import { parse, type Statement, textOfTree } from "./parse.ts";
+import type { Statement } from "./parse.ts";
 import { isNode, textAt, type TreeNode, type TreeValue } from "./syntax_tree.ts";
+import { writtenAnew } from "./written_anew.ts";
 
 /**
  * Returns the statement with its parameters' values; as it is where the request has none.
@@ -38,9 +39,7 @@ export async function bindParameters(
   });
   const [first] = unused;
   if (first !== undefined) throw refusal(`no parameter is $${first}`, values.size);
-  const text = await textOfTree(cached, document as TreeNode);
-  const { explain } = statement;
-  return { ...await parse((sql) => cached.serialize(sql), text), explain };
+  return await writtenAnew(statement, document as TreeNode, cached);
 }
 
 /** A copy in which `constant` stands for each parameter of that name. */
@@ -52,7 +51,8 @@ function bound(
   if (Array.isArray(value)) return value.map((item) => bound(item, constant));
   if (!isNode(value)) return value;
   if (value["class"] === "PARAMETER") {
-    return { ...constant(textAt(value, "identifier"), isCount), alias: value["alias"] };
+    const { alias, query_location } = value;
+    return { ...constant(textAt(value, "identifier"), isCount), alias, query_location };
   }
   const entries = Object.entries(value).map(([member, inner]) =>
     // Names of parameters, which the parser keeps beside the tree.

@@ -116,3 +116,43 @@ Deno.test({
     });
   },
 });
+
+/** Statements with a mistake, what they give, and where it stands in the text as it was sent. */
+const MISTAKES: readonly (readonly [sql: string, Parameters, RegExp])[] = [
+  [
+    "SELECT $1,\n  nope FROM events",
+    ["a long text in place of the two letters"],
+    /Referenced column "nope".*\n\nLINE 2: {3}nope FROM events\n {10}\^$/s,
+  ],
+  ["SELECT ? FROM nosuch", ["long text"], /"nosuch" at line 1, column 15:/],
+  ["SELECT $1, getenv('x')", ["long text"], /"getenv" at line 1, column 12:/],
+  [
+    "SELECT raw FROM events WHERE raw = $1 AND year(host) = 1",
+    ["a long text"],
+    /LINE 1: SELECT raw FROM events WHERE raw = \$1 AND year\(host\) = 1\n {50}\^$/,
+  ],
+  ["DESCRIBE SELECT $1, nope FROM events", ["x"], /LINE 1: DESCRIBE .*\n {28}\^$/],
+];
+
+Deno.test({
+  name: "a mistake beside parameters is told where it stands in the caller's text",
+  async fn() {
+    await using lab = await openLab();
+    for (const [sql, parameters, message] of MISTAKES) {
+      await assert.rejects(lab.query(sql, { parameters }), { message }, sql);
+    }
+  },
+});
+
+Deno.test({
+  name: "a statement with a bounded call takes parameters as any other does",
+  async fn() {
+    await using lab = await openLab();
+    const { rows, columns } = await lab.query(
+      "SELECT repeat($1, $2), regexp_replace(raw, 'a', $3) AS r FROM events LIMIT 1",
+      { parameters: ["ab", 2, "a replacement that is not short"] },
+    );
+    assert.equal(rows[0]?.[0], "abab");
+    assert.equal(columns[1], "r");
+  },
+});

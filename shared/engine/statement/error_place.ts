@@ -24,7 +24,8 @@ export async function inCallersText(
   if (!(given instanceof EngineFault) || given.kind !== "statement") return given;
   const error = withoutHidden(given);
   const quote = quoteOf(error.message);
-  if (quote === undefined || statement.sql.includes(quote.text)) return error;
+  const { sql, sent } = statement;
+  if (quote === undefined || (sql === sent && sql.includes(quote.text))) return error;
   try {
     const ours = await textOfTree(connection, statement.document);
     const at = ours.indexOf(quote.text);
@@ -34,7 +35,7 @@ export async function inCallersText(
       utf8(ours.slice(0, at + quote.caret)).length,
     );
     const theirs = path === undefined ? undefined : locationAt(statement.document, path);
-    const place = theirs === undefined ? "" : `\n\n${pointedAt(statement.sql, theirs)}`;
+    const place = theirs === undefined ? "" : `\n\n${pointedAt(sent, theirs)}`;
     return new OperatingError(
       "invalid_argument",
       withHints(withoutPaths(`${quote.before}${place}`)),

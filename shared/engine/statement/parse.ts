@@ -2,14 +2,16 @@
  * Turns text into a tree and back, with DuckDB's own parser: what is judged is what runs.
  *
  * A statement has one form here: one SELECT (VALUES, set operations and WITH included), perhaps
- * behind the word EXPLAIN, which the tree does not know. Everything else is refused with its
- * reason.
+ * behind EXPLAIN or EXPLAIN ANALYZE, which the tree does not know. DuckDB's parser makes a SELECT
+ * of DESCRIBE, SHOW, SUMMARIZE, PIVOT and UNPIVOT, too (`shown.ts`). Everything else is refused
+ * with its reason.
  */
 
 import { textOf, utf8 } from "../../base/bytes.ts";
 import { OperatingError } from "../../base/errors.ts";
 import { boundsFault } from "../../document/json_bounds.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
+import { plainSpelling } from "../pg_catalog/postgres_text.ts";
 import { markDoubles } from "./exact_doubles.ts";
 import { STATEMENT_DEPTH_MAX, STATEMENT_LENGTH_MAX } from "../limits.ts";
 import { nodeAt, nodesAt, parseTree, textAt, type TreeNode } from "./syntax_tree.ts";
@@ -21,6 +23,13 @@ export interface Statement {
    */
   readonly sql: string;
   /**
+   * The text as the caller sent it, which places in messages are of. It is `sql` unless the
+   * statement was written anew before anything judged it (`written_anew.ts`).
+   */
+  readonly sent: string;
+  /** The tree that `sql` was written of, with the places in `sent`; absent where they are one. */
+  readonly writtenOf?: TreeNode;
+  /**
    * Whether `sql` can stand in parentheses. Text with a semicolon left in it is written anew from
    * the tree.
    */
@@ -31,6 +40,8 @@ export interface Statement {
   readonly root: TreeNode;
   /** Whether the statement was `EXPLAIN SELECT …`. */
   readonly explain: boolean;
+  /** Whether it was `EXPLAIN ANALYZE SELECT …`: it runs, and what was measured is the answer. */
+  readonly analyze: boolean;
 }
 
 /**
@@ -46,7 +57,8 @@ export async function parse(
   }
   if (text.includes("\0")) throw syntaxError("a statement cannot hold the character U+0000");
   const prefix = EXPLAIN.exec(text);
-  const sql = withoutExplain(text, prefix?.[0] ?? "").replace(/[\s;]+$/, "");
+  const plain = plainSpelling(withoutExplain(text, prefix?.[0] ?? ""));
+  const sql = plain.replace(/[\s;]+$/, "");
   const serialized = await serialize(sql);
   if (boundsFault(serialized, BOUNDS) !== undefined) {
     throw tooLarge(`it is nested deeper than ${STATEMENT_DEPTH_MAX} levels`);
@@ -62,7 +74,11 @@ export async function parse(
   if (root === undefined || statements.length !== 1) {
     throw notOneSelect(`the text holds ${statements.length} statements`);
   }
-  return { sql, embeddable: !sql.includes(";"), document, root, explain: prefix !== null };
+  const analyze = prefix?.[1] !== undefined;
+  return {
+    ...{ sql, sent: sql, embeddable: !sql.includes(";"), document, root },
+    ...{ explain: prefix !== null && !analyze, analyze },
+  };
 }
 
 /** Returns the text of a tree that was changed after parsing. Its doubles stay doubles. */
@@ -91,7 +107,7 @@ function withoutExplain(text: string, prefix: string): string {
 }
 
 const EXPLAIN =
-  /^(?:\s|--.*\n|\/\*(?:[^*]|\*(?!\/))*\*\/)*EXPLAIN\s+(?=(?:SELECT|WITH|FROM|VALUES|TABLE|\()\b|\()/i;
+  /^(?:\s|--.*\n|\/\*(?:[^*]|\*(?!\/))*\*\/)*EXPLAIN\s+(ANALYZE\s+)?(?=(?:SELECT|WITH|FROM|VALUES|TABLE|PIVOT|UNPIVOT|SUMMARIZE)\b|\((?!\s*(?:ANALYZE|FORMAT)\b))/i;
 
 /** The length has a bound of its own. */
 const BOUNDS = { depthMax: STATEMENT_DEPTH_MAX, valuesMax: Infinity } as const;
@@ -102,6 +118,18 @@ const BOUNDS = { depthMax: STATEMENT_DEPTH_MAX, valuesMax: Infinity } as const;
  */
 const INFINITE = /"value":-?Infinity\b/;
 
+/** What to write in place of a statement that the parser knows and that is no SELECT. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  PIVOT: "the columns of a PIVOT without values are known once it has run; " +
+    "write them: PIVOT t ON column IN ('a', 'b') USING count(*)",
+  SET: "a setting belongs to a session; ask by PostgreSQL's protocol (--pg-listen), " +
+    "or give limits and default_order as members of the request",
+  INSERT: "rows come by ingest: POST /v1/logs, /v1/traces or /api/v1/_compat/_bulk",
+  DELETE: "rows are deleted by a delete task: POST /api/v1/delete-tasks",
+  CREATE: "an index is made by POST /api/v1/indexes",
+  COPY: 'an answer as CSV, Arrow or Parquet comes by "format" in the request',
+};
+
 /** All that the parser says of `LIMIT 10, 5`, for which it meant to give a hint. */
 const NO_HINT = "errhint NOT IMPLEMENTED";
 
@@ -111,7 +139,8 @@ const TOO_DEEP = /^(?:Max expression depth limit|memory exhausted)/;
 function parserError(document: TreeNode, sql: string): OperatingError {
   const message = textAt(document, "error_message");
   if (message.startsWith("Only SELECT statements")) {
-    return notOneSelect("it is another kind of statement");
+    const kind = /^\s*([a-z]+)/i.exec(sql)?.[1]?.toUpperCase() ?? "";
+    return notOneSelect(REMEDIES[kind] ?? "it is another kind of statement");
   }
   if (message === NO_HINT) {
     return syntaxError(

@@ -1,0 +1,322 @@
+/**
+ * Makes a statement of a client that looks into PostgreSQL's catalog one that DuckDB runs: calls
+ * and casts of the catalog's become expressions. What such a statement means by `~` is PostgreSQL's
+ * meaning, too. A statement that names nothing of the catalog is left as it is.
+ */
+
+import { ALLOWED_FUNCTIONS, ALLOWED_TABLE_FUNCTIONS } from "../gate/allowed_functions.ts";
+import type { Statement } from "../statement/parse.ts";
+import type { CachedConnection } from "../statement/statement_cache.ts";
+import {
+  integerConstant,
+  isNode,
+  listAt,
+  nodeAt,
+  nodesAt,
+  parseTree,
+  textAt,
+  type TreeNode,
+  type TreeValue,
+  walk,
+} from "../statement/syntax_tree.ts";
+import { writtenAnew } from "../statement/written_anew.ts";
+import { type FunctionContext, SESSION_WORDS, templateOf } from "./catalog_functions.ts";
+import { BARE_FUNCTIONS } from "./bare_relations.ts";
+import { catalogRelation } from "./relations.ts";
+import { castOf, constantText, isCatalogCast, listText } from "./catalog_casts.ts";
+
+const SCHEMAS: ReadonlySet<string> = new Set(["pg_catalog", "information_schema"]);
+
+/** Returns the statement as DuckDB runs it. Errors: the connection's. */
+export async function catalogStatement(
+  statement: Statement,
+  cached: CachedConnection,
+  context: FunctionContext,
+): Promise<Statement> {
+  const { isCatalog, texts } = namedIn(statement.root, context);
+  if (!isCatalog) return statement;
+  const templates = new Map<string, TreeNode>();
+  for (const text of texts) templates.set(text, await expressionOf(text, cached));
+  const exchanged = new CatalogExchange(templates, context).value(statement.document);
+  return await writtenAnew(statement, exchanged as TreeNode, cached);
+}
+
+/** What a statement names of the catalog, and the expressions that will be needed for it. */
+function namedIn(
+  root: TreeNode,
+  context: FunctionContext,
+): { readonly isCatalog: boolean; readonly texts: ReadonlySet<string> } {
+  let isCatalog = false;
+  const texts = new Set<string>();
+  const needs = (text: string) => {
+    isCatalog = true;
+    texts.add(text);
+  };
+  walk(root, (node) => {
+    const call = callOf(node, context);
+    if (call !== undefined) needs(call);
+    const cast = castOf(node);
+    if (cast !== undefined) needs(cast.template);
+    isCatalog ||= isCatalogCast(node) || isCatalogTable(node) ||
+      SCHEMAS.has(textAt(node, "schema").toLowerCase());
+  });
+  return { isCatalog, texts };
+}
+
+function isCatalogTable(node: TreeNode): boolean {
+  switch (textAt(node, "type")) {
+    case "BASE_TABLE":
+      return catalogRelation(textAt(node, "schema_name"), textAt(node, "table_name")) !== undefined;
+    case "TABLE_FUNCTION":
+      return BARE_FUNCTIONS.has(functionName(nodeAt(node, "function") ?? {}));
+    default:
+      return false;
+  }
+}
+
+function functionName(call: TreeNode): string {
+  return textAt(call, "function_name").toLowerCase();
+}
+
+/** Returns the expression for a call or a word, `current_user`; undefined: it is neither. */
+function callOf(node: TreeNode, context: FunctionContext): string | undefined {
+  const kind = textAt(node, "class");
+  if (kind === "FUNCTION") {
+    const schema = textAt(node, "schema").toLowerCase();
+    if (textAt(node, "catalog") !== "" || (schema !== "" && !SCHEMAS.has(schema))) return undefined;
+    const [first, ...others] = nodesAt(node, "children");
+    const count = others.length + (first === undefined ? 0 : 1);
+    const text = first === undefined ? undefined : constantText(first);
+    return templateOf(functionName(node), { count, first: text }, context);
+  }
+  if (kind !== "COLUMN_REF") return undefined;
+  const [word, ...more] = listAt(node, "column_names").map((name) => String(name).toLowerCase());
+  if (word === undefined || more.length > 0) return undefined;
+  return SESSION_WORDS.has(word) ? templateOf(word, { count: 0 }, context) : undefined;
+}
+
+async function expressionOf(text: string, cached: CachedConnection): Promise<TreeNode> {
+  const document = parseTree(await cached.serialize(`SELECT ${text}`));
+  const [statement] = nodesAt(document, "statements");
+  const [item] = nodesAt(nodeAt(statement ?? {}, "node") ?? {}, "select_list");
+  if (item === undefined) throw new Error(`the parser does not read the expression ${text}`);
+  return item;
+}
+
+/** Collations of which each compares texts by their bytes, as DuckDB does. */
+const BYTE_ORDERS: ReadonlySet<string> = new Set(["pg_catalog.default", "default", "c", "posix"]);
+
+class CatalogExchange {
+  constructor(
+    private readonly templates: ReadonlyMap<string, TreeNode>,
+    private readonly context: FunctionContext,
+  ) {}
+
+  /** Returns a copy in which everything of the catalog's is exchanged. */
+  value(value: TreeValue): TreeValue {
+    if (Array.isArray(value)) return value.map((item) => this.value(item));
+    return isNode(value) ? this.#node(value) : value;
+  }
+
+  #node(node: TreeNode): TreeNode {
+    const cast = castOf(node);
+    if (cast !== undefined) return this.#expression(cast.template, [cast.value], node);
+    const call = callOf(node, this.context);
+    if (call !== undefined) return this.#expression(call, listAt(node, "children"), node);
+    if (textAt(node, "type") === "TABLE_FUNCTION") {
+      if (isCatalogTable(node)) return tableOf(node);
+      if (isScalarCall(node)) return this.#members(rowOf(node));
+      return this.#members(namedRows(node));
+    }
+    if (textAt(node, "class") === "COLLATE" && isByteOrder(node)) {
+      return { ...this.#node(nodeAt(node, "child") ?? {}), alias: node["alias"] };
+    }
+    const copy = this.#members(node);
+    switch (textAt(node, "class")) {
+      case "FUNCTION":
+        return plainCall(copy);
+      case "COLUMN_REF":
+        return plainColumn(copy);
+      case "CAST":
+        return listText(isCatalogCast(copy) ? plainCast(copy) : copy);
+      default:
+        return copy;
+    }
+  }
+
+  #members(node: TreeNode): TreeNode {
+    const entries = Object.entries(node).map(([member, value]) =>
+      member === "select_list" && Array.isArray(value)
+        ? [member, value.map((item) => this.#item(item))]
+        : [member, this.value(value)]
+    );
+    return Object.fromEntries(entries);
+  }
+
+  /** An item of a select list, which keeps the name that PostgreSQL gives it. */
+  #item(item: TreeValue): TreeValue {
+    if (!isNode(item)) return item;
+    const exchanged = this.#node(item);
+    if (textAt(item, "alias") !== "" || !isChangedItem(item, this.context)) return exchanged;
+    return { ...exchanged, alias: nameOf(item) };
+  }
+
+  #expression(template: string, values: readonly TreeValue[], node: TreeNode): TreeNode {
+    const made = this.#filled(this.templates.get(template), values, node["query_location"]);
+    return { ...made as TreeNode, alias: node["alias"] };
+  }
+
+  #filled(value: TreeValue, values: readonly TreeValue[], place: TreeValue): TreeValue {
+    if (Array.isArray(value)) return value.map((item) => this.#filled(item, values, place));
+    if (!isNode(value)) return value;
+    if (textAt(value, "class") === "PARAMETER") {
+      return this.value(values[Number(textAt(value, "identifier")) - 1]);
+    }
+    const entries = Object.entries(value).map(([member, inner]) => [
+      member,
+      member === "query_location" ? place : this.#filled(inner, values, place),
+    ]);
+    return Object.fromEntries(entries);
+  }
+}
+
+function isByteOrder(node: TreeNode): boolean {
+  return BYTE_ORDERS.has(textAt(node, "collation").toLowerCase());
+}
+
+/** Whether an item of a select list has another text now, by which DuckDB would name it. */
+function isChangedItem(item: TreeNode, context: FunctionContext): boolean {
+  let isChanged = false;
+  walk(item, (node) => {
+    isChanged ||= callOf(node, context) !== undefined || castOf(node) !== undefined ||
+      isCatalogCast(node) || SCHEMAS.has(textAt(node, "schema").toLowerCase());
+  });
+  return isChanged;
+}
+
+/** The name that PostgreSQL gives an item without one. */
+function nameOf(item: TreeNode): string {
+  switch (textAt(item, "class")) {
+    case "FUNCTION":
+      return functionName(item).replace("count_star", "count");
+    case "COLUMN_REF":
+      return String(listAt(item, "column_names").at(-1)).toLowerCase();
+    case "CAST": {
+      const name = nameOf(nodeAt(item, "child") ?? {});
+      return name === NAMELESS ? castName(item) : name;
+    }
+    case "CASE":
+      return "case";
+    default:
+      return NAMELESS;
+  }
+}
+
+/** What PostgreSQL calls a column without a name. */
+const NAMELESS = "?column?";
+
+/** The name of a cast's type. */
+function castName(cast: TreeNode): string {
+  const type = nodeAt(cast, "cast_type") ?? {};
+  return (textAt(nodeAt(type, "type_info") ?? {}, "name") || textAt(type, "id")).toLowerCase();
+}
+
+/** `FROM aclexplode(…)` becomes the relation of that name, which has no row. */
+function tableOf(node: TreeNode): TreeNode {
+  const name = functionName(nodeAt(node, "function") ?? {});
+  const { alias, sample, query_location, column_name_alias } = node;
+  return {
+    type: "BASE_TABLE",
+    ...{ alias: alias || name, sample, query_location, column_name_alias },
+    ...{ schema_name: "pg_catalog", table_name: name, catalog_name: "", at_clause: null },
+  };
+}
+
+/** `FROM string_to_array(…) s`, in which `s` is the value. */
+function isScalarCall(node: TreeNode): boolean {
+  const name = functionName(nodeAt(node, "function") ?? {});
+  return ALLOWED_FUNCTIONS.has(name) && !ALLOWED_TABLE_FUNCTIONS.has(name);
+}
+
+/** `FROM generate_series(…) AS i`: the column is called as its source, and needs no schema. */
+function namedRows(node: TreeNode): TreeNode {
+  const call = nodeAt(node, "function") ?? {};
+  const alias = textAt(node, "alias");
+  const names = listAt(node, "column_name_alias");
+  return {
+    ...node,
+    function: plainCall(call),
+    column_name_alias: names.length > 0 || alias === "" ? names : [alias],
+  };
+}
+
+/** A row of the one value that a function gives. */
+function rowOf(node: TreeNode): TreeNode {
+  const call = nodeAt(node, "function") ?? {};
+  const name = textAt(node, "alias") || functionName(call);
+  return {
+    type: "SUBQUERY",
+    ...{ alias: name, sample: null, query_location: node["query_location"] },
+    column_name_alias: listAt(node, "column_name_alias"),
+    subquery: { node: { ...ONE_ROW, select_list: [{ ...call, alias: name }] } },
+  };
+}
+
+const ONE_ROW: TreeNode = {
+  type: "SELECT_NODE",
+  modifiers: [],
+  cte_map: { map: [] },
+  from_table: { type: "EMPTY", alias: "", sample: null, query_location: 0 },
+  where_clause: null,
+  group_expressions: [],
+  group_sets: [],
+  aggregate_handling: "STANDARD_HANDLING",
+  having: null,
+  sample: null,
+  qualify: null,
+};
+
+/** PostgreSQL divides integers without a rest. */
+function isInteger(value: TreeValue): boolean {
+  if (!isNode(value)) return false;
+  const id = textAt(nodeAt(value, "cast_type") ?? {}, "id");
+  return integerConstant(value) !== undefined || ["INTEGER", "BIGINT", "SMALLINT"].includes(id);
+}
+
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  regexp_full_match: "regexp_matches",
+  json_build_object: "json_object",
+  json_agg: "json_group_array",
+};
+
+/**
+ * A function that both have is called without its schema. PostgreSQL's `~` looks for a match, where
+ * DuckDB's wants the whole text to match.
+ */
+function plainCall(call: TreeNode): TreeNode {
+  const name = functionName(call);
+  if (name === "/" && listAt(call, "children").every(isInteger)) {
+    return { ...call, function_name: "//" };
+  }
+  const other = OTHER_NAMES[name];
+  if (other !== undefined) return { ...call, function_name: other, schema: "" };
+  const isQualified = textAt(call, "schema").toLowerCase() === "pg_catalog";
+  const isShared = ALLOWED_FUNCTIONS.has(name) || ALLOWED_TABLE_FUNCTIONS.has(name);
+  return isQualified && isShared ? { ...call, schema: "" } : call;
+}
+
+/** `pg_catalog.pg_class.oid` is `pg_class.oid`. */
+function plainColumn(column: TreeNode): TreeNode {
+  const [schema, ...names] = listAt(column, "column_names");
+  const isQualified = names.length > 1 && SCHEMAS.has(String(schema).toLowerCase());
+  return isQualified ? { ...column, column_names: names } : column;
+}
+
+/** A cast to a type that DuckDB knows by another name. */
+function plainCast(cast: TreeNode): TreeNode {
+  const type = textAt(nodeAt(nodeAt(cast, "cast_type") ?? {}, "type_info") ?? {}, "name");
+  const id = PLAIN_TYPES[type.toLowerCase()] ?? "VARCHAR";
+  return { ...cast, cast_type: { id, type_info: null } };
+}
+
+const PLAIN_TYPES: Readonly<Record<string, string>> = { xid: "BIGINT", cid: "BIGINT" };
