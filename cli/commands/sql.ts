@@ -7,12 +7,13 @@
 import process from "node:process";
 import { isOperatingError, messageOf, UsageError } from "../../shared/base/errors.ts";
 import type { OptionTable, Settings } from "../../shared/config/options.ts";
+import { editText } from "../../shared/os/edit_text.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { onInterrupt } from "../../shared/os/signals.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import type { Console } from "../console.ts";
-import { BackslashCommands, commandOf } from "../sql/backslash_commands.ts";
+import { BackslashCommands, commandOf, type CommandOutcome } from "../sql/backslash_commands.ts";
 import { SqlClient } from "../sql/client.ts";
 import { History, historyPath } from "../sql/history.ts";
 import { runRepl } from "../sql/repl.ts";
@@ -131,6 +132,7 @@ async function run(
     input: process.stdin,
     screen: process.stdout,
     history: new History(new DenoFileSystem(), historyPath(env)),
+    edit: (text) => editText(text, env("VISUAL") || env("EDITOR") || "vi"),
     clock: new SystemClock(),
     format,
     dryRun,
@@ -151,12 +153,18 @@ async function runPiped(
 ): Promise<number> {
   let open = "";
   let status = 0;
+  const runPipedCommand = async (outcome: Exclude<CommandOutcome, string>): Promise<number> => {
+    if (outcome.kind === "ask") return await runAll([outcome.sql], console, runOne);
+    await console.notes.write(`svc: \\${outcome.kind} is for the prompt\n`);
+    return 1;
+  };
   for await (const line of linesOf(console.input.readable)) {
     const command = splitStatements(open).restIsBlank ? commandOf(line) : undefined;
     if (command !== undefined) {
       const outcome = await commands.run(command);
       if (outcome === "leave") return status;
       if (outcome === "refused") status = worseOf(status, 1);
+      if (typeof outcome === "object") status = worseOf(status, await runPipedCommand(outcome));
       continue;
     }
     const { statements, rest } = splitStatements(open + line);

@@ -125,6 +125,17 @@ export class SqlClient {
     return body;
   }
 
+  /** Names of a table's attributes, those that most rows have first. Errors: the server's. */
+  async attributes(table: string, signal?: AbortSignal): Promise<readonly string[]> {
+    const path = `/fields?${new URLSearchParams({ table })}`;
+    const response = await this.#ask("GET", path, undefined, signal);
+    const text = await this.#textOf(response);
+    const body = response.ok ? tryParse(text) : undefined;
+    if (!isJsonObject(body) || !Array.isArray(body["fields"])) throw failureOf(response, text);
+    return body["fields"].filter(isJsonObject).filter(({ kind }) => kind === "attribute")
+      .map(({ name }) => String(name));
+  }
+
   /** Submits a statement as a batch job; its id. */
   async submitJob(query: string, options: AskOptions = {}): Promise<string> {
     const asked = { query, priority: "batch", ...limitsOf(options) };

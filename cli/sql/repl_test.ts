@@ -43,6 +43,7 @@ async function withRepl(test: (typist: Typist) => Promise<void>): Promise<void> 
     input,
     screen,
     history: new History(new DenoFileSystem(), undefined),
+    edit: (text) => Promise.resolve(text === "" ? undefined : `${text.replace(";", "")} edited;`),
     clock: new SystemClock(),
     format: "ndjson",
     dryRun: false,
@@ -123,6 +124,7 @@ Deno.test({
         ["\\format xml", /error: cannot use \\format "xml": give table, json, ndjson/],
         ["\\nope", /error: there is no command \\nope/],
         ["\\timing", /timing is off/],
+        ["\\timing on", /timing is on/],
         ["\\x maybe", /error: cannot use \\x "maybe": give auto, on, off/],
         ["\\?", /\\format table\|json\|ndjson/],
       ];
@@ -130,6 +132,51 @@ Deno.test({
         await typist.type(`${line}\r`);
         await typist.until(line, () => notes.test(typist.console.notesText));
       }
+    }),
+});
+
+Deno.test({
+  name: "runRepl edits what was typed or run last, and takes it as typed",
+  fn: () =>
+    withRepl(async (typist) => {
+      await typist.type("SELECT 1;\r");
+      await typist.until("one answer", () => typist.statements.length === 1);
+      await typist.type("\\e\r");
+      await typist.until("two answers", () => typist.statements.length === 2);
+      await typist.type("SELECT open\r\\e\r");
+      await typist.until("three answers", () => typist.statements.length === 3);
+      assert.deepEqual(typist.statements, ["SELECT 1", "SELECT 1 edited", "SELECT open edited"]);
+    }),
+});
+
+Deno.test({
+  name: "runRepl watches a statement until Ctrl-C",
+  fn: () =>
+    withRepl(async (typist) => {
+      await typist.type("\\watch\r");
+      await typist.until("told", () => /no statement to watch/.test(typist.console.notesText));
+      await typist.type("SELECT 5;\r\\watch 0.01\r");
+      await typist.until("four answers", () => typist.statements.length >= 4);
+      await typist.type(CTRL_C);
+      await typist.type("SELECT 6;\r");
+      await typist.until("it goes on", () => typist.statements.at(-1) === "SELECT 6");
+      assert.match(typist.console.notesText, /Z \(every 0\.01 s\)\n/);
+      await typist.type("\\watch soon\r");
+      await typist.until(
+        "refused",
+        () => /cannot use \\watch "soon"/.test(typist.console.notesText),
+      );
+    }),
+});
+
+Deno.test({
+  name: "runRepl shows tables and columns by statements of the catalog",
+  fn: () =>
+    withRepl(async (typist) => {
+      await typist.type("\\dt\r\\d svc.Events\r");
+      await typist.until("two answers", () => typist.statements.length === 2);
+      assert.match(typist.statements[0] ?? "", /FROM information_schema\.tables/);
+      assert.match(typist.statements[1] ?? "", /WHERE c\.relname = 'events'/);
     }),
 });
 
