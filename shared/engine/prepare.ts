@@ -18,7 +18,6 @@ import type { HeldRows } from "./held_rows/held_rows.ts";
 import type { FanIn } from "./order/ordered_scan.ts";
 import { orderStatement } from "./order/order_statement.ts";
 import { catalogStatement } from "./pg_catalog/catalog_statement.ts";
-import { sessionOf } from "./pg_catalog/relations.ts";
 import { type PlanDeps, planStatement } from "./plan/plan_statement.ts";
 import { rewriteStatement } from "./plan/rewrite_statement.ts";
 import { type Prepared, preparedOf } from "./prepared.ts";
@@ -73,47 +72,14 @@ export async function prepareStatement(
     : await prepareShown(bound, shown, { context, startMs });
 }
 
-/**
- * Prepares the SELECT that answers DESCRIBE, SUMMARIZE or SHOW TABLES. The first two are of a query
- * that is prepared for its columns alone.
- */
-async function prepareShown(
-  statement: Statement,
-  shown: Shown,
-  { context, startMs }: { readonly context: PrepareContext; readonly startMs: number },
-): Promise<Prepared> {
-  const { cached } = context;
-  const answer = async (sql: string) => {
-    const own = await parse(cached.serialize, sql);
-    const { explain, analyze } = statement;
-    return await preparePhases({ ...own, explain, analyze }, context, startMs);
-  };
-  if (shown.kind === "tables") return await answer(tablesSql(shown));
-  const document = withRoot(statement.document, shown.query);
-  const query = await writtenAnew(statement, document, cached);
-  const looked = await preparePhases(query, {
-    ...context,
-    request: { ...context.request, planOnly: true, defaultOrder: false },
-  }, startMs);
-  using _leases = looked.leases;
-  const columns = looked.columns.map(({ name, type }) => ({ name, type: type.text }));
-  return await answer(
-    shown.kind === "describe" ? describeSql(columns) : summarizeSql(query.sql, columns),
-  );
-}
-
 /** Takes a statement from one phase to the next. */
 async function preparePhases(
   sent: Statement,
   context: PrepareContext,
   startMs: number,
 ): Promise<Prepared> {
-  const { connection, cached, request, deps } = context;
-  const { namespace } = request;
-  const statement = await catalogStatement(sent, cached, {
-    session: sessionOf(request.session, namespace),
-    schema: namespace,
-  });
+  const { connection, cached, deps } = context;
+  const statement = await catalogStatement(sent, context);
   const gated = gateStatement(statement, context);
   const bounded = await boundStatement(gated, context);
   const planned = await planStatement(bounded, context);
@@ -141,4 +107,33 @@ async function preparePhases(
     }
     throw await inCallersText(error, asked, connection);
   }
+}
+
+/**
+ * Prepares the SELECT that answers DESCRIBE, SUMMARIZE or SHOW TABLES. The first two are of a query
+ * that is prepared for its columns alone.
+ */
+async function prepareShown(
+  statement: Statement,
+  shown: Shown,
+  { context, startMs }: { readonly context: PrepareContext; readonly startMs: number },
+): Promise<Prepared> {
+  const { cached } = context;
+  const answer = async (sql: string) => {
+    const own = await parse(cached.serialize, sql);
+    const { explain, analyze } = statement;
+    return await preparePhases({ ...own, explain, analyze }, context, startMs);
+  };
+  if (shown.kind === "tables") return await answer(tablesSql(shown));
+  const document = withRoot(statement.document, shown.query);
+  const query = await writtenAnew(statement, document, cached);
+  const looked = await preparePhases(query, {
+    ...context,
+    request: { ...context.request, planOnly: true, defaultOrder: false },
+  }, startMs);
+  using _leases = looked.leases;
+  const columns = looked.columns.map(({ name, type }) => ({ name, type: type.text }));
+  return await answer(
+    shown.kind === "describe" ? describeSql(columns) : summarizeSql(query.sql, columns),
+  );
 }

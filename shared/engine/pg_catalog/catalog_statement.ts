@@ -19,10 +19,11 @@ import {
   type TreeValue,
   walk,
 } from "../statement/syntax_tree.ts";
+import type { QueryRequest } from "../types.ts";
 import { writtenAnew } from "../statement/written_anew.ts";
 import { type FunctionContext, SESSION_WORDS, templateOf } from "./catalog_functions.ts";
 import { BARE_FUNCTIONS } from "./bare_relations.ts";
-import { catalogRelation } from "./relations.ts";
+import { catalogRelation, sessionOf } from "./relations.ts";
 import { castOf, constantText, isCatalogCast, listText } from "./catalog_casts.ts";
 
 const SCHEMAS: ReadonlySet<string> = new Set(["pg_catalog", "information_schema"]);
@@ -30,9 +31,12 @@ const SCHEMAS: ReadonlySet<string> = new Set(["pg_catalog", "information_schema"
 /** Returns the statement as DuckDB runs it. Errors: the connection's. */
 export async function catalogStatement(
   statement: Statement,
-  cached: CachedConnection,
-  context: FunctionContext,
+  { cached, request: { namespace, session } }: {
+    readonly cached: CachedConnection;
+    readonly request: Pick<QueryRequest, "namespace" | "session">;
+  },
 ): Promise<Statement> {
+  const context = { session: sessionOf(session, namespace), schema: namespace };
   const { isCatalog, texts } = namedIn(statement.root, context);
   if (!isCatalog) return statement;
   const templates = new Map<string, TreeNode>();
