@@ -10,7 +10,6 @@ import { type EngineConnection, EngineFault } from "./duckdb/driver.ts";
 import { exchangeCalls } from "./functions/exchange_calls.ts";
 import { gateStatement } from "./gate/gate_statement.ts";
 import { catalogStatement } from "./pg_catalog/catalog_statement.ts";
-import { sessionOf } from "./pg_catalog/relations.ts";
 import { planStatement } from "./plan/plan_statement.ts";
 import type { PrepareDeps } from "./prepare.ts";
 import { bindParameters, parameterNames } from "./statement/bind_parameters.ts";
@@ -40,11 +39,7 @@ export async function parameterTypes(
     deps,
     deadline,
   };
-  const exchanged = (statement: Statement) =>
-    catalogStatement(statement, cached, {
-      session: sessionOf(request.session, request.namespace),
-      schema: request.namespace,
-    });
+  const exchanged = (statement: Statement) => catalogStatement(statement, context);
   const asked = gateStatement(await exchanged(await bindParameters(parsed, context)), context);
   const planned = await planStatement(await boundStatement(asked, context), context);
   using _leases = planned.leases;
