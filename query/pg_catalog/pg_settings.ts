@@ -66,8 +66,9 @@ function millisecondsOf(text: string): number | undefined {
   return digits === undefined || size === undefined ? undefined : Math.round(Number(digits) * size);
 }
 
+/** PostgreSQL looks at the letters and digits of an encoding alone; asyncpg sends `'utf-8'`. */
 const utf8: Check = (text, name) => {
-  if (!/^(?:utf-?8|unicode|default)$/i.test(text)) {
+  if (!/^(?:utf8|unicode|default)$/i.test(text.replaceAll(/[^a-z0-9]/gi, ""))) {
     throw refused(name, text, "texts are sent as UTF8 alone");
   }
   return "UTF8";

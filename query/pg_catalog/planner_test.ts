@@ -138,6 +138,10 @@ Deno.test({
     assert.equal(settings.reported().get("application_name"), "x");
     await ask(session, "RESET ALL");
     assert.equal(settings.applicationName, "psql");
+    assert.equal(
+      openSession({ client_encoding: "'utf-8'" }).settings.reported().get("client_encoding"),
+      "UTF8",
+    );
     assert.throws(() => openSession({ client_encoding: "LATIN1" }), isOperatingError);
     const plan = await PG_PLANNER.plan("SELECT set_config('jit', 'on', false)", session);
     assert.equal(settings.get("jit"), "on");
