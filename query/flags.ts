@@ -17,6 +17,7 @@ import { ADMISSION_OPTIONS } from "./admission/admission_flags.ts";
 import { MEMORY_OPTIONS } from "./memory/memory_flags.ts";
 import { INDEX_CACHE_OPTIONS } from "./index_flags.ts";
 import { SCAN_FILE_CACHE_OPTIONS } from "./scan_file_cache_flags.ts";
+import { DISTRIBUTED_OPTIONS } from "./distributed/distributed_flags.ts";
 import { JOB_OPTIONS } from "./jobs/flags.ts";
 import { ROWS_RETURNED_CEILING } from "./limits.ts";
 import { PG_OPTIONS } from "./pg/pg_flags.ts";
@@ -96,6 +97,7 @@ export const OPTIONS = {
   },
   ...ADMISSION_OPTIONS,
   ...JOB_OPTIONS,
+  ...DISTRIBUTED_OPTIONS,
   maxRows: {
     kind: "integer",
     flag: "max-rows",

@@ -28,7 +28,14 @@ import {
 import type { JobDesk } from "./jobs/batch_jobs.ts";
 import { cancelJob, getJob, getJobResult, type JobService, listJobs } from "./jobs/job_routes.ts";
 import { memoryPool } from "./memory_pool.ts";
-import { answerSql, explainSql, refuseWithoutPeers } from "./sql/sql.ts";
+import { answerSql, explainSql } from "./sql/sql.ts";
+import {
+  greet,
+  isCoordinator,
+  listPeers,
+  type PeerDesk,
+  takeShard,
+} from "./distributed/peer_routes.ts";
 import type { CallerGate, Peer, QueryCaller } from "./query_caller.ts";
 import type { SqlService } from "./sql/sql_service.ts";
 import type { Readiness } from "./readiness.ts";
@@ -58,6 +65,8 @@ export interface QueryService
     RestCatalogService {
   readonly readiness: Pick<Readiness, "problem">;
   readonly callers: CallerGate;
+  /** For other servers; absent in tests. */
+  readonly desk?: PeerDesk;
   readonly jobs: JobDesk;
   /** The page for browsers; undefined: there is none. */
   readonly page: ServedPage | undefined;
@@ -83,6 +92,8 @@ interface Route {
   answer?(request: Request, service: QueryService, caller: QueryCaller): Promise<Response>;
   /** Answers a caller that the access check admits, for the thing that the path names. */
   answerFor?(request: Request, service: QueryService, addressed: Addressed): Promise<Response>;
+  /** Answers another server that brings the coordinators' token. */
+  answerServer?(request: Request, service: QueryService): Promise<Response>;
   /** Answers anybody: probes send no token. */
   probe?(service: QueryService): Response;
 }
@@ -100,8 +111,14 @@ export const ROUTES: readonly Route[] = [
       answerSql(request, service, { caller, endpoint: "sql_local" }),
   },
   { method: "POST", path: "/api/v1/sql/explain", answer: explainSql },
-  { method: "POST", path: "/api/v1/sql/distributed", answer: refuseWithoutPeers },
-  { method: "POST", path: "/api/v1/sql/shard", answer: refuseWithoutPeers },
+  {
+    method: "POST",
+    path: "/api/v1/sql/distributed",
+    answer: (request, service, caller) =>
+      answerSql(request, service, { caller, endpoint: "sql_distributed" }),
+  },
+  { method: "POST", path: "/api/v1/sql/shard", answer: takeShard, answerServer: takeShard },
+  { method: "GET", path: "/api/v1/sql/peer", answer: greet, answerServer: greet },
   { method: "GET", path: "/api/v1/jobs", answer: listJobs },
   { method: "GET", path: "/api/v1/jobs/:id", answerFor: getJob },
   { method: "DELETE", path: "/api/v1/jobs/:id", answerFor: cancelJob },
@@ -138,6 +155,11 @@ export const ROUTES: readonly Route[] = [
     path: "/debug/memory-pool",
     answer: (_, service, caller) => memoryPool(service, caller),
   },
+  {
+    method: "GET",
+    path: "/debug/peers",
+    answer: (_, service, caller) => listPeers(service, caller),
+  },
   { method: "GET", path: "/healthz", probe: () => jsonResponse({ status: "ok" }) },
   { method: "GET", path: "/readyz", probe: readyz },
 ];
@@ -156,11 +178,14 @@ export function queryApp(service: QueryService): App {
     const micros = Math.round((service.clock.monotonicMs() - startedMs) * 1000);
     context.res.headers.set(SERVER_MICROS_HEADER, String(micros));
   });
-  for (const { method, path, answer, answerFor, probe } of ROUTES) {
+  for (const { method, path, answer, answerFor, answerServer, probe } of ROUTES) {
     if (probe !== undefined) app.on(method, path, () => probe(service));
     if (answer === undefined && answerFor === undefined) continue;
     app.on(method, path, async (context) => {
       const request = context.req.raw;
+      if (answerServer !== undefined && isCoordinator(request, service)) {
+        return await answerServer(request, service);
+      }
       const peer = () => context.env.remoteAddr.hostname;
       const caller = await admit(request, service.callers, peer);
       if (answer !== undefined) return await answer(request, service, caller);

@@ -40,6 +40,7 @@ import { openWalReader } from "../shared/wal/reader.ts";
 import { openAccess } from "./access_gate.ts";
 import { openAudit } from "./audit/open_audit.ts";
 import { Admission } from "./admission/admission.ts";
+import { openDistribution } from "./distributed/open_distribution.ts";
 import { DeleteTasks } from "./delete_tasks/delete_tasks.ts";
 import type { QuerySettings } from "./flags.ts";
 import { RestCatalog } from "./iceberg_rest/rest_catalog.ts";
@@ -126,7 +127,13 @@ export async function startQuery(
   warnOfScanFileCache(settings);
   const admission = admissionOf(settings, { plan, keeper, clock, metrics });
   const longStatements = openLongStatements(settings, { starting, files, clock });
-  const calls = { engine, admission, metrics, clock, observer, longStatements };
+  const alone = { engine, admission, metrics, clock, observer, longStatements };
+  const { distribution, desk } = await openDistribution(settings, {
+    ...{ starting, engine, admission, metrics, clock, files },
+    random: new SystemRandom(),
+    auth: access.mode,
+  });
+  const calls = { ...alone, distribution };
   const jobs = starting.use(openJobs(settings, { calls, admission, metrics }));
   const readiness = starting.use(
     new Readiness({ ping: () => engine.ping(), problem: () => engine.problem, clock }),
@@ -139,6 +146,7 @@ export async function startQuery(
   const callers = deps.callers ?? access;
   const app = queryApp({
     ...calls,
+    desk,
     jobs: jobs.desk,
     readiness,
     callers,

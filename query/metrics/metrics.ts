@@ -18,6 +18,7 @@ import { BREAKER_METRICS } from "./breaker_metrics.ts";
 import { ENGINE_METRICS } from "./engine_metrics.ts";
 import { HELD_ROWS_METRICS } from "./held_rows_metrics.ts";
 import { INDEX_METRICS } from "./index_metrics.ts";
+import { DISTRIBUTED_METRICS } from "../distributed/distributed_metrics.ts";
 import { JOB_METRICS } from "../jobs/metrics.ts";
 import { HOT_CACHE_METRICS } from "./hot_cache_metrics.ts";
 import { OBJECT_CACHE_METRICS } from "./object_cache_metrics.ts";
@@ -35,6 +36,8 @@ export const ENDPOINTS = [
   "sql_local",
   "sql_explain",
   "pg",
+  "sql_distributed",
+  "sql_shard",
   "fields",
   "field_values",
   "tail",
@@ -133,6 +136,7 @@ export const METRICS = {
   ...ADMISSION_METRICS,
   ...ENGINE_METRICS,
   ...JOB_METRICS,
+  ...DISTRIBUTED_METRICS,
   ...HELD_ROWS_METRICS,
   ...HOT_CACHE_METRICS,
   ...OBJECT_CACHE_METRICS,

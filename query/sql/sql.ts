@@ -1,4 +1,4 @@
-/** `POST /api/v1/sql`, `/sql/local` and `/sql/explain`: from the request's body to its answer. */
+/** `POST /api/v1/sql`, `/sql/local`, `/sql/distributed` and `/sql/explain`: from the request's body to its answer. */
 
 import { jsonResponse } from "../../shared/http/error_response.ts";
 import { jobAccepted } from "../jobs/job_routes.ts";
@@ -13,13 +13,7 @@ import {
 import type { QueryCaller } from "../query_caller.ts";
 import { type CallMade, SqlCall } from "./sql_call.ts";
 import { recordsResponse } from "./sql_records.ts";
-import {
-  isFile,
-  noPeers,
-  parseSqlRequest,
-  type SqlRequest,
-  streamFormatOf,
-} from "./sql_request.ts";
+import { isFile, parseSqlRequest, type SqlRequest, streamFormatOf } from "./sql_request.ts";
 import type { SqlService } from "./sql_service.ts";
 import { streamResponse } from "./sql_stream.ts";
 
@@ -56,14 +50,6 @@ export function explainSql(
     call.throwIfStopped();
     return jsonResponse({ ...costReport(call), plan });
   });
-}
-
-/**
- * Refuses `POST /api/v1/sql/distributed` and `/sql/shard`, which need peers.
- */
-export async function refuseWithoutPeers(request: Request): Promise<never> {
-  parseSqlRequest(await readJsonText(request, { bytesMax: SQL_BODY_BYTES_MAX }));
-  throw noPeers("distribute the query", "send it to /api/v1/sql");
 }
 
 function costReport(call: SqlCall) {

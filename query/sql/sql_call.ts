@@ -26,6 +26,8 @@ import type {
 import { asOperatingError } from "../../shared/http/error_response.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 import { type Admission, ADMISSION_FULL } from "../admission/admission.ts";
+import type { Distribution } from "../distributed/distribute.ts";
+import type { Wish } from "../distributed/distribution_options.ts";
 import type { EffectiveLimits } from "../limits.ts";
 import type { Endpoint, Outcome, QueryMetrics } from "../metrics/metrics.ts";
 import type { QueryCaller } from "../query_caller.ts";
@@ -55,6 +57,8 @@ export interface CallService {
   readonly observer: QueryObserver;
   /** Absent in tests whose files nobody removes. */
   readonly longStatements?: Pick<LongStatements, "enter">;
+  /** Shares statements with other servers; absent where there are none, and in tests. */
+  readonly distribution?: Distribution;
 }
 
 /** Who made a call, and through which route. */
@@ -93,6 +97,9 @@ const STATUS_OF_OUTCOME: Readonly<Record<Outcome, number>> = {
   failed: 500,
   timeout: 504,
 };
+
+/** By route, whether a statement is shared with other servers. */
+const WISHES: { readonly [E in Endpoint]?: Wish } = { sql: "auto", sql_distributed: "always" };
 
 const DEADLINE_GRACE_MS = 500;
 /** A job's statement must be planned within this time to be accepted. */
@@ -279,7 +286,7 @@ export class SqlCall implements AsyncDisposable {
     limits: EffectiveLimits,
     options: PlanOptions,
   ): Promise<PreparedQuery> {
-    return this.#service.engine.prepare(this.#requestOf(asked, limits, options));
+    return this.#begun(this.#requestOf(asked, limits, options));
   }
 
   #requestOf(
@@ -313,12 +320,25 @@ export class SqlCall implements AsyncDisposable {
     };
   }
 
+  /** Prepared here, or to be shared with other servers. */
+  #begun(request: QueryRequest): Promise<PreparedQuery> {
+    const { engine, distribution } = this.#service;
+    if (distribution === undefined) return engine.prepare(request);
+    const wish = request.planOnly === true ? "never" : WISHES[this.#endpoint] ?? "never";
+    return distribution.prepare(request, wish, {
+      caller: this.#caller,
+      reserve: (bytes) => this.#reserveFor(bytes),
+    });
+  }
+
   /** Reserves memory and runs the statement. The reservation is held until the call is disposed. */
   async run(): Promise<RunningQuery> {
     refuseTooDear(this.prepared.cost, this.limits);
     // The slot comes first: a statement that waits for it reserves no memory that others could use.
     await this.#inLine("dear_statements", this.prepared.turn());
-    if (!this.#isJob && this.#reservation === undefined) await this.#reserve();
+    if (this.prepared.reservesLater !== true) {
+      await this.#reserveFor(this.prepared.cost.estimated_bytes_scanned);
+    }
     if (this.prepared.defaultOrderApplied) {
       this.#service.metrics.defaultOrderApplied.at({}).add(1);
     }
@@ -442,11 +462,13 @@ export class SqlCall implements AsyncDisposable {
     }
   }
 
-  async #reserve(): Promise<void> {
+  async #reserveFor(estimatedBytes: number): Promise<void> {
+    // A job has its share already.
+    if (this.#isJob || this.#reservation !== undefined) return;
     const { admission, clock } = this.#service;
     const reservation = await admission.reserve({
       tenant: this.#caller.tenant,
-      bytes: admission.bytesFor(this.prepared.cost.estimated_bytes_scanned),
+      bytes: admission.bytesFor(estimatedBytes),
       signal: this.#stop.signal,
       deadlineMs: this.#deadlineMs - clock.monotonicMs(),
     });

@@ -10,6 +10,7 @@ import { z } from "zod";
 import { textOf } from "../../shared/base/bytes.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
 import { givenValue, ruleOf, whichIs } from "../../shared/base/given_value.ts";
+import { noPeers } from "./no_peers.ts";
 
 /** Values past 2^53 are read, too: what is above a ceiling is clamped. */
 const count = z.number().min(1).refine(Number.isInteger, "give a whole number");
@@ -135,13 +136,4 @@ function refusalOf(issues: readonly z.core.$ZodIssue[], given: unknown): Operati
 /** Ignoring the member would give a wrong answer. */
 function refuseShard({ shard }: SqlRequest): void {
   if (shard !== undefined && shard !== null) throw noPeers("scan one shard", "leave shard out");
-}
-
-/** The refusal of what only servers that share a query can do: this one has no peers. */
-export function noPeers(what: string, remedy: string): OperatingError {
-  return new OperatingError(
-    "invalid_argument",
-    `Cannot ${what}: this server has no peers to share a query with; ${remedy}`,
-    { reason: "no_peers" },
-  );
 }

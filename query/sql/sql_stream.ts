@@ -8,11 +8,14 @@
 import { getLogger } from "@logtape/logtape";
 import { MIDFLIGHT_ROWS_SCANNED } from "../../shared/engine/duckdb/rows_breaker.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
+import { receivedColumn } from "../../shared/engine/bind/received_sql.ts";
 import { ARROW_END } from "../../shared/engine/answer/arrow_message.ts";
 import { csvHeader } from "../../shared/engine/answer/render.ts";
 import type { ResultChunk, RowShape, RunningQuery } from "../../shared/engine/types.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
 import { pulledResponse } from "../../shared/http/pulled_response.ts";
+import { concatBytes, utf8 } from "../../shared/base/bytes.ts";
+import { zstdFrames } from "./zstd_frames.ts";
 import { ArrowParquet } from "../../shared/parquet/arrow_parquet.ts";
 import type { SqlCall } from "./sql_call.ts";
 import { ARROW_CONTENT_TYPE, type StreamFormat } from "./sql_request.ts";
@@ -37,11 +40,13 @@ interface StreamKind {
   /** The name of the file where the request gives none; undefined: it is no file then. */
   readonly file?: string;
   readonly head: (running: RunningQuery) => Line | undefined;
-  readonly tail?: Line;
+  readonly tail?: (running: RunningQuery) => Line | Promise<Line>;
+  /** How the body is encoded, whoever asks; absent: as it is. */
+  readonly encoding?: "zstd";
   readonly hasTrailer: boolean;
 }
 
-const KINDS: Readonly<Record<StreamFormat, StreamKind>> = {
+const KINDS: Readonly<Record<StreamFormat | "shard", StreamKind>> = {
   ndjson: {
     shape: "objects",
     contentType: "application/x-ndjson",
@@ -62,7 +67,16 @@ const KINDS: Readonly<Record<StreamFormat, StreamKind>> = {
     contentType: ARROW_CONTENT_TYPE,
     ending: "arrows",
     head: (running) => running.arrowSchema(),
-    tail: ARROW_END,
+    tail: () => ARROW_END,
+    hasTrailer: false,
+  },
+  shard: {
+    shape: "arrow",
+    contentType: ARROW_CONTENT_TYPE,
+    encoding: "zstd",
+    ending: "arrows",
+    head: (running) => running.arrowSchema(running.columns.map((_, at) => receivedColumn(at))),
+    tail: async (running) => concatBytes([ARROW_END, utf8(JSON.stringify(await running.stats()))]),
     hasTrailer: false,
   },
   parquet: {
@@ -76,7 +90,8 @@ const KINDS: Readonly<Record<StreamFormat, StreamKind>> = {
 };
 
 interface StreamOptions {
-  readonly format: StreamFormat;
+  /** `shard`: for another server, `query/distributed/README.md`. */
+  readonly format: StreamFormat | "shard";
   readonly stallMsMax: number;
   /** The name of the file, without its ending; undefined: the format's own, if it has one. */
   readonly download: string | undefined;
@@ -94,13 +109,18 @@ export async function streamResponse(
   using held = new DisposableStack();
   const parquet = format === "parquet" ? held.use(new ArrowParquet()) : undefined;
   const { running, chunks, first } = await firstRows(call, kind.shape);
-  const rendered = renderLines(call, { kind, head: kind.head(running), first, chunks });
+  const rendered = renderLines(call, { kind, running, first, chunks });
   const all = held.move();
-  const lines = inPieces(parquet === undefined ? rendered : parquetFile(rendered, parquet));
+  const pieces = inPieces(parquet === undefined ? rendered : parquetFile(rendered, parquet));
+  const lines = kind.encoding === undefined ? pieces : zstdFrames(pieces);
   return pulledResponse({
     [Symbol.asyncIterator]: () => new StreamedLines(call, { lines, kind, stallMsMax, held: all }),
   }, {
-    headers: { "content-type": kind.contentType, ...disposition(download ?? kind.file, kind) },
+    headers: {
+      "content-type": kind.contentType,
+      ...(kind.encoding === undefined ? {} : { "content-encoding": kind.encoding }),
+      ...disposition(download ?? kind.file, kind),
+    },
   });
 }
 
@@ -206,9 +226,9 @@ class StreamedLines implements AsyncIterator<Line> {
 
 async function* renderLines(
   call: SqlCall,
-  { kind, head, first, chunks }: {
+  { kind, running, first, chunks }: {
     readonly kind: StreamKind;
-    readonly head: Line | undefined;
+    readonly running: RunningQuery;
     readonly first: IteratorResult<ResultChunk>;
     readonly chunks: AsyncIterator<ResultChunk>;
   },
@@ -216,6 +236,7 @@ async function* renderLines(
   const rowsMax = call.limits.rowsReturnedMax;
   let sent = 0;
   try {
+    const head = kind.head(running);
     if (head !== undefined) yield head;
     for (let next = first; !next.done; next = await chunks.next()) {
       call.throwIfStopped();
@@ -230,8 +251,8 @@ async function* renderLines(
         return;
       }
     }
-    if (kind.tail !== undefined) yield kind.tail;
     call.throwIfStopped();
+    if (kind.tail !== undefined) yield await kind.tail(running);
     call.end("ok", { rowsReturned: sent });
   } catch (thrown) {
     const failure = call.failureOf(thrown);

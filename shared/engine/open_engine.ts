@@ -6,6 +6,7 @@
 import type { CatalogReader } from "../catalog/catalog.ts";
 import { IcebergReader } from "../iceberg/iceberg_reader.ts";
 import type { Clock } from "../os/clock.ts";
+import { ArrowFiles } from "../parquet/arrow_file.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import type { Random } from "../os/random.ts";
 import { openParquetDecoder } from "../parquet/parquet_decoder.ts";
@@ -59,6 +60,7 @@ import { DecodedDataFiles } from "./files/decoded_files/decoded_data_files.ts";
 import { runDecoding, settledSize } from "./files/decoded_files/run_decoding.ts";
 import { RemainingRows } from "./plan/remaining_rows.ts";
 import { DeltaSweep } from "./plan/delta_sweep.ts";
+import { ReceivedSpace } from "./shards/received_rows.ts";
 import { Turns, turnsFor } from "./turns/turns.ts";
 import { WalDelta } from "./plan/wal_delta.ts";
 
@@ -167,7 +169,14 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const reading: Reading = { options, data, databases, turns };
   const edgeTimes = edgeTimesOf(reading);
   const held = heldRowsOf(reading);
-  const works = [edgeTimes, held, remaining, ...(decoded === undefined ? [] : [decoded])];
+  const writer = new ArrowFiles();
+  const works = [
+    writer,
+    edgeTimes,
+    held,
+    remaining,
+    ...(decoded === undefined ? [] : [decoded]),
+  ];
   const answers = new TableAnswers({
     ...{ store, nowMs, averages },
     sidecars: sidecars.footers.passing,
@@ -183,6 +192,10 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       ...{ catalog, wal, files, dir: dirs.follow, tables: caches.tables },
       onDamage: options.onWalDamage ?? (() => {}),
     }),
+    received: new ReceivedSpace({
+      ...{ files, writer, dir: dirs.received, bytesMax: options.spillBytesMax },
+    }),
+    unixMs: () => clock.nowMs(),
     works: delta === undefined ? works : [new DeltaSweep(delta, clock), ...works],
     memoryBytesMax: options.memoryBytesMax,
     spillBytesMax: options.spillBytesMax,
@@ -221,6 +234,8 @@ interface CacheDirs {
   readonly remaining: string;
   /** New rows of tables that are followed. */
   readonly follow: string;
+  /** Rows that other servers sent. */
+  readonly received: string;
 }
 
 async function cacheDirs({ files, cacheDir }: EngineOptions): Promise<CacheDirs> {
@@ -232,6 +247,7 @@ async function cacheDirs({ files, cacheDir }: EngineOptions): Promise<CacheDirs>
     decoded: `${cacheDir}/decoded`,
     remaining: `${cacheDir}/remaining`,
     follow: `${cacheDir}/follow`,
+    received: `${cacheDir}/received`,
   };
   for (const dir of Object.values(dirs)) await files.mkdir(dir);
   return dirs;

@@ -27,6 +27,7 @@ export class PreparedStatement implements PreparedQuery {
   readonly servedBy: ServedBy;
   readonly aside?: string;
   readonly columnCounts?: ColumnCounts;
+  readonly columns: readonly ResultColumn[];
   readonly defaultOrderApplied: boolean;
   #started = false;
   #disposed = false;
@@ -43,6 +44,15 @@ export class PreparedStatement implements PreparedQuery {
     if (path.kind === "scan") this.aside = path.aside;
     this.defaultOrderApplied = defaultOrderApplied;
     this.tables = plan.tables.map(plannedTable);
+  }
+
+  get isOrdered(): boolean {
+    const { path, ordering } = this.prepared;
+    return ordering === "advertised" || (path.kind === "scan" && path.trial !== undefined);
+  }
+
+  get storeBytes(): number {
+    return this.prepared.data.missingBytes(this.prepared.plan);
   }
 
   async explain(): Promise<string> {
@@ -108,7 +118,7 @@ function columnsOf({ statement, columns }: Prepared): readonly ResultColumn[] {
   return columns.map(({ name, type }) => ({ name, type: type.text }));
 }
 
-function plannedTable({ name, version, committed, parts, pruned }: TablePlan): PlannedTable {
+export function plannedTable({ name, version, committed, parts, pruned }: TablePlan): PlannedTable {
   return {
     table: shownName(name),
     snapshot_id: version?.snapshotId === undefined ? null : String(version.snapshotId),

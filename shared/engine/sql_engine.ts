@@ -19,6 +19,9 @@ import { parameterTypes } from "./parameter_types.ts";
 import { type PrepareDeps, prepareStatement } from "./prepare.ts";
 import { PreparedStatement } from "./prepared_statement.ts";
 import { checkPredicate } from "./predicate/check_predicate.ts";
+import type { ReceivedRows, ReceivedSpace } from "./shards/received_rows.ts";
+import { type Spread, spreadStatement } from "./shards/spread_statement.ts";
+import type { NotSplit } from "./spread/split_statement.ts";
 import type { LivenessProbe } from "./duckdb/liveness_probe.ts";
 import { type Databases, Seat } from "./turns/seat.ts";
 import { TURN_KINDS, type TurnCounts, type TurnKind, type Turns } from "./turns/turns.ts";
@@ -50,6 +53,9 @@ export interface SqlEngineOptions {
   readonly memoryBytesMax: number;
   readonly spillBytesMax: number;
   readonly followers: TableFollowers;
+  readonly received: ReceivedSpace;
+  /** Unix milliseconds. */
+  readonly unixMs: () => number;
 }
 
 /** Who takes a seat, and for which statement. */
@@ -73,6 +79,8 @@ export class SqlEngine implements Engine {
   readonly #poolBytesMax: number;
   readonly #spillBytesMax: number;
   readonly #followers: TableFollowers;
+  readonly #received: ReceivedSpace;
+  readonly #unixMs: () => number;
 
   constructor(options: SqlEngineOptions) {
     this.#databases = options.databases;
@@ -85,6 +93,8 @@ export class SqlEngine implements Engine {
     this.#poolBytesMax = options.memoryBytesMax;
     this.#spillBytesMax = options.spillBytesMax;
     this.#followers = options.followers;
+    this.#received = options.received;
+    this.#unixMs = options.unixMs;
   }
 
   get residentBytes(): readonly number[] {
@@ -164,6 +174,24 @@ export class SqlEngine implements Engine {
     return new AnalyzedStatement(statement, prepareRows, this.#deps.nowMs);
   }
 
+  async spread(request: QueryRequest): Promise<Spread | NotSplit> {
+    using deadline = new Deadline(request.deadlineMs, request.signal);
+    await using seat = this.#seat(request, deadline);
+    const context = { request, deps: this.#deps, deadline, unixMs: this.#unixMs() };
+    try {
+      return await onceMore(
+        async () => await spreadStatement(await seat.take("light"), context),
+        { chance: new SecondChance(deadline), again: () => seat.leave() },
+      );
+    } catch (error) {
+      throw deadline.signal.aborted ? deadline.signal.reason : faultError(error);
+    }
+  }
+
+  receive(): Promise<ReceivedRows> {
+    return this.#received.open();
+  }
+
   async checkPredicate(request: PredicateRequest): Promise<CheckedPredicate> {
     using deadline = new Deadline(request.deadlineMs, request.signal);
     return await this.#asked(
@@ -199,6 +227,7 @@ export class SqlEngine implements Engine {
       light: this.#turns.waiting("light"),
       dear: this.#turns.waiting("dear"),
       batch: this.#turns.waiting("batch"),
+      shard: this.#turns.waiting("shard"),
     };
   }
 
@@ -264,7 +293,8 @@ export class SqlEngine implements Engine {
 /** Lines of a plan, and what is measured, are fewer. */
 const MEASURED_ROWS_MAX = 100_000;
 
-function turnKind({ batch }: QueryRequest, cost: Cost): TurnKind {
+function turnKind({ batch, shard }: QueryRequest, cost: Cost): TurnKind {
+  if (shard !== undefined) return "shard";
   if (batch === true) return "batch";
   return isDear(cost) ? "dear" : "light";
 }

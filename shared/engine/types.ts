@@ -8,6 +8,10 @@ import type { TimeRange } from "../iceberg/types.ts";
 import type { Column, ColumnType } from "../schema/schema.ts";
 import type { FollowPosition } from "./follow/follow_position.ts";
 import type { DeltaFile } from "./plan/delta_file.ts";
+import type { ReceivedRows } from "./shards/received_rows.ts";
+import type { ReceivedTable, Shard } from "./shards/shard.ts";
+import type { Spread } from "./shards/spread_statement.ts";
+import type { NotSplit } from "./spread/split_statement.ts";
 
 /**
  * A value has the type that it would have if it were written into the statement; a typed one has
@@ -89,6 +93,10 @@ export interface QueryRequest {
    * there are such counts, the statement itself reads only rows that no snapshot holds yet.
    */
   readonly columnCounts?: ColumnCountsRequest;
+  /** Reads only some rows of one table: a shard of a statement that many servers share. */
+  readonly shard?: Shard;
+  /** Rows that other servers sent, which the statement can name as a table. */
+  readonly received?: ReceivedTable;
   /** Reads nothing but the rows of a step (`follow/`). */
   readonly step?: FollowStep;
   /** Whether summaries may answer instead of rows (`fast_paths/`); default true. */
@@ -184,6 +192,12 @@ export interface Engine extends AsyncDisposable {
    * where nothing tells. Runs nothing. Absent in engines of tests. Errors: those of `prepare`.
    */
   parameterTypes?(request: QueryRequest): Promise<ReadonlyMap<string, string | null>>;
+   * Plans a statement that many servers are to share. Errors: those of `prepare`. Absent in engines
+   * of tests.
+   */
+  spread?(request: QueryRequest): Promise<Spread | NotSplit>;
+  /** Room for rows that other servers send. Absent in engines of tests. */
+  receive?(): Promise<ReceivedRows>;
   /**
    * Checks that a predicate (`predicate/row_predicate.ts`) is one over the columns of a table.
    * Errors: `invalid_argument` with the place; `not_found` (`unknown_index`); those of `prepare`.
@@ -273,6 +287,8 @@ export interface StatementsWaiting {
   /** Statements that are planned, and so expensive that only a few run at once. */
   readonly dear: number;
   readonly batch: number;
+  /** Shards of statements that other servers share. */
+  readonly shard: number;
 }
 
 /** Memory in bytes. */
@@ -302,6 +318,17 @@ export interface PreparedQuery extends AsyncDisposable {
   readonly aside?: string;
   /** What the request asked for by `columnCounts`; absent: no summary has it. */
   readonly columnCounts?: ColumnCounts;
+  /** The columns of its answer. Absent in engines of tests. */
+  readonly columns?: readonly ResultColumn[];
+  /**
+   * Bytes of data files that it reads and that the object store must send; 0 for a folder, and
+   * where that is not known.
+   */
+  readonly storeBytes?: number;
+  /** Whether it reads just the newest or oldest rows that it needs. Absent: it does not. */
+  readonly isOrdered?: boolean;
+  /** Whether it reserves memory itself, while it runs. Absent: it does not. */
+  readonly reservesLater?: boolean;
   /** Whether the newest-first order was added. */
   readonly defaultOrderApplied: boolean;
   /** Physical plan as text, after a line that says which path answers, or why no fast path does. */
@@ -344,8 +371,11 @@ export interface RunningQuery extends AsyncDisposable {
    * have many more rows: the reader stops.
    */
   chunks(shape: RowShape): AsyncIterable<ResultChunk>;
-  /** The Arrow message before those of `arrow`: names and types of the columns. */
-  arrowSchema(): Uint8Array<ArrayBuffer>;
+  /**
+   * The Arrow message before those of `arrow`: names and types of the columns. `names` stand in
+   * place of the columns' own.
+   */
+  arrowSchema(names?: readonly string[]): Uint8Array<ArrayBuffer>;
   /** What the run did so far. */
   progress(): RunProgress;
   /** Complete once `chunks` is exhausted. */
@@ -429,6 +459,32 @@ export interface Phases {
   readonly buffer_delta_micros: number;
   readonly collect_micros: number;
   readonly render_micros: number;
+  /** Of a statement that was, or was to be, shared with other servers. */
+  readonly distributed?: DistributedPhases;
+}
+
+/** How a statement was shared with other servers. */
+export interface DistributedPhases {
+  /** What each server did; `local`: this server ran it alone. */
+  readonly mode: string;
+  /** Why it ran alone. */
+  readonly reason?: string;
+  /** Microseconds of each shard, in the order of the shards. */
+  readonly shard_wall_micros?: readonly number[];
+  readonly merge_micros?: number;
+  /** Bytes of the rows that the shards gave. */
+  readonly received_bytes?: number;
+  readonly shards?: readonly DistributedShard[];
+}
+
+export interface DistributedShard {
+  /** Address of the server whose rows count. */
+  readonly server: string;
+  readonly rows: number;
+  readonly bytes_scanned: number;
+  readonly wall_micros: number;
+  /** Servers that were asked for it. */
+  readonly attempts: number;
 }
 
 export interface ScanStats {

@@ -112,7 +112,7 @@ export class FakeEngine implements Engine {
   }
 
   waiting(): StatementsWaiting {
-    return { light: 0, dear: 0, batch: 0 };
+    return { light: 0, dear: 0, batch: 0, shard: 0 };
   }
 
   close(): Promise<void> {

@@ -220,9 +220,10 @@ export class StatementRun implements RunningQuery {
     checkRowsScanned(this.#profile, this.options);
   }
 
-  arrowSchema(): Uint8Array<ArrayBuffer> {
+  arrowSchema(names?: readonly string[]): Uint8Array<ArrayBuffer> {
     const { columns } = this.prepared;
-    return arrowSchemaMessage(arrowFieldsOf(columns, uniqueNames(columns.map(({ name }) => name))));
+    const own = names ?? uniqueNames(columns.map(({ name }) => name));
+    return arrowSchemaMessage(arrowFieldsOf(columns, own));
   }
 
   progress(): RunProgress {

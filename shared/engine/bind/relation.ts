@@ -20,6 +20,7 @@ import {
 import { madeSql, servingSources, type SqlWriter } from "../plan/made_columns.ts";
 import { blocksOf, RANGES_MAX, runsOf } from "../pruning/row_blocks.ts";
 import { type BindText, quoteName, quoteText } from "../duckdb/statement_text.ts";
+import { receivedSql } from "./received_sql.ts";
 import { readRowsSql } from "./rows_sql.ts";
 
 /**
@@ -27,6 +28,7 @@ import { readRowsSql } from "./rows_sql.ts";
  * plan reads.
  */
 export function relationSql(plan: TablePlan, bind: BindText = quoteText): string {
+  if (plan.received !== undefined) return receivedSql(plan.received, plan.parts);
   const { columns } = plan.schema;
   const held = plan.parts.filter(isHeld);
   const rows = plan.parts.filter(isRead);

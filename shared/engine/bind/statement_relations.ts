@@ -5,6 +5,7 @@ import type { Relation } from "../duckdb/driver.ts";
 import { type BindText, quoteText } from "../duckdb/statement_text.ts";
 import type { ChosenPath } from "../fast_paths/shorten_statement.ts";
 import type { Plan, TablePlan } from "../plan/plan.ts";
+import { receivedSql } from "./received_sql.ts";
 import { emptySql, relationSql } from "./relation.ts";
 import type { MadeRelation } from "../pg_catalog/relations.ts";
 import type { TableName } from "./table_names.ts";
@@ -41,7 +42,12 @@ export function emptyRelations(
   { names, made }: Pick<NamingStatement, "names" | "made">,
   tables: readonly TablePlan[],
 ): readonly Relation[] {
-  const stored = relationsOf(names, tables, ({ schema }) => emptySql(schema.columns));
+  const stored = relationsOf(
+    names,
+    tables,
+    ({ schema, received }) =>
+      received === undefined ? emptySql(schema.columns) : receivedSql(received, []),
+  );
   return [...stored, ...made.map(({ name, empty }) => ({ name, select: empty }))];
 }
 

@@ -3,6 +3,7 @@
 import type { TableName } from "../bind/table_names.ts";
 import type { Ordered } from "../order/order_statement.ts";
 import { partRows, type TablePlan } from "../plan/plan.ts";
+import type { TreeNode } from "../statement/syntax_tree.ts";
 import type { Cost } from "../types.ts";
 import { costOf } from "./cost.ts";
 import { generatedRows } from "./generated_rows.ts";
@@ -19,13 +20,19 @@ export interface Priced extends Ordered {
  * exchanged.
  */
 export function priceStatement(ordered: Ordered): Priced {
-  const { statement: { root }, names, tables } = ordered;
-  const cost = costOf({ tables }, {
+  return { ...ordered, cost: priceOf(ordered.statement.root, ordered) };
+}
+
+/** Estimates the price of a statement over the parts of its tables. Pure. */
+export function priceOf(
+  root: TreeNode,
+  { names, tables }: Pick<Ordered, "names" | "tables">,
+): Cost {
+  return costOf({ tables }, {
     generated: generatedRows(root),
     joined: joinedRows(root, (name) => rowsOf(name, { names, tables })),
     plain: plainWork(root),
   });
-  return { ...ordered, cost };
 }
 
 /** Returns how many rows are read of the table with a name; undefined: it is no table's name. */

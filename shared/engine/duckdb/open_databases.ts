@@ -107,7 +107,7 @@ export async function openDatabases(
     spillBytesMax: Math.floor(spillBytesMax / LIGHT_SHARE_DIVISOR),
   };
   const whole = async () => {
-    const statements = turns.light + turns.dear + turns.batch;
+    const statements = turns.light + turns.dear + turns.batch + turns.shard;
     const light = await driverFor("light", options).open(
       await settings("engine", { memoryBytesMax, spillBytesMax, statements }),
     );
@@ -123,7 +123,7 @@ export async function openDatabases(
       await settings("dear", {
         memoryBytesMax: memoryBytesMax - lightRoom.memoryBytesMax,
         spillBytesMax: spillBytesMax - lightRoom.spillBytesMax,
-        statements: turns.dear + turns.batch,
+        statements: turns.dear + turns.batch + turns.shard,
       }),
     ),
   ]);

@@ -41,6 +41,8 @@ export interface DataFileLease extends Disposable {
    * `too_large`, `unavailable`.
    */
   bring(plan: Plan): Promise<Plan>;
+  /** Bytes of a plan's data files that `bring` would ask the store for, about. */
+  missingBytes(plan: Plan): number;
   /** What the statement asked the store for; undefined where that is not counted. */
   readonly reads: StoreReadsReport | undefined;
   /**

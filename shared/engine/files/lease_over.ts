@@ -40,6 +40,10 @@ export abstract class LeaseOver implements DataFileLease {
 
   abstract bring(plan: Plan): Promise<Plan>;
 
+  missingBytes(plan: Plan): number {
+    return this.inner.missingBytes(plan);
+  }
+
   [Symbol.dispose](): void {
     this.inner[Symbol.dispose]();
   }

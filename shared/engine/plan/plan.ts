@@ -12,6 +12,7 @@ import type { DeltaFile } from "./delta_file.ts";
 import type { LostRows } from "./lost_rows.ts";
 import type { IsComplete, MadeColumn } from "./made_columns.ts";
 import type { Predicate } from "../pruning/predicate.ts";
+import type { ReceivedTable } from "../shards/shard.ts";
 import type { ScanOrdering } from "../types.ts";
 
 /** What a statement reads of one table. */
@@ -56,6 +57,10 @@ export interface TablePlan {
   readonly projected: readonly Column[];
   /** How often the statement reads it. */
   readonly scans: number;
+  /** Rows of files, by key, beyond which nothing is read (`shards/`); absent: whole files are. */
+  readonly cuts?: ReadonlyMap<string, readonly RowRange[]>;
+  /** Set for a table of rows that other servers sent; its parts are their files. */
+  readonly received?: ReceivedTable;
 }
 
 /** What the catalog says of a table that is there. */

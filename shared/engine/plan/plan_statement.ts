@@ -13,6 +13,7 @@ import { type MadeRelation, madeRelations } from "../pg_catalog/relations.ts";
 import { placeOfNode } from "../statement/parse.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import { untilAborted } from "../turns/until_aborted.ts";
+import type { FrozenTables } from "../shards/shard.ts";
 import type { QueryRequest } from "../types.ts";
 import type { TablePlan } from "./plan.ts";
 import { type PlanRequest, type PlanSource, planTables } from "./plan_tables.ts";
@@ -28,6 +29,8 @@ export interface Planned extends Bounded {
   readonly data: DataFileLease;
   /** What the statement holds: `data`, converted WAL files, and what later phases take. */
   readonly leases: DisposableStack;
+  /** The tables as they were found, for statements that read them once more. */
+  readonly frozen: FrozenTables;
   /** Milliseconds spent on the WAL. */
   readonly deltaMs: number;
   /** The relations of PostgreSQL's catalog, as they are for this statement. */
@@ -58,7 +61,7 @@ export async function planStatement(
   deadline.blame(() => lateStore(data.reads?.unanswered, deadline.ms));
   const source = { ...deps, tables: deps.tables.through(data.store) };
   const planning = planTables(source, requestOf(bounded, request, deadline), deps.nowMs);
-  const { tables, leases: own, deltaMs } = await untilAborted(
+  const { tables, frozen, leases: own, deltaMs } = await untilAborted(
     planning,
     deadline.signal,
     (late) => late.leases.dispose(),
@@ -74,6 +77,7 @@ export async function planStatement(
     pin: request.snapshot === undefined ? undefined : encodePin(tables),
     data,
     leases: leases.move(),
+    frozen,
     deltaMs,
   };
 }
@@ -94,6 +98,8 @@ function requestOf(
     ranges: bounds.ranges,
     named: namedColumns(statement.root),
     deadline,
+    shard: request.shard,
+    received: request.received,
     ...rowsOf(request),
   };
 }

@@ -31,6 +31,9 @@ import { projectedOf } from "./projection.ts";
 import type { RemainingLease, RemainingRows } from "./remaining_rows.ts";
 import { readSnapshot, type SnapshotSource, type TableSnapshot } from "./snapshot.ts";
 import { pinned, type SnapshotPin } from "./snapshot_pin.ts";
+import { receivedPlan } from "../shards/received_plan.ts";
+import type { FrozenTable, ReceivedTable, Shard } from "../shards/shard.ts";
+import { damagedForShard, shardRows } from "../shards/shard_rows.ts";
 import type { AppendedRows } from "../types.ts";
 import type { DeltaLease, WalDelta } from "./wal_delta.ts";
 
@@ -70,6 +73,10 @@ export interface PlanRequest {
   readonly uncommittedOnly: boolean;
   /** Rows that are read in place of the WAL's and of the committed ones. */
   readonly appended: AppendedRows | undefined;
+  /** Which rows of one of the tables are read; undefined: all. */
+  readonly shard: Shard | undefined;
+  /** One of the tables is of rows that other servers sent. */
+  readonly received: ReceivedTable | undefined;
 }
 
 /** The tables that a statement reads, with the WAL files that it uses. */
@@ -78,6 +85,8 @@ export interface PlannedTables {
   readonly tables: readonly TablePlan[];
   /** Converted WAL files in use; disposed when the statement is. */
   readonly leases: DisposableStack;
+  /** The tables as they were found, for statements that read them once more. */
+  readonly frozen: ReadonlyMap<string, FrozenTable>;
   /** Milliseconds of `nowMs` spent on the WAL. */
   readonly deltaMs: number;
 }
@@ -92,6 +101,7 @@ export async function planTables(
   nowMs: () => number,
 ): Promise<PlannedTables> {
   const tables: TablePlan[] = [];
+  const frozen = new Map<string, FrozenTable>();
   using leases = new DisposableStack();
   let deltaMs = 0;
   for (const name of request.tables) {
@@ -99,9 +109,10 @@ export async function planTables(
     const planned = await planTable(source, { request, name, nowMs });
     tables.push(planned.plan);
     leases.use(planned.lease);
+    if (planned.found !== undefined) frozen.set(name, planned.found);
     deltaMs += planned.deltaMs;
   }
-  return { tables, leases: leases.move(), deltaMs };
+  return { tables, frozen, leases: leases.move(), deltaMs };
 }
 
 const MISSING_RETRY_SECS = 5;
@@ -115,6 +126,8 @@ interface TableRequest {
 interface PlannedTable {
   readonly plan: TablePlan;
   readonly lease: Disposable | undefined;
+  /** Absent for a table that is not stored. */
+  readonly found?: FrozenTable;
   readonly deltaMs: number;
 }
 
@@ -149,13 +162,32 @@ async function planOnce(
   source: PlanSource,
   { request, name, nowMs }: TableRequest,
 ): Promise<PlannedTable> {
+  const { received } = request;
+  if (name === received?.name) {
+    const plan = { ...receivedPlan(received), scans: request.scans.get(name) ?? 1 };
+    return { plan, lease: undefined, deltaMs: 0 };
+  }
   const call = request.hotCalls.get(name);
   if (call !== undefined) return await planCall(source, call, { request, nowMs });
   if (source.hidden.has(name)) throw await unknown(source, request, name);
+  const { found, lease, deltaMs } = await findTable(source, { request, name, nowMs });
+  using leases = new DisposableStack();
+  leases.use(lease);
+  const { remaining, plan } = await planFound(source, found, { request, name });
+  leases.use(remaining);
+  return { plan, lease: leases.move(), found, deltaMs };
+}
+
+/** What there is of a table, with a lease on its rows in the WAL. */
+async function findTable(
+  source: PlanSource,
+  { request, name, nowMs }: TableRequest,
+): Promise<Required<Pick<PlannedTable, "found">> & Pick<PlannedTable, "lease" | "deltaMs">> {
+  const frozen = request.shard?.frozen?.get(name);
+  if (frozen !== undefined) return { found: frozen, lease: undefined, deltaMs: 0 };
   const ident: TableIdent = { namespace: request.namespace, name };
   const lane: LaneId = { tenant: request.tenant, index: name };
-  const range = request.ranges.get(name) ?? ALL_TIME;
-  const { pin } = request;
+  const { pin, appended } = request;
   const snapshot = pin === undefined
     ? await readSnapshot(source, ident, lane)
     : await readPinned(source, ident, pin);
@@ -163,30 +195,38 @@ async function planOnce(
   // half there.
   const state = BUILT_IN_TABLES.has(name) ? undefined : await source.catalog.indexState(ident);
   const startMs = nowMs();
-  const { appended } = request;
   const lease = appended !== undefined ? leaseOfAppended(appended, state) : await leaseOf(source, {
     lane,
     snapshot,
-    range,
+    range: request.ranges.get(name) ?? ALL_TIME,
     epoch: state?.epoch ?? 0,
     signal: request.deadline.signal,
   });
   const deltaMs = nowMs() - startMs;
-  using leases = new DisposableStack();
-  leases.use(lease);
+  try {
+    const lost = await lostOf(source, { lane, snapshot, state, request }, lease);
+    return { found: { snapshot, state, wal: lease, lost }, lease, deltaMs };
+  } catch (error) {
+    lease?.[Symbol.dispose]();
+    throw error;
+  }
+}
+
+async function planFound(
+  source: PlanSource,
+  found: FrozenTable,
+  { request, name }: Pick<TableRequest, "request" | "name">,
+): Promise<{ readonly plan: TablePlan; readonly remaining: RemainingLease | undefined }> {
+  const { snapshot, state, wal, lost } = found;
+  const range = request.ranges.get(name) ?? ALL_TIME;
   const mapping = state?.index?.config.doc_mapping;
-  const stored = mappedSchema(
-    mapping,
-    snapshot.table?.schema ?? schemaWithoutTable(name, lease),
-  );
+  const stored = mappedSchema(mapping, snapshot.table?.schema ?? schemaWithoutTable(name, wal));
   if (stored === undefined) throw await unknown(source, request, name);
   const seen = seenOf(stored);
-  const { remaining, ...committed } = await committedRows(source, snapshot, { request, range });
-  leases.use(remaining);
-  const delta = [...remaining?.files ?? [], ...lease?.files ?? []];
+  const { remaining, ...rows } = await rowsOf(source, found, { request, name, range });
   const plan: TablePlan = {
     name,
-    ident,
+    ident: { namespace: request.namespace, name },
     schema: seen,
     stored,
     made: seenMadeColumns(seen, stored),
@@ -195,20 +235,35 @@ async function planOnce(
     version: versionOf(snapshot.table),
     order: orderOf(snapshot.table, mapping),
     range,
-    ...committed,
-    delta,
-    lost: await lostOf(source, { lane, snapshot, state, request }, lease),
+    ...rows,
+    lost,
     parts: [],
     ordered: false,
     pruned: undefined,
     scans: request.scans.get(name) ?? 1,
     projected: [],
   };
-  return {
-    plan: { ...plan, projected: projectedOf(plan, request.named) },
-    lease: leases.move(),
-    deltaMs,
-  };
+  return { plan: { ...plan, projected: projectedOf(plan, request.named) }, remaining };
+}
+
+/** The rows that a request reads of a table: a shard's of the one that is cut, else all. */
+async function rowsOf(
+  source: PlanSource,
+  { snapshot, wal }: FrozenTable,
+  { request, name, range }: Pick<TableRequest, "request" | "name"> & { readonly range: TimeRange },
+): Promise<CommittedPlan & Pick<TablePlan, "delta" | "cuts">> {
+  const { shard } = request;
+  if (shard?.table === name) {
+    const live = async (wanted: TimeRange) => (await selectionOf(source, snapshot, wanted)).files;
+    const delta = shard.hasWalRows === true ? wal?.files ?? [] : [];
+    return { ...await shardRows(shard, live), delta, remaining: undefined };
+  }
+  const committed = await committedRows(source, snapshot, { request, range });
+  if (shard !== undefined && committed.lacking !== undefined) {
+    committed.remaining?.[Symbol.dispose]();
+    throw damagedForShard(committed.lacking);
+  }
+  return { ...committed, delta: [...committed.remaining?.files ?? [], ...wal?.files ?? []] };
 }
 
 async function planCall(
@@ -403,10 +458,10 @@ async function selectionSince(
  * Returns the columns of a table before its first commit: a built-in table's own, or those of its
  * WAL segments.
  */
-function schemaWithoutTable(name: string, lease: DeltaLease | undefined): TableSchema | undefined {
+function schemaWithoutTable(name: string, wal: FrozenTable["wal"]): TableSchema | undefined {
   const builtIn = BUILT_IN_TABLES.get(name);
   if (builtIn !== undefined) return builtIn;
-  return lease?.columns === undefined ? undefined : { columns: lease.columns, tags: [] };
+  return wal?.columns === undefined ? undefined : { columns: wal.columns, tags: [] };
 }
 
 /** A configured field is a column before a row has filled it. */

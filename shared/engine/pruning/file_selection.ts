@@ -80,7 +80,7 @@ export function partsMs(parts: readonly ScanPart[], { projected }: TablePlan): n
  * The row groups of a file of ours, which follow from its number of rows. Undefined where the file
  * has another number of row groups.
  */
-function regularGroups({ rows, splitOffsets }: DataFile): RowGroupRows[] | undefined {
+export function regularGroups({ rows, splitOffsets }: DataFile): RowGroupRows[] | undefined {
   const layouts = [rowGroupStarts(rows), evenStarts(rows, ROW_GROUP_ROWS)];
   const starts = layouts.find(({ length }) => length === splitOffsets.length);
   return starts?.map((firstRow, group) => ({

@@ -12,6 +12,7 @@ import type { StatementCache } from "../statement/statement_cache.ts";
 import { type TreeNode, walk } from "../statement/syntax_tree.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import type { NearestTrial } from "./narrow_nearest.ts";
+import { cutTable } from "../shards/cut_table.ts";
 import { ALL, type Predicate } from "./predicate.ts";
 import { type PruneDeps, pruneTable } from "./prune_table.ts";
 import type { RowIndexes } from "./row_index.ts";
@@ -41,7 +42,9 @@ export async function pruneStatement(
     const own = withParts(tables, path.fast);
     return { ...shortened, tables: own, wanted: undefined, trial: undefined };
   }
-  const single = singleTable(statement.root, references, tables);
+  // What narrows a scan to its nearest rows chooses parts of whole data files.
+  const isCut = tables.some(({ cuts, received }) => (cuts ?? received) !== undefined);
+  const single = isCut ? undefined : singleTable(statement.root, references, tables);
   const wanted = single === undefined ? undefined : orderedRequest(statement.root);
   const nearest = nearestRequest(wanted);
   const pruning: PruneDeps = {
@@ -68,7 +71,7 @@ export async function pruneStatement(
     // A trial asks indexes of as few files as it needs, when the statement runs.
     indexes: trial === undefined ? deps.indexes : undefined,
   });
-  return { ...shortened, tables: pruned, wanted, trial };
+  return { ...shortened, tables: pruned.map(cutTable), wanted, trial };
 }
 
 /** The table that is all that the statement's outermost SELECT, and no other, reads. */

@@ -34,6 +34,11 @@ export interface SeatOptions {
   readonly onOver?: (seat: Seat) => void;
 }
 
+function waitFor(kind: TurnKind, waits: TurnWaits | undefined): number | undefined {
+  if (kind === "batch") return undefined;
+  return kind === "light" ? waits?.light : waits?.dear;
+}
+
 /** One statement's slot and connection. Disposing it gives both back. */
 export class Seat implements AsyncDisposable {
   #kind: TurnKind = "light";
@@ -54,7 +59,7 @@ export class Seat implements AsyncDisposable {
     if (this.#connection !== undefined) return this.#connection;
     const { databases, deadline, tenant, waitMs, sql } = this.options;
     const database = kind === "light" ? databases.light : databases.dear;
-    const line = { key: tenant, waitMs: kind === "batch" ? undefined : waitMs?.[kind] };
+    const line = { key: tenant, waitMs: waitFor(kind, waitMs) };
     this.#kind = kind;
     await this.#takeTurn(line.waitMs);
     this.#connection = await database.connect(deadline.signal, {

@@ -2,7 +2,8 @@
  * Scheduler slots: who may use DuckDB now. Slots for cheap statements (`light`) are for planning
  * and for running what is cheap. Slots for expensive statements (`dear`), which are few, are for
  * running what takes all cores for long. Batch jobs have as many slots, for what may take hours.
- * Each kind has a line of its own in which tenants go one after the other, so that no cheap
+ * So have shards of statements that other servers share: they wait for nothing but shards, and a
+ * statement that waits for shards holds no slot. Each kind has a line of its own in which tenants go one after the other, so that no cheap
  * statement waits for an expensive one to end.
  *
  * Once a second tenant has asked, a tenant that has all other slots of a kind does not get the last
@@ -19,7 +20,7 @@ import {
 } from "../limits.ts";
 import { type PlaceInLine, Waiters } from "./waiters.ts";
 
-export const TURN_KINDS = ["light", "dear", "batch"] as const;
+export const TURN_KINDS = ["light", "dear", "batch", "shard"] as const;
 export type TurnKind = typeof TURN_KINDS[number];
 
 /** How many slots there are of each kind. */
@@ -32,6 +33,7 @@ export function turnsFor(cores: number): TurnCounts {
     light: Math.max(LIGHT_STATEMENTS_MIN, LIGHT_STATEMENTS_PER_CORE * cores),
     dear,
     batch: dear,
+    shard: dear,
   };
 }
 
@@ -52,7 +54,12 @@ export class Turns {
       new Waiters<TurnKind>((tenant, held) =>
         isOwn(tenant) || this.#tenants.size < 2 || counts[kind] < 2 || held < counts[kind] - 1
       );
-    this.#free = { light: waiters("light"), dear: waiters("dear"), batch: waiters("batch") };
+    this.#free = {
+      light: waiters("light"),
+      dear: waiters("dear"),
+      batch: waiters("batch"),
+      shard: waiters("shard"),
+    };
     for (const kind of TURN_KINDS) {
       for (let at = 0; at < counts[kind]; at += 1) this.#free[kind].give(kind);
     }

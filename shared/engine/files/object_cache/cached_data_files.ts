@@ -109,6 +109,10 @@ class CachedLease implements DataFileLease {
     return untilAborted(this.#bring(plan), this.#signal);
   }
 
+  missingBytes(plan: Plan): number {
+    return this.#estimate(partsByPath(plan));
+  }
+
   [Symbol.dispose](): void {
     this.#ended.abort(new Error("the statement ended"));
     this.#cache.release([...this.#files.values()].map(({ cached }) => cached));

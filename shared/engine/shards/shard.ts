@@ -1,0 +1,55 @@
+/** Values of statements that many servers share: shards, and tables as they were planned. */
+
+import type { IndexState } from "../../catalog/index_catalog.ts";
+import type { RowRange } from "../plan/plan.ts";
+import type { LostRows } from "../plan/lost_rows.ts";
+import type { TableSnapshot } from "../plan/snapshot.ts";
+import type { DeltaLease } from "../plan/wal_delta.ts";
+
+/** Some rows of one table of a statement. Its other tables are read whole. */
+export interface Shard {
+  /** Lower-cased name of the table. */
+  readonly table: string;
+  readonly files: readonly ShardFile[];
+  /**
+   * The tables as the statement's own server planned them, which reads no catalog then. Without it
+   * the request has a pin, and rows of the WAL are in no shard.
+   */
+  readonly frozen?: FrozenTables;
+  /** Whether rows that only the WAL holds are in the shard, of which `frozen` has the files. */
+  readonly hasWalRows?: boolean;
+}
+
+/** A data file by its key in the store, or some of its rows. */
+export interface ShardFile {
+  readonly key: string;
+  /** Absent: all of them. */
+  readonly rows?: RowRange;
+}
+
+/** Tables at one moment, by their lower-cased names. Whoever made it holds the leases. */
+export type FrozenTables = ReadonlyMap<string, FrozenTable>;
+
+/** A table, its rows in the WAL, and its index as the catalog had it. */
+export interface FrozenTable {
+  readonly snapshot: TableSnapshot;
+  readonly state: IndexState | undefined;
+  /** Rows of the WAL; undefined where no WAL is read. */
+  readonly wal: Pick<DeltaLease, "files" | "columns"> | undefined;
+  readonly lost: LostRows | undefined;
+}
+
+/** Rows that other servers sent, which a statement finds as a table of this name. */
+export interface ReceivedTable {
+  readonly name: string;
+  /** Names, and DuckDB's types. */
+  readonly columns: readonly { readonly name: string; readonly type: string }[];
+  readonly files: readonly ReceivedFile[];
+}
+
+/** A Parquet file of such rows. */
+export interface ReceivedFile {
+  readonly path: string;
+  readonly rows: number;
+  readonly byteLength: number;
+}

@@ -1,0 +1,201 @@
+/**
+ * Plans a statement that many servers are to share: what each of them runs, the files that are
+ * left to cut, and the tables at one moment. `shared/engine/README.md`, "A statement on many
+ * servers".
+ */
+
+import { present } from "../../base/assert.ts";
+import { boundStatement } from "../bounds/bound_statement.ts";
+import { priceOf } from "../cost/price_statement.ts";
+import type { EngineConnection } from "../duckdb/driver.ts";
+import { gateStatement } from "../gate/gate_statement.ts";
+import { applyDefaultOrder } from "../order/default_order.ts";
+import {
+  filePart,
+  partBytes,
+  partRows,
+  type RowRange,
+  type TablePlan,
+  wholePlan,
+} from "../plan/plan.ts";
+import { type Planned, planStatement } from "../plan/plan_statement.ts";
+import { projectedAnew } from "../plan/projection.ts";
+import { encodePin } from "../plan/snapshot_pin.ts";
+import type { PrepareDeps } from "../prepare.ts";
+import { plannedTable } from "../prepared_statement.ts";
+import { regularGroups } from "../pruning/file_selection.ts";
+import { pruneTable } from "../pruning/prune_table.ts";
+import { type NotSplit, type SplitStatement, splitStatement } from "../spread/split_statement.ts";
+import { bindParameters } from "../statement/bind_parameters.ts";
+import { inCallersText } from "../statement/error_place.ts";
+import { parse, type Statement, textAsItIs, textOfTree } from "../statement/parse.ts";
+import { cloneTree, nodeAt, nodesAt, withRoot } from "../statement/syntax_tree.ts";
+import type { Deadline } from "../turns/deadline.ts";
+import type { Cost, PlannedTable, QueryRequest } from "../types.ts";
+import { freezeMoment } from "./freeze_moment.ts";
+import type { FrozenTables } from "./shard.ts";
+
+/** A statement as many servers run it. Disposing it gives back what it holds of the tables. */
+export interface Spread extends Disposable {
+  readonly split: SplitStatement;
+  /** Snapshots and schemas of its tables, which other servers read. */
+  readonly pin: string;
+  /** The same tables for this server, with their rows in the WAL. */
+  readonly frozen: FrozenTables;
+  readonly hasWalRows: boolean;
+  readonly files: readonly SpreadFile[];
+  readonly cost: Cost;
+  readonly tables: readonly PlannedTable[];
+  readonly defaultOrderApplied: boolean;
+  readonly planMs: number;
+}
+
+/** A data file that is left of the table that is cut. */
+export interface SpreadFile {
+  readonly key: string;
+  /** Bytes of the wanted columns. */
+  readonly bytes: number;
+  readonly rows: number;
+  /** Rows of its row groups, in their order; empty where it cannot be cut. */
+  readonly groups: readonly RowRange[];
+}
+
+interface SpreadContext {
+  readonly request: QueryRequest;
+  readonly deps: PrepareDeps;
+  readonly deadline: Deadline;
+  /** Unix milliseconds. */
+  readonly unixMs: number;
+}
+
+/** Errors: as `Engine.spread` says; those of DuckDB itself still as `EngineFault`. */
+export async function spreadStatement(
+  connection: EngineConnection,
+  context: SpreadContext,
+): Promise<Spread | NotSplit> {
+  const { request, deps, unixMs } = context;
+  const startMs = deps.nowMs();
+  const cached = deps.statements.over(connection);
+  const parsed = await parse(cached.serialize, request.sql);
+  if (parsed.explain) return { reason: "EXPLAIN tells what one server would do" };
+  const statement = await bindParameters(parsed, { request, cached });
+  const own = copyOf(statement);
+  const gated = gateStatement(statement, context);
+  if (gated.references.some(({ hot }) => hot !== undefined)) {
+    return { reason: "it asks hot caches, which are over the WAL" };
+  }
+  const bounded = await boundStatement(gated, { cached });
+  const planned = await planStatement(bounded, context);
+  using leases = planned.leases;
+  try {
+    const defaultOrderApplied = request.defaultOrder &&
+      applyDefaultOrder(own.root, { table: fromTable(planned), rowsMax: request.rowsMax });
+    const tables = projectedAnew(planned.planned, own.root);
+    const left = await Promise.all(tables.map((table) => filesLeft(table, planned, context)));
+    const word = await freezeMoment(own.root, {
+      nowMs: unixMs,
+      columns: new Set(tables.flatMap(columnNames)),
+      textOf: (select) => textAsItIs(cached, withRoot(own.document, select)),
+    });
+    if (word !== undefined) return { reason: `${word} differs from server to server` };
+    const split = await splitStatement(own, {
+      tables: left.map(splitTable),
+      textOf: (document) => textOfTree(cached, document),
+    });
+    if ("reason" in split) return split;
+    const refusal = refusalOf(split, left);
+    if (refusal !== undefined) return refusal;
+    const cut = present(left.find(({ name }) => name === split.table), "the table that is cut");
+    const held = leases.move();
+    return {
+      split,
+      pin: encodePin(tables),
+      frozen: planned.frozen,
+      hasWalRows: cut.delta.length > 0,
+      files: spreadFiles(cut),
+      cost: priceOf(statement.root, { names: gated.names, tables: left }),
+      tables: left.map(plannedTable),
+      defaultOrderApplied,
+      planMs: deps.nowMs() - startMs,
+      [Symbol.dispose]: () => held.dispose(),
+    };
+  } catch (error) {
+    throw await inCallersText(error, statement, connection);
+  }
+}
+
+/** The gate changes the statement; the copy is as it was asked. */
+function copyOf({ sql, embeddable, document, explain }: Statement): Statement {
+  const copy = cloneTree(document);
+  const root = nodeAt(nodesAt(copy, "statements")[0] ?? {}, "node");
+  return { sql, embeddable, explain, document: copy, root: present(root, "a statement") };
+}
+
+function fromTable({ statement: { root }, references, planned }: Planned): TablePlan | undefined {
+  const own = references.find(({ node }) => node === root["from_table"]);
+  return planned.find(({ name }) => name === own?.table);
+}
+
+function columnNames({ schema }: TablePlan): string[] {
+  return schema.columns.map(({ name }) => name.toLowerCase());
+}
+
+/**
+ * The table with the files that their bounds leave. Indexes are asked by the servers that read the
+ * files.
+ */
+async function filesLeft(
+  table: TablePlan,
+  { predicates }: Planned,
+  { deps, deadline }: SpreadContext,
+): Promise<TablePlan> {
+  const path = ({ key }: { readonly key: string }) => key;
+  const whole = wholePlan(table, path);
+  const predicate = predicates.get(table.name);
+  if (predicate === undefined) return whole;
+  return await pruneTable(whole, predicate, {
+    indexes: undefined,
+    store: deps.tables.store,
+    path,
+    footer: () => Promise.reject(new Error("no footer is read")),
+    nowMs: deps.nowMs,
+    signal: deadline.signal,
+  });
+}
+
+function splitTable({ name, schema, parts, projected, delta }: TablePlan) {
+  return {
+    name,
+    columns: schema.columns,
+    rows: parts.reduce((sum, part) => sum + partRows(part), 0),
+    bytes: parts.reduce((sum, part) => sum + partBytes(part, projected), 0),
+    hasWalRows: delta.length > 0,
+  };
+}
+
+/** Why a split cannot be used. */
+function refusalOf(split: SplitStatement, tables: readonly TablePlan[]): NotSplit | undefined {
+  const other = tables.find(({ name, delta }) => name !== split.table && delta.length > 0);
+  if (other !== undefined) {
+    return { reason: `rows of ${other.name} are only in the WAL, which other servers do not read` };
+  }
+  const cut = tables.find(({ name }) => name === split.table);
+  if (cut === undefined || cut.parts.every(({ origin }) => origin !== "file")) {
+    return { reason: "no data file is left to share" };
+  }
+  return undefined;
+}
+
+function spreadFiles({ parts, projected }: TablePlan): SpreadFile[] {
+  return parts.flatMap((part) => {
+    if (part.origin !== "file") return [];
+    const { file } = part;
+    const groups = regularGroups(file) ?? [];
+    return [{
+      key: file.key,
+      bytes: partBytes(filePart(file, file.key), projected),
+      rows: file.rows,
+      groups: groups.map(({ firstRow, rows }) => ({ first: firstRow, end: firstRow + rows })),
+    }];
+  });
+}
