@@ -53,6 +53,7 @@ export const THREADS = [
   "shared/parquet/decode_worker.ts",
   "shared/parquet/decode_wasm_worker.ts",
   "shared/parquet/arrow_parquet_worker.ts",
+  "shared/parquet/arrow_file_worker.ts",
   "shared/parquet/parquet_worker.ts",
   "shared/parquet/parquet_lz4_worker.ts",
   "shared/derived/derive_worker.ts",

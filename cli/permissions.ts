@@ -8,7 +8,7 @@
  * catalog's `readOnly` and by the engine's `allowed_directories`.
  */
 
-import { dirname, resolve } from "node:path";
+import { dirname, isAbsolute, resolve } from "node:path";
 import { UsageError } from "../shared/base/errors.ts";
 import { isPostgresUri, sqlitePathOf } from "../shared/catalog/catalog_uri.ts";
 import { isOn } from "../shared/config/parse_options.ts";
@@ -197,7 +197,11 @@ type Variables = Readonly<Record<string, string>>;
 const FILES: Readonly<Record<Role, Variables>> = {
   ingest: { "--tls-cert": "SVC_INGEST_TLS_CERT", "--tls-key": "SVC_INGEST_TLS_KEY" },
   compactor: {},
-  query: { "--tls-cert": "SVC_QUERY_TLS_CERT", "--tls-key": "SVC_QUERY_TLS_KEY" },
+  query: {
+    "--tls-cert": "SVC_QUERY_TLS_CERT",
+    "--tls-key": "SVC_QUERY_TLS_KEY",
+    "--peer-tls-ca": "SVC_QUERY_PEER_TLS_CA",
+  },
 };
 
 /** Options that name a service by its URL. */
@@ -250,6 +254,13 @@ const SERVICE_PORTS: Readonly<Record<string, string>> = {
   "rediss:": "6379",
 };
 
+/** Options of the query server: its peers, and its cache. */
+const PEERS: Variables = { "--peers": "SVC_QUERY_PEERS" };
+const PEERS_DNS: Variables = { "--peers-dns": "SVC_QUERY_PEERS_DNS" };
+const CACHE_DIR: Variables = { "--cache-dir": "" };
+/** Among hosts: all of them. */
+const ANY_HOST = "*";
+
 /** What a role's process is started with. */
 export interface RoleInput {
   readonly args: readonly string[];
@@ -295,7 +306,7 @@ export function placesOf(
     catalogElsewhere: role === "ingest" || catalog.startsWith(`${warehouse}/`)
       ? []
       : [dirname(catalog)],
-    cache: `${dataDir}/query-cache`,
+    cache: cacheFolder(dataDir, { args, env }),
     scratch: `${dataDir}/compactor-scratch`,
     audit: isSwitchedOn(AUDIT_OFF, { args, env }) ? [] : [auditFolder(dataDir, { args, env })],
     icebergWrites: isSwitchedOn(ICEBERG_WRITES, { args, env }) ? [warehouse] : [],
@@ -307,13 +318,29 @@ export function placesOf(
       .filter((address) => address !== NO_LISTENER),
     tlsFiles: valuesOf(FILES[role], { args, env }),
     runtime: runtimePath(),
-    services: [...valuesOf(SERVICES[role], { args, env }), ...postgres, ...s3].map(serviceAddress),
+    services: [
+      ...[...valuesOf(SERVICES[role], { args, env }), ...postgres, ...s3].map(serviceAddress),
+      ...(role === "query" ? peerAddresses({ args, env }) : []),
+    ],
     environment: [
       ...ENVIRONMENT,
       ...(postgres.length > 0 ? POSTGRES_ENVIRONMENT : []),
       ...(s3.length > 0 ? S3_ENVIRONMENT : []),
     ],
   };
+}
+
+/** Where the query server keeps copies; an absolute path is taken as it is. */
+function cacheFolder(dataDir: string, input: RoleInput): string {
+  const [given = "query-cache"] = valuesOf(CACHE_DIR, input);
+  return isAbsolute(given) ? given : `${dataDir}/${given}`;
+}
+
+/** Query servers that share statements. Those of a name are any: it is looked up again. */
+function peerAddresses(input: RoleInput): string[] {
+  if (valuesOf(PEERS_DNS, input).length > 0) return [ANY_HOST];
+  return valuesOf(PEERS, input).flatMap((list) => list.split(",")).map((one) => one.trim())
+    .filter((one) => one !== "");
 }
 
 function mirrorFolders(dataDir: string, input: RoleInput): string[] {
@@ -388,7 +415,9 @@ function valuesOf(variables: Variables, { args, env }: RoleInput): string[] {
 /** The set as flags of `deno run`. Errors: `invalid_argument` for a path with a comma. */
 export function permissionFlags(permissions: Permissions): string[] {
   return Object.entries(permissions).map(([name, values]: [string, readonly string[]]) =>
-    `--allow-${name}=${values.map(withoutComma).join(",")}`
+    values.includes(ANY_HOST)
+      ? `--allow-${name}`
+      : `--allow-${name}=${values.map(withoutComma).join(",")}`
   );
 }
 

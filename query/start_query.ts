@@ -129,9 +129,7 @@ export async function startQuery(
   const longStatements = openLongStatements(settings, { starting, files, clock });
   const alone = { engine, admission, metrics, clock, observer, longStatements };
   const { distribution, desk } = await openDistribution(settings, {
-    ...{ starting, engine, admission, metrics, clock, files },
-    random: new SystemRandom(),
-    auth: access.mode,
+    ...{ starting, engine, admission, metrics, clock, files, auth: access.mode },
   });
   const calls = { ...alone, distribution };
   const jobs = starting.use(openJobs(settings, { calls, admission, metrics }));

@@ -6,7 +6,7 @@
 
 import { present } from "../../shared/base/assert.ts";
 import type { ShardFile } from "../../shared/engine/shards/shard.ts";
-import type { SpreadFile } from "../../shared/engine/shards/spread_statement.ts";
+import type { SpreadFile } from "../../shared/engine/shards/spread.ts";
 
 /** A shard, and the server that is asked for it first. */
 export interface CutShard {

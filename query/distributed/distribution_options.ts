@@ -2,7 +2,7 @@
 
 import type { Engine, QueryRequest } from "../../shared/engine/types.ts";
 import type { ReceivedFile } from "../../shared/engine/shards/shard.ts";
-import type { Spread } from "../../shared/engine/shards/spread_statement.ts";
+import type { Spread, SpreadingEngine } from "../../shared/engine/shards/spread.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 import type { Admission } from "../admission/admission.ts";
 import type { QueryMetrics } from "../metrics/metrics.ts";
@@ -16,7 +16,7 @@ import type { Peers } from "./peers.ts";
 export type Wish = "always" | "auto" | "never";
 
 export interface DistributionOptions {
-  readonly engine: Engine;
+  readonly engine: Engine & Partial<SpreadingEngine>;
   /** Undefined: this server has no peers. */
   readonly peers: Peers | undefined;
   readonly client: PeerClient;

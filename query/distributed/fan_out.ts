@@ -162,9 +162,11 @@ class FanOut<T> {
     const own = waiting.find((task) => wanted(task) === node);
     if (own !== undefined) return own;
     // The coordinator is the last one for shards that failed, but takes what only waits.
-    return waiting.find((task) =>
-      (task.tried.size === 0 || node !== self) && (this.#busy.get(node) ?? 0) === 0
-    );
+    if ((this.#busy.get(node) ?? 0) > 0) return undefined;
+    return waiting.find((task) => {
+      const home = wanted(task);
+      return (task.tried.size === 0 || node !== self) && home !== undefined && !this.#hasRoom(home);
+    });
   }
 
   #isUp(node: string): boolean {
@@ -240,7 +242,7 @@ class FanOut<T> {
   }
 }
 
-/** The server that it was cut for, then those that its first file ranks next, the coordinator last. */
+/** The server that it was cut for, then as its first file ranks them, the coordinator last. */
 function ranked<T>(
   { node, files, isOwn = false }: CutShard,
   { nodes, self }: FanOutOptions<T>,

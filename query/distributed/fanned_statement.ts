@@ -1,7 +1,7 @@
 /** A statement on many servers, prepared: priced, explained, run once, disposed. */
 
 import { OperatingError } from "../../shared/base/errors.ts";
-import type { Spread } from "../../shared/engine/shards/spread_statement.ts";
+import type { Spread } from "../../shared/engine/shards/spread.ts";
 import type { ReceivedFile, ReceivedTable } from "../../shared/engine/shards/shard.ts";
 import type {
   Cost,

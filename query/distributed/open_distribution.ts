@@ -6,10 +6,12 @@ import { messageOf, OperatingError, UsageError } from "../../shared/base/errors.
 import { textOf } from "../../shared/base/bytes.ts";
 import { VERSION } from "../../shared/base/version.ts";
 import type { Settings } from "../../shared/config/options.ts";
+import type { SpreadingEngine } from "../../shared/engine/shards/spread.ts";
 import type { Engine } from "../../shared/engine/types.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 import type { ReadableFiles } from "../../shared/os/file_system.ts";
-import { type Random, uuidV4 } from "../../shared/os/random.ts";
+import { resolveName } from "../../shared/os/resolve_name.ts";
+import { SystemRandom, uuidV4 } from "../../shared/os/random.ts";
 import type { Admission } from "../admission/admission.ts";
 import type { QueryMetrics } from "../metrics/metrics.ts";
 import { Distribution } from "./distribute.ts";
@@ -28,11 +30,10 @@ export interface DistributionSettings extends Settings<typeof DISTRIBUTED_OPTION
 interface DistributionParts {
   /** Ends the greetings. */
   readonly starting: AsyncDisposableStack;
-  readonly engine: Engine;
+  readonly engine: Engine & Partial<SpreadingEngine>;
   readonly admission: Admission;
   readonly metrics: QueryMetrics;
   readonly clock: Clock;
-  readonly random: Random;
   readonly files: Pick<ReadableFiles, "readFile">;
   readonly auth: AuthMode;
 }
@@ -40,12 +41,12 @@ interface DistributionParts {
 /** Errors: `invalid_argument` for settings that do not go together, and for a file of no use. */
 export async function openDistribution(
   settings: DistributionSettings,
-  { starting, engine, admission, metrics, clock, random, files, auth }: DistributionParts,
+  { starting, engine, admission, metrics, clock, files, auth }: DistributionParts,
 ): Promise<{ readonly distribution: Distribution; readonly desk: PeerDesk }> {
   const { coordinatorToken: token, distributeBytesMin: bytesMin } = settings;
   const hasPeers = settings.peers.length > 0 || settings.peersDns !== undefined;
   if (hasPeers && auth !== "open" && token === undefined) throw tokenMissing();
-  const greeting = { instance_id: uuidV4(random), version: VERSION };
+  const greeting = { instance_id: uuidV4(new SystemRandom()), version: VERSION };
   const ca = settings.peerTlsCa === undefined ? undefined : await pemOf(settings.peerTlsCa, files);
   const isTls = settings.tlsCert !== undefined;
   const client = starting.use(new PeerClient({ token, isTls, ca }));
@@ -53,7 +54,7 @@ export async function openDistribution(
     ? starting.use(
       new Peers({
         ...{ client, clock, self: greeting, names: peerNames(settings) },
-        resolve: Deno.resolveDns as ConstructorParameters<typeof Peers>[0]["resolve"],
+        resolve: resolveName,
       }),
     )
     : undefined;

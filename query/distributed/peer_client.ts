@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { OperatingError } from "../../shared/base/errors.ts";
 import { VERSION } from "../../shared/base/version.ts";
+import { type TrustingClient, trustingClient } from "../../shared/os/trusting_client.ts";
 import type { Greeting, PeerAddress } from "./peer_state.ts";
 
 /** Says which version a coordinator runs. */
@@ -36,11 +37,11 @@ export interface PeerClientOptions {
 
 /** Asks peers. Disposing it closes its connections. */
 export class PeerClient implements Disposable {
-  readonly #client: Deno.HttpClient | undefined;
+  readonly #client: TrustingClient | undefined;
 
   constructor(private readonly options: PeerClientOptions) {
     const { ca } = options;
-    this.#client = ca === undefined ? undefined : Deno.createHttpClient({ caCerts: [ca] });
+    this.#client = ca === undefined ? undefined : trustingClient(ca);
   }
 
   /** Errors: `PeerRefusal`, and those of `fetch`. */
@@ -71,7 +72,7 @@ export class PeerClient implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#client?.close();
+    this.#client?.[Symbol.dispose]();
   }
 
   async #ask(
@@ -88,7 +89,7 @@ export class PeerClient implements Disposable {
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       },
       redirect: "error",
-      ...(this.#client === undefined ? {} : { client: this.#client }),
+      ...this.#client?.init,
     });
   }
 }

@@ -1,13 +1,8 @@
 /** Where the peers are: a list of the settings, and names that are looked up. */
 
 import { messageOf, UsageError } from "../../shared/base/errors.ts";
+import type { NameResolver } from "../../shared/os/resolve_name.ts";
 import type { PeerAddress } from "./peer_state.ts";
-
-/** The part of DNS that is asked. */
-export interface Resolver {
-  (name: string, type: "A" | "AAAA"): Promise<string[]>;
-  (name: string, type: "SRV"): Promise<{ readonly target: string; readonly port: number }[]>;
-}
 
 export interface PeerNames {
   readonly listed: readonly PeerAddress[];
@@ -34,7 +29,7 @@ export function peerNames(
 /** All that is known; what fails to be looked up is told and the rest returned. */
 export async function lookUpPeers(
   { listed, dns }: PeerNames,
-  resolve: Resolver,
+  resolve: NameResolver,
 ): Promise<{ readonly addresses: readonly PeerAddress[]; readonly failure?: string }> {
   if (dns === undefined) return { addresses: listed };
   try {
@@ -52,7 +47,7 @@ export async function lookUpPeers(
 /** A host may have addresses of one kind alone. */
 async function addressesOf(
   { name, port }: Extract<DnsName, { kind: "addresses" }>,
-  resolve: Resolver,
+  resolve: NameResolver,
 ): Promise<PeerAddress[]> {
   const asked = await Promise.allSettled([resolve(name, "A"), resolve(name, "AAAA")]);
   const [four, six] = asked.map((one) => one.status === "fulfilled" ? one.value : []);

@@ -6,7 +6,8 @@
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../shared/base/errors.ts";
 import type { Clock } from "../../shared/os/clock.ts";
-import { lookUpPeers, type PeerNames, type Resolver } from "./peer_names.ts";
+import type { NameResolver } from "../../shared/os/resolve_name.ts";
+import { lookUpPeers, type PeerNames } from "./peer_names.ts";
 import { type PeerClient, PeerRefusal } from "./peer_client.ts";
 import type { Greeting, PeerAddress, PeerReport, PeerState } from "./peer_state.ts";
 
@@ -30,7 +31,7 @@ interface KnownPeer {
 export interface PeersOptions {
   readonly names: PeerNames;
   readonly client: Pick<PeerClient, "greet">;
-  readonly resolve: Resolver;
+  readonly resolve: NameResolver;
   /** How this server answers greetings. */
   readonly self: Greeting;
   readonly clock: Clock;

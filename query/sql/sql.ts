@@ -1,4 +1,4 @@
-/** `POST /api/v1/sql`, `/sql/local`, `/sql/distributed` and `/sql/explain`: from the request's body to its answer. */
+/** `POST /api/v1/sql` and its variants: from the request's body to its answer. */
 
 import { jsonResponse } from "../../shared/http/error_response.ts";
 import { jobAccepted } from "../jobs/job_routes.ts";

@@ -60,6 +60,7 @@ import { DecodedDataFiles } from "./files/decoded_files/decoded_data_files.ts";
 import { runDecoding, settledSize } from "./files/decoded_files/run_decoding.ts";
 import { RemainingRows } from "./plan/remaining_rows.ts";
 import { DeltaSweep } from "./plan/delta_sweep.ts";
+import type { SpreadingEngine } from "./shards/spread.ts";
 import { ReceivedSpace } from "./shards/received_rows.ts";
 import { Turns, turnsFor } from "./turns/turns.ts";
 import { WalDelta } from "./plan/wal_delta.ts";
@@ -136,7 +137,7 @@ export interface EngineOptions extends DatabaseOptions {
  * Errors: `unavailable` when the driver cannot be loaded; the file system's when `cacheDir` cannot
  * be written.
  */
-export async function openEngine(options: EngineOptions): Promise<Engine> {
+export async function openEngine(options: EngineOptions): Promise<Engine & SpreadingEngine> {
   const { files, store, catalog, wal, clock } = options;
   const cores = options.threads ?? navigator.hardwareConcurrency;
   const nowMs = () => clock.monotonicMs();

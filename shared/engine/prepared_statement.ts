@@ -6,8 +6,7 @@ import { firstStep, type RunSteps } from "./answer/run_steps.ts";
 import { type RunOptions, StatementRun } from "./answer/statement_run.ts";
 import { faultError } from "./duckdb/fault_error.ts";
 import { onceMore } from "./duckdb/once_more.ts";
-import { shownName } from "./hot_caches/hot_call.ts";
-import { countFiles, type TablePlan } from "./plan/plan.ts";
+import { plannedTable } from "./plan/planned_table.ts";
 import { type Prepared, servedBy } from "./prepared.ts";
 import type {
   ColumnCounts,
@@ -116,17 +115,4 @@ export class PreparedStatement implements PreparedQuery {
 function columnsOf({ statement, columns }: Prepared): readonly ResultColumn[] {
   if (statement.explain) return EXPLAIN_COLUMNS;
   return columns.map(({ name, type }) => ({ name, type: type.text }));
-}
-
-export function plannedTable({ name, version, committed, parts, pruned }: TablePlan): PlannedTable {
-  return {
-    table: shownName(name),
-    snapshot_id: version?.snapshotId === undefined ? null : String(version.snapshotId),
-    ...(committed.kind === "since" ? { since: String(committed.snapshotId) } : {}),
-    files: countFiles(parts.filter((part) => part.origin === "file")),
-    ...(pruned === undefined ? {} : {
-      files_pruned_bloom: pruned.files,
-      row_groups_pruned_bloom: pruned.rowGroups,
-    }),
-  };
 }

@@ -20,7 +20,8 @@ import { type PrepareDeps, prepareStatement } from "./prepare.ts";
 import { PreparedStatement } from "./prepared_statement.ts";
 import { checkPredicate } from "./predicate/check_predicate.ts";
 import type { ReceivedRows, ReceivedSpace } from "./shards/received_rows.ts";
-import { type Spread, spreadStatement } from "./shards/spread_statement.ts";
+import type { Spread, SpreadingEngine } from "./shards/spread.ts";
+import { spreadStatement } from "./shards/spread_statement.ts";
 import type { NotSplit } from "./spread/split_statement.ts";
 import type { LivenessProbe } from "./duckdb/liveness_probe.ts";
 import { type Databases, Seat } from "./turns/seat.ts";
@@ -65,7 +66,7 @@ interface SeatRequest {
   readonly sql: string;
 }
 
-export class SqlEngine implements Engine {
+export class SqlEngine implements Engine, SpreadingEngine {
   readonly #databases: Databases;
   /** Each of the databases once. */
   readonly #open: ReadonlySet<EngineDatabase>;

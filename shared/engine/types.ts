@@ -8,10 +8,7 @@ import type { TimeRange } from "../iceberg/types.ts";
 import type { Column, ColumnType } from "../schema/schema.ts";
 import type { FollowPosition } from "./follow/follow_position.ts";
 import type { DeltaFile } from "./plan/delta_file.ts";
-import type { ReceivedRows } from "./shards/received_rows.ts";
 import type { ReceivedTable, Shard } from "./shards/shard.ts";
-import type { Spread } from "./shards/spread_statement.ts";
-import type { NotSplit } from "./spread/split_statement.ts";
 
 /**
  * A value has the type that it would have if it were written into the statement; a typed one has
@@ -192,12 +189,6 @@ export interface Engine extends AsyncDisposable {
    * where nothing tells. Runs nothing. Absent in engines of tests. Errors: those of `prepare`.
    */
   parameterTypes?(request: QueryRequest): Promise<ReadonlyMap<string, string | null>>;
-   * Plans a statement that many servers are to share. Errors: those of `prepare`. Absent in engines
-   * of tests.
-   */
-  spread?(request: QueryRequest): Promise<Spread | NotSplit>;
-  /** Room for rows that other servers send. Absent in engines of tests. */
-  receive?(): Promise<ReceivedRows>;
   /**
    * Checks that a predicate (`predicate/row_predicate.ts`) is one over the columns of a table.
    * Errors: `invalid_argument` with the place; `not_found` (`unknown_index`); those of `prepare`.
@@ -459,7 +450,7 @@ export interface Phases {
   readonly buffer_delta_micros: number;
   readonly collect_micros: number;
   readonly render_micros: number;
-  /** Of a statement that was, or was to be, shared with other servers. */
+  /** There for a statement that was, or was to be, shared with other servers. */
   readonly distributed?: DistributedPhases;
 }
 

@@ -1,10 +1,10 @@
 /** Values of statements that many servers share: shards, and tables as they were planned. */
 
 import type { IndexState } from "../../catalog/index_catalog.ts";
-import type { RowRange } from "../plan/plan.ts";
+import type { Column } from "../../schema/schema.ts";
+import type { DeltaFile } from "../plan/delta_file.ts";
 import type { LostRows } from "../plan/lost_rows.ts";
 import type { TableSnapshot } from "../plan/snapshot.ts";
-import type { DeltaLease } from "../plan/wal_delta.ts";
 
 /** Some rows of one table of a statement. Its other tables are read whole. */
 export interface Shard {
@@ -23,8 +23,8 @@ export interface Shard {
 /** A data file by its key in the store, or some of its rows. */
 export interface ShardFile {
   readonly key: string;
-  /** Absent: all of them. */
-  readonly rows?: RowRange;
+  /** Rows [first, end) by position in the file; absent: all of them. */
+  readonly rows?: { readonly first: number; readonly end: number };
 }
 
 /** Tables at one moment, by their lower-cased names. Whoever made it holds the leases. */
@@ -35,8 +35,15 @@ export interface FrozenTable {
   readonly snapshot: TableSnapshot;
   readonly state: IndexState | undefined;
   /** Rows of the WAL; undefined where no WAL is read. */
-  readonly wal: Pick<DeltaLease, "files" | "columns"> | undefined;
+  readonly wal: FrozenRows | undefined;
+  /** Rows that cannot be read; undefined: none. */
   readonly lost: LostRows | undefined;
+}
+
+/** Rows of the WAL, with the columns of the newest segment that was read. */
+export interface FrozenRows {
+  readonly files: readonly DeltaFile[];
+  readonly columns: readonly Column[] | undefined;
 }
 
 /** Rows that other servers sent, which a statement finds as a table of this name. */

@@ -10,19 +10,12 @@ import { priceOf } from "../cost/price_statement.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
 import { gateStatement } from "../gate/gate_statement.ts";
 import { applyDefaultOrder } from "../order/default_order.ts";
-import {
-  filePart,
-  partBytes,
-  partRows,
-  type RowRange,
-  type TablePlan,
-  wholePlan,
-} from "../plan/plan.ts";
+import { filePart, partBytes, partRows, type TablePlan, wholePlan } from "../plan/plan.ts";
 import { type Planned, planStatement } from "../plan/plan_statement.ts";
 import { projectedAnew } from "../plan/projection.ts";
 import { encodePin } from "../plan/snapshot_pin.ts";
 import type { PrepareDeps } from "../prepare.ts";
-import { plannedTable } from "../prepared_statement.ts";
+import { plannedTable } from "../plan/planned_table.ts";
 import { regularGroups } from "../pruning/file_selection.ts";
 import { pruneTable } from "../pruning/prune_table.ts";
 import { type NotSplit, type SplitStatement, splitStatement } from "../spread/split_statement.ts";
@@ -31,34 +24,9 @@ import { inCallersText } from "../statement/error_place.ts";
 import { parse, type Statement, textAsItIs, textOfTree } from "../statement/parse.ts";
 import { cloneTree, nodeAt, nodesAt, withRoot } from "../statement/syntax_tree.ts";
 import type { Deadline } from "../turns/deadline.ts";
-import type { Cost, PlannedTable, QueryRequest } from "../types.ts";
+import type { QueryRequest } from "../types.ts";
 import { freezeMoment } from "./freeze_moment.ts";
-import type { FrozenTables } from "./shard.ts";
-
-/** A statement as many servers run it. Disposing it gives back what it holds of the tables. */
-export interface Spread extends Disposable {
-  readonly split: SplitStatement;
-  /** Snapshots and schemas of its tables, which other servers read. */
-  readonly pin: string;
-  /** The same tables for this server, with their rows in the WAL. */
-  readonly frozen: FrozenTables;
-  readonly hasWalRows: boolean;
-  readonly files: readonly SpreadFile[];
-  readonly cost: Cost;
-  readonly tables: readonly PlannedTable[];
-  readonly defaultOrderApplied: boolean;
-  readonly planMs: number;
-}
-
-/** A data file that is left of the table that is cut. */
-export interface SpreadFile {
-  readonly key: string;
-  /** Bytes of the wanted columns. */
-  readonly bytes: number;
-  readonly rows: number;
-  /** Rows of its row groups, in their order; empty where it cannot be cut. */
-  readonly groups: readonly RowRange[];
-}
+import type { Spread, SpreadFile } from "./spread.ts";
 
 interface SpreadContext {
   readonly request: QueryRequest;

@@ -1,10 +1,10 @@
 /**
  * Scheduler slots: who may use DuckDB now. Slots for cheap statements (`light`) are for planning
  * and for running what is cheap. Slots for expensive statements (`dear`), which are few, are for
- * running what takes all cores for long. Batch jobs have as many slots, for what may take hours.
- * So have shards of statements that other servers share: they wait for nothing but shards, and a
- * statement that waits for shards holds no slot. Each kind has a line of its own in which tenants go one after the other, so that no cheap
- * statement waits for an expensive one to end.
+ * running what takes all cores for long. Batch jobs have as many slots, for what may take hours. So
+ * have shards of statements that other servers share. A shard waits for nothing but other shards,
+ * and a statement that waits for shards holds no slot. Each kind has a line of its own in which
+ * tenants go one after the other, so that no cheap statement waits for an expensive one to end.
  *
  * Once a second tenant has asked, a tenant that has all other slots of a kind does not get the last
  * free one. A statement can hold its slot for as long as its deadline, and somebody else's must not

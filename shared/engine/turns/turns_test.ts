@@ -25,7 +25,7 @@ Deno.test({
   name:
     "Turns a light turn is there while all dear ones are taken, and a turn disposed twice is one",
   fn: async () => {
-    const turns = new Turns({ light: 1, dear: 1, batch: 1 });
+    const turns = new Turns({ light: 1, dear: 1, batch: 1, shard: 1 });
     const dear = await turns.take("dear", NEVER);
     const light = await turns.take("light", NEVER);
     const next = turns.take("dear", NEVER);
@@ -44,7 +44,7 @@ Deno.test({
   name:
     "Turns a tenant has all turns of a kind while it is the only one, and leaves one once there is another",
   fn: async () => {
-    const turns = new Turns({ light: 2, dear: 3, batch: 1 });
+    const turns = new Turns({ light: 2, dear: 3, batch: 1, shard: 1 });
     const alone = [];
     for (let at = 0; at < 3; at += 1) alone.push(await turns.take("dear", NEVER, { key: "a" }));
     alone.forEach((turn) => turn[Symbol.dispose]());

@@ -6,6 +6,7 @@ import { type FollowSource, TableFollowers } from "../../follow/table_follower.t
 import { LivenessProbe } from "../liveness_probe.ts";
 import { SqlEngine } from "../../sql_engine.ts";
 import { StatementCache } from "../../statement/statement_cache.ts";
+import { type ReceivedFolder, ReceivedSpace } from "../../shards/received_rows.ts";
 import { Turns } from "../../turns/turns.ts";
 import type { QueryRequest } from "../../types.ts";
 import type { CallName } from "./calls.ts";
@@ -134,7 +135,7 @@ for (const failure of [undefined, new EngineFault("internal", "it cannot be rele
         },
         close: () => Promise.resolve(),
       };
-      const turnCounts = { light: 1, dear: 1, batch: 1 };
+      const turnCounts = { light: 1, dear: 1, batch: 1, shard: 1 };
       const nowMs = () => 0;
       const damaged = new DamagedFiles({ isSkipping: false, onDamage: () => {}, nowMs });
       const deps: Partial<PrepareDeps> = { nowMs, damaged, statements: new StatementCache() };
@@ -148,6 +149,8 @@ for (const failure of [undefined, new EngineFault("internal", "it cannot be rele
         memoryBytesMax: 1,
         spillBytesMax: 1,
         followers: new TableFollowers({} as FollowSource),
+        received: new ReceivedSpace({} as ReceivedFolder),
+        unixMs: () => 0,
       });
       const request: QueryRequest = {
         ...{ sql: "SELECT 1", namespace: "n", tenant: "t" },
