@@ -81,6 +81,11 @@ export class SqlLab implements AsyncDisposable {
     return `http://127.0.0.1:${this.server.address.port}/api/v1/sql`;
   }
 
+  /** The data directory of the server. */
+  get dir(): string {
+    return this.engineLab.dir;
+  }
+
   static async open(seed: number): Promise<SqlLab> {
     const stages = makeStages(new SeededRandom(seed));
     const lab = await EngineLab.open({ wal: true });

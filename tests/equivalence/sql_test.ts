@@ -5,18 +5,14 @@
  */
 
 import assert from "node:assert/strict";
-import { inFormOf, parseDigits, type PlainAnswer, plainAnswer, sortKey } from "./plain_rows.ts";
+import { parseDigits, type PlainAnswer, plainAnswer } from "./plain_rows.ts";
+import { askRecords, assertSameRows, HEADERS } from "./sql_answers.ts";
 import { SqlLab } from "./sql_lab.ts";
-import { type Statement, STATEMENTS } from "./sql_statements.ts";
+import { STATEMENTS } from "./sql_statements.ts";
 
 const SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 20_261_121);
 /** Every so many statements are asked as NDJSON, too. */
 const NDJSON_EVERY = 5;
-
-interface Records {
-  readonly columns: readonly string[];
-  readonly rows: readonly (readonly unknown[])[];
-}
 
 Deno.test({
   name: "POST /api/v1/sql gives the rows of a plain DuckDB over a plain copy",
@@ -40,21 +36,6 @@ Deno.test({
   },
 });
 
-const HEADERS = { "content-type": "application/json" };
-
-async function askRecords(url: string, query: string): Promise<Records> {
-  const response = await fetch(url, {
-    method: "POST",
-    headers: HEADERS,
-    body: JSON.stringify({ query }),
-  });
-  const text = await response.text();
-  assert.equal(response.status, 200, `${query}: ${text}`);
-  const answer = parseDigits(text) as Records & { row_count: { digits: string } };
-  assert.equal(Number(answer.row_count.digits), answer.rows.length);
-  return answer;
-}
-
 async function askStream(
   url: string,
   query: string,
@@ -77,18 +58,4 @@ async function askStream(
 function isNamed({ columns }: PlainAnswer): boolean {
   return new Set(columns).size === columns.length &&
     columns.every((name) => !/^\d+$/.test(name) && name !== "digits");
-}
-
-/** In the statement's order, or in one of ours where it leaves the order open. */
-function assertSameRows(
-  actual: readonly (readonly unknown[])[],
-  expected: PlainAnswer,
-  { sql }: Statement,
-): void {
-  const ordered = /\bORDER BY (?:(?!\bOVER\b)[^()]|\([^()]*\))*$/i.test(sql);
-  const arranged = <T>(rows: readonly T[]) =>
-    ordered ? rows : rows.toSorted((a, b) => sortKey(a) < sortKey(b) ? -1 : 1);
-  const wanted = arranged(expected.rows);
-  const found = arranged(actual).map((row, i) => inFormOf(wanted[i] ?? [], row));
-  assert.deepEqual(found, wanted);
 }

@@ -1,0 +1,58 @@
+/**
+ * Through `/api/v1/sql/distributed` of several real servers come the rows, the columns and the
+ * types that a server alone gives, and the rows that a plain DuckDB gives over a plain copy. The
+ * tables have files of several schemas and rows that only the WAL holds.
+ */
+
+import assert from "node:assert/strict";
+import { QueryFleet } from "../apps/query_fleet.ts";
+import { plainAnswer } from "./plain_rows.ts";
+import { askRecords, assertSameRows } from "./sql_answers.ts";
+import { SqlLab } from "./sql_lab.ts";
+import { STATEMENTS } from "./sql_statements.ts";
+
+const SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 20_261_123);
+/** The larger fleets are asked every so many of the statements, each time other ones. */
+const FLEETS = [{ count: 2, every: 1 }, { count: 3, every: 3 }, { count: 5, every: 5 }];
+
+interface Phases {
+  readonly phases: {
+    readonly distributed?: {
+      readonly mode: string;
+      readonly reason?: string;
+      readonly shards?: readonly { readonly server: string }[];
+    };
+  };
+}
+
+for (const { count, every } of FLEETS) {
+  Deno.test({
+    name: `POST /api/v1/sql/distributed of ${count} servers gives the rows of a plain DuckDB`,
+    fn: async (t) => {
+      await using lab = await SqlLab.open(SEED);
+      const args = ["--threads", "1", "--memory-pool-bytes", String(256 * 2 ** 20)];
+      await using fleet = await QueryFleet.start({ dataDir: lab.dir, count, args });
+      const modes = new Map<string, number>();
+      const servers = new Set<string>();
+      for (const [i, statement] of STATEMENTS.entries()) {
+        if (i % every !== count % every) continue;
+        await t.step(`${i}: ${statement.sql.slice(0, 120)}`, async () => {
+          const base = `${fleet.at(i % count).url}/api/v1/sql`;
+          const expected = await plainAnswer(lab.plain, statement.plain ?? statement.sql);
+          const shared = await askRecords(`${base}/distributed`, statement.sql, { types: true });
+          const alone = await askRecords(`${base}/local`, statement.sql, { types: true });
+          assert.deepEqual(shared.columns, expected.columns);
+          assert.deepEqual(shared.types, alone.types);
+          assertSameRows(shared.rows, expected, statement);
+          const { mode = "none", shards = [] } = (shared.stats as Phases).phases.distributed ?? {};
+          modes.set(mode, (modes.get(mode) ?? 0) + 1);
+          for (const { server } of shards) servers.add(server);
+        });
+      }
+      const asked = modes.values().reduce((sum, one) => sum + one, 0);
+      console.log(count, Object.fromEntries(modes));
+      assert((modes.get("local") ?? 0) < asked / 2, JSON.stringify([...modes]));
+      assert.equal(servers.size, count);
+    },
+  });
+}
