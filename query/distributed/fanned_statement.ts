@@ -3,6 +3,7 @@
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { Spread } from "../../shared/engine/shards/spread.ts";
 import type { ReceivedFile, ReceivedTable } from "../../shared/engine/shards/shard.ts";
+import { PARTS_TABLE } from "../../shared/engine/spread/types.ts";
 import type {
   Cost,
   PlannedTable,
@@ -15,9 +16,6 @@ import { carriesType } from "./carried_types.ts";
 import { type CutShard, cutShards } from "./cut_shards.ts";
 import type { FannedContext, FannedWork } from "./distribution_options.ts";
 import { FannedRun } from "./fanned_run.ts";
-
-/** The relation that the second half of a statement reads. */
-const PARTS_TABLE = "svc_parts";
 
 export class FannedStatement implements PreparedQuery, FannedWork {
   readonly servedBy = "scan";

@@ -22,7 +22,7 @@ import { checkPredicate } from "./predicate/check_predicate.ts";
 import type { ReceivedRows, ReceivedSpace } from "./shards/received_rows.ts";
 import type { Spread, SpreadingEngine } from "./shards/spread.ts";
 import { spreadStatement } from "./shards/spread_statement.ts";
-import type { NotSplit } from "./spread/split_statement.ts";
+import type { NotSplit } from "./spread/types.ts";
 import type { LivenessProbe } from "./duckdb/liveness_probe.ts";
 import { type Databases, Seat } from "./turns/seat.ts";
 import { TURN_KINDS, type TurnCounts, type TurnKind, type Turns } from "./turns/turns.ts";

@@ -50,7 +50,6 @@ for (const { count, every } of FLEETS) {
         });
       }
       const asked = modes.values().reduce((sum, one) => sum + one, 0);
-      console.log(count, Object.fromEntries(modes));
       assert((modes.get("local") ?? 0) < asked / 2, JSON.stringify([...modes]));
       assert.equal(servers.size, count);
     },

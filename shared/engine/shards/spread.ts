@@ -1,7 +1,7 @@
 /** What an engine does for statements that many servers share. */
 
 import type { RowRange } from "../plan/plan.ts";
-import type { NotSplit, SplitStatement } from "../spread/split_statement.ts";
+import type { NotSplit, SplitStatement } from "../spread/types.ts";
 import type { Cost, PlannedTable, QueryRequest } from "../types.ts";
 import type { ReceivedRows } from "./received_rows.ts";
 import type { FrozenTables } from "./shard.ts";

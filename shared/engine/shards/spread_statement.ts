@@ -10,7 +10,7 @@ import { priceOf } from "../cost/price_statement.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
 import { gateStatement } from "../gate/gate_statement.ts";
 import { applyDefaultOrder } from "../order/default_order.ts";
-import { filePart, partBytes, partRows, type TablePlan, wholePlan } from "../plan/plan.ts";
+import { filePart, partBytes, type TablePlan, wholePlan } from "../plan/plan.ts";
 import { type Planned, planStatement } from "../plan/plan_statement.ts";
 import { projectedAnew } from "../plan/projection.ts";
 import { encodePin } from "../plan/snapshot_pin.ts";
@@ -18,7 +18,8 @@ import type { PrepareDeps } from "../prepare.ts";
 import { plannedTable } from "../plan/planned_table.ts";
 import { regularGroups } from "../pruning/file_selection.ts";
 import { pruneTable } from "../pruning/prune_table.ts";
-import { type NotSplit, type SplitStatement, splitStatement } from "../spread/split_statement.ts";
+import { splitStatement } from "../spread/split_statement.ts";
+import type { NotSplit, SplitStatement } from "../spread/types.ts";
 import { bindParameters } from "../statement/bind_parameters.ts";
 import { inCallersText } from "../statement/error_place.ts";
 import { parse, type Statement, textAsItIs, textOfTree } from "../statement/parse.ts";
@@ -69,6 +70,9 @@ export async function spreadStatement(
     const split = await splitStatement(own, {
       tables: left.map(splitTable),
       textOf: (document) => textOfTree(cached, document),
+      describe: (sql, relations) => connection.describe(sql, relations),
+      averages: deps.answers.averages,
+      rowsMax: request.rowsMax + 1,
     });
     if ("reason" in split) return split;
     const refusal = refusalOf(split, left);
@@ -131,13 +135,11 @@ async function filesLeft(
   });
 }
 
-function splitTable({ name, schema, parts, projected, delta }: TablePlan) {
+function splitTable({ name, schema, parts, projected }: TablePlan) {
   return {
     name,
     columns: schema.columns,
-    rows: parts.reduce((sum, part) => sum + partRows(part), 0),
     bytes: parts.reduce((sum, part) => sum + partBytes(part, projected), 0),
-    hasWalRows: delta.length > 0,
   };
 }
 
