@@ -3,7 +3,6 @@
  * one. What fails goes elsewhere, the coordinator last; what is slow is tried a second time.
  */
 
-import { present } from "../../shared/base/assert.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
 import { type CutShard, rankedNodes } from "./cut_shards.ts";
 import type { ShardOutcome } from "./distributed_metrics.ts";
@@ -12,6 +11,8 @@ import type { ShardOutcome } from "./distributed_metrics.ts";
 const AT_ONCE_PER_NODE = 2;
 const HEDGE_FACTOR = 3;
 const HEDGE_MS_MIN = 1_000;
+/** After so long a shard is tried again where none of its sisters has ended. */
+const HEDGE_MS_ALONE = 10_000;
 const HEDGE_LOOK_MS = 100;
 
 /** A shard that is done. */
@@ -175,11 +176,13 @@ class FanOut<T> {
 
   /** A shard whose one attempt takes much longer than its sisters did, for an idle server. */
   #slowFor(node: string): Task | undefined {
-    if ((this.#busy.get(node) ?? 0) > 0 || this.#walls.length === 0) return undefined;
+    if ((this.#busy.get(node) ?? 0) > 0) return undefined;
     const { nowMs } = this.#options;
     const sorted = this.#walls.toSorted((a, b) => a - b);
-    const usual = present(sorted[Math.min(sorted.length - 1, Math.floor(0.95 * sorted.length))]);
-    const afterMs = Math.max(HEDGE_MS_MIN, HEDGE_FACTOR * usual);
+    const usual = sorted[Math.min(sorted.length - 1, Math.floor(0.95 * sorted.length))];
+    const afterMs = usual === undefined
+      ? HEDGE_MS_ALONE
+      : Math.max(HEDGE_MS_MIN, HEDGE_FACTOR * usual);
     return this.#tasks.find(({ isDone, running, tried, ranked }) => {
       const [only, ...more] = running.values();
       return !isDone && only !== undefined && more.length === 0 && !tried.has(node) &&
