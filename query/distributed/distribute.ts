@@ -14,7 +14,7 @@ const FIRST_GREETING_MS_MAX = 3_000;
 export class Distribution {
   constructor(private readonly options: DistributionOptions) {}
 
-  /** Here, or on many servers. Errors: those of `Engine.prepare`, `invalid_argument` (`no_peers`). */
+  /** Here, or on many servers. Errors: those of `Engine.prepare`; `no_peers`. */
   async prepare(request: QueryRequest, wish: Wish, made: FannedFor): Promise<PreparedQuery> {
     const { engine, peers } = this.options;
     if (wish === "always") {

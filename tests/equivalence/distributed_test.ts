@@ -1,7 +1,7 @@
 /**
- * Through `/api/v1/sql/distributed` of several real servers come the rows, the columns and the
- * types that a server alone gives, and the rows that a plain DuckDB gives over a plain copy. The
- * tables have files of several schemas and rows that only the WAL holds.
+ * `/api/v1/sql/distributed` of several real servers gives the rows, the columns and the types that
+ * a server alone gives. A plain DuckDB over a plain copy gives the same rows. The tables have files
+ * of several schemas and rows that only the WAL holds.
  */
 
 import assert from "node:assert/strict";
