@@ -4,7 +4,8 @@ import { timingSafeEqual } from "node:crypto";
 import { bearerTokenOf, tokenDigest } from "../../shared/auth/bearer_tokens.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
 import { jsonResponse } from "../../shared/http/error_response.ts";
-import { drainBody } from "../../shared/http/body.ts";
+import { readJsonText } from "../json_body.ts";
+import { SQL_BODY_BYTES_MAX } from "../limits.ts";
 import type { QueryCaller } from "../query_caller.ts";
 import { noPeers } from "../sql/no_peers.ts";
 import type { SqlService } from "../sql/sql_service.ts";
@@ -81,7 +82,8 @@ async function admitCoordinator(
   { caller, what }: { readonly caller: QueryCaller | undefined; readonly what: string },
 ): Promise<PeerDesk> {
   if (desk !== undefined && (caller === undefined || desk.isOpen)) return desk;
-  await drainBody(request);
+  // What is wrong with the body itself is told first, as everywhere.
+  if (request.method === "POST") await readJsonText(request, { bytesMax: SQL_BODY_BYTES_MAX });
   if (desk?.peers === undefined) throw noPeers(what, "send statements to /api/v1/sql");
   throw new OperatingError(
     "permission_denied",
