@@ -21,8 +21,10 @@ export interface CutShard {
 const PIECES_PER_NODE = 4;
 /** Smaller pieces are not made of a file: each has a request and a plan of its own. */
 const PIECE_BYTES_MIN = 4 * 1024 * 1024;
-/** A shard has at most so many bytes, unless one file has more. */
+/** A shard of a small statement has at most so many bytes, unless one file has more. */
 const SHARD_BYTES = 256 * 1024 * 1024;
+/** A statement has at most so many shards for each server, unless they have too many files. */
+const SHARDS_PER_NODE_MAX = 16;
 /** Files of a shard: their keys must fit in a request. */
 const SHARD_FILES_MAX = 4_096;
 const LOAD_MAX = 1.1;
@@ -36,27 +38,39 @@ export function cutShards(
   const unit = Math.max(PIECE_BYTES_MIN, total / (nodes.length * PIECES_PER_NODE));
   const pieces = files.flatMap((file) => piecesOf(file, unit))
     .sort((a, b) => b.bytes - a.bytes || compare(nameOf(a), nameOf(b)));
-  const loads = new Map(nodes.map((node) => [node, 0]));
-  const homes = new Map<string, Piece[]>();
   const share = total / nodes.length * LOAD_MAX;
+  const homes = [...nodes].sort(compare).map((node): Home => ({
+    ...{ node, hash: hashOf(node), bytes: 0, pieces: [] },
+  }));
   for (const piece of pieces) {
-    const node = homeOf(piece, loads, share);
-    loads.set(node, (loads.get(node) ?? 0) + piece.bytes);
-    homes.set(node, [...homes.get(node) ?? [], piece]);
+    const home = homeOf(piece, homes, share);
+    home.bytes += piece.bytes;
+    home.pieces.push(piece);
   }
-  return [...homes].sort(([a], [b]) => compare(a, b))
-    .flatMap(([node, own]) => shardsOf(own).map((shard) => ({ node, ...shard })));
+  const bytesMax = Math.max(SHARD_BYTES, total / (nodes.length * SHARDS_PER_NODE_MAX));
+  return homes.flatMap(({ node, pieces }) =>
+    shardsOf(pieces, bytesMax).map((shard) => ({ node, ...shard }))
+  );
 }
 
 /** The names of `nodes`, those that a key ranks first before the others. */
 export function rankedNodes(key: string, nodes: readonly string[]): readonly string[] {
-  return nodes.map((node) => ({ node, weight: weightOf(key, node) }))
+  const hash = hashOf(key);
+  return nodes.map((node) => ({ node, weight: weightOf(hash, hashOf(node)) }))
     .sort((a, b) => b.weight - a.weight || compare(a.node, b.node)).map(({ node }) => node);
 }
 
 interface Piece {
   readonly file: ShardFile;
   readonly bytes: number;
+}
+
+/** What a server has so far. */
+interface Home {
+  readonly node: string;
+  readonly hash: number;
+  readonly pieces: Piece[];
+  bytes: number;
 }
 
 /** A file, or runs of its row groups of about `unit` bytes. */
@@ -74,21 +88,28 @@ function piecesOf({ key, bytes, rows, groups }: SpreadFile, unit: number): Piece
   return pieces;
 }
 
-function homeOf(piece: Piece, loads: ReadonlyMap<string, number>, share: number): string {
-  const ranked = rankedNodes(nameOf(piece), [...loads.keys()]);
-  const load = (node: string) => loads.get(node) ?? 0;
-  const open = ranked.find((node) => load(node) + piece.bytes <= share);
-  return open ?? present(ranked.toSorted((a, b) => load(a) - load(b))[0], "a server");
+/** The server that is ranked first of those that have room; else the one that has least. */
+function homeOf(piece: Piece, homes: readonly Home[], share: number): Home {
+  const hash = hashOf(nameOf(piece));
+  let best: { readonly home: Home; readonly weight: number } | undefined;
+  for (const home of homes) {
+    if (home.bytes + piece.bytes > share) continue;
+    const weight = weightOf(hash, home.hash);
+    if (best === undefined || weight > best.weight) best = { home, weight };
+  }
+  if (best !== undefined) return best.home;
+  return homes.reduce((least, home) => home.bytes < least.bytes ? home : least);
 }
 
 /** Pieces of one server, as few shards as their bounds allow. */
-function shardsOf(pieces: readonly Piece[]): Omit<CutShard, "node">[] {
+function shardsOf(pieces: readonly Piece[], bytesMax: number): Omit<CutShard, "node">[] {
+  if (pieces.length === 0) return [];
   const bytes = pieces.reduce((sum, piece) => sum + piece.bytes, 0);
   const count = Math.min(
     pieces.length,
-    Math.max(Math.ceil(bytes / SHARD_BYTES), Math.ceil(pieces.length / SHARD_FILES_MAX)),
+    Math.max(Math.ceil(bytes / bytesMax), Math.ceil(pieces.length / SHARD_FILES_MAX)),
   );
-  const shards = Array.from({ length: Math.max(1, count) }, () => ({
+  const shards = Array.from({ length: count }, () => ({
     files: [] as ShardFile[],
     bytes: 0,
   }));
@@ -110,14 +131,19 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** A hash of both names: FNV-1a over them, mixed as MurmurHash3 ends. */
-function weightOf(key: string, node: string): number {
+/** FNV-1a over the letters of a name. */
+function hashOf(name: string): number {
   let hash = 0x811c9dc5;
-  const text = `${node}\0${key}`;
-  for (let at = 0; at < text.length; at += 1) {
-    hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  for (let at = 0; at < name.length; at += 1) {
+    hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);
   }
-  hash = Math.imul(hash ^ hash >>> 16, 0x85ebca6b);
+  return hash;
+}
+
+/** The hashes of a key and of a server, mixed as MurmurHash3 ends. */
+function weightOf(key: number, node: number): number {
+  let hash = Math.imul(key ^ Math.imul(node, 0x9e3779b1), 0x85ebca6b);
   hash = Math.imul(hash ^ hash >>> 13, 0xc2b2ae35);
-  return (hash ^ hash >>> 16) >>> 0;
+  hash = Math.imul(hash ^ hash >>> 16, 0x85ebca6b);
+  return (hash ^ hash >>> 13) >>> 0;
 }
