@@ -33,6 +33,7 @@ export function localDataFiles(
       await verifier.verify(plan, signal);
       return plan;
     },
+    missingBytes: () => 0,
     reads: undefined,
     [Symbol.dispose]() {},
   });

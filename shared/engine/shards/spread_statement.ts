@@ -149,6 +149,9 @@ function refusalOf(split: SplitStatement, tables: readonly TablePlan[]): NotSpli
   if (other !== undefined) {
     return { reason: `rows of ${other.name} are only in the WAL, which other servers do not read` };
   }
+  if (tables.some(({ lost, lacking }) => (lost ?? lacking) !== undefined)) {
+    return { reason: "rows are damaged, which the answer of one server tells" };
+  }
   const cut = tables.find(({ name }) => name === split.table);
   if (cut === undefined || cut.parts.every(({ origin }) => origin !== "file")) {
     return { reason: "no data file is left to share" };
