@@ -6,6 +6,10 @@ import type { PreparedQuery, RunningQuery } from "../../shared/engine/types.ts";
 export class AloneStatement implements PreparedQuery {
   constructor(private readonly inner: PreparedQuery, private readonly reason: string) {}
 
+  get columns() {
+    return this.inner.columns;
+  }
+
   get cost() {
     return this.inner.cost;
   }

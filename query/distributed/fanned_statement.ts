@@ -28,6 +28,8 @@ export class FannedStatement implements PreparedQuery, FannedWork {
     readonly spread: Spread,
     readonly context: FannedContext,
     private readonly own: {
+      /** Columns of the answer. */
+      readonly answered: readonly ResultColumn[];
       /** Columns of the first half. */
       readonly columns: readonly ResultColumn[];
       readonly shards: readonly CutShard[];
@@ -54,15 +56,34 @@ export class FannedStatement implements PreparedQuery, FannedWork {
       shard: { table: spread.split.table, files: [], frozen: spread.frozen },
       planOnly: true,
     });
-    const columns = first.columns ?? [];
+    const { columns } = first;
     const foreign = columns.find(({ type }) => !carriesType(type));
     if (foreign !== undefined) {
       return { reason: `a column of type ${foreign.type} does not cross between servers` };
     }
+    await using asked = await engine.prepare({ ...request, planOnly: true });
+    await using merge = await engine.prepare({
+      ...halfOf(request, spread.split.mergeSql),
+      received: { name: PARTS_TABLE, columns, files: [] },
+      planOnly: true,
+    });
+    const renamed = asked.columns.find(({ name }, at) => name !== merge.columns[at]?.name);
+    if (renamed !== undefined || asked.columns.length !== merge.columns.length) {
+      return { reason: `its column ${renamed?.name} would have another name` };
+    }
     const nodes = [self, ...peers.ready.filter((node) => node !== self)];
     const own = withWal(cutShards(spread.files, nodes), { self, hasWal: spread.hasWalRows });
     held.move();
-    return new FannedStatement(spread, context, { columns, shards: own, nodes });
+    return new FannedStatement(spread, context, {
+      answered: asked.columns,
+      columns,
+      shards: own,
+      nodes,
+    });
+  }
+
+  get columns(): readonly ResultColumn[] {
+    return this.own.answered;
   }
 
   get cost(): Cost {

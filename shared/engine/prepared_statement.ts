@@ -26,7 +26,6 @@ export class PreparedStatement implements PreparedQuery {
   readonly servedBy: ServedBy;
   readonly aside?: string;
   readonly columnCounts?: ColumnCounts;
-  readonly columns: readonly ResultColumn[];
   readonly defaultOrderApplied: boolean;
   #started = false;
   #disposed = false;

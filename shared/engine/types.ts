@@ -309,8 +309,6 @@ export interface PreparedQuery extends AsyncDisposable {
   readonly aside?: string;
   /** What the request asked for by `columnCounts`; absent: no summary has it. */
   readonly columnCounts?: ColumnCounts;
-  /** The columns of its answer. Absent in engines of tests. */
-  readonly columns?: readonly ResultColumn[];
   /**
    * Bytes of data files that it reads and that the object store must send; 0 for a folder, and
    * where that is not known.

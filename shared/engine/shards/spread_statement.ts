@@ -149,6 +149,12 @@ function refusalOf(split: SplitStatement, tables: readonly TablePlan[]): NotSpli
   if (other !== undefined) {
     return { reason: `rows of ${other.name} are only in the WAL, which other servers do not read` };
   }
+  const deleted = tables.find(({ committed }) => committed.kind === "most");
+  if (deleted !== undefined) {
+    return {
+      reason: `another engine deleted rows of ${deleted.name}, which one server leaves out`,
+    };
+  }
   if (tables.some(({ lost, lacking }) => (lost ?? lacking) !== undefined)) {
     return { reason: "rows are damaged, which the answer of one server tells" };
   }
