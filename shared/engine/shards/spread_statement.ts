@@ -13,6 +13,7 @@ import { applyDefaultOrder } from "../order/default_order.ts";
 import { filePart, partBytes, type TablePlan, wholePlan } from "../plan/plan.ts";
 import { type Planned, planStatement } from "../plan/plan_statement.ts";
 import { projectedAnew } from "../plan/projection.ts";
+import { catalogStatement } from "../pg_catalog/catalog_statement.ts";
 import { encodePin } from "../plan/snapshot_pin.ts";
 import type { PrepareDeps } from "../prepare.ts";
 import { plannedTable } from "../plan/planned_table.ts";
@@ -23,6 +24,7 @@ import type { NotSplit, SplitStatement } from "../spread/types.ts";
 import { bindParameters } from "../statement/bind_parameters.ts";
 import { inCallersText } from "../statement/error_place.ts";
 import { parse, type Statement, textAsItIs, textOfTree } from "../statement/parse.ts";
+import { shownOf } from "../statement/shown.ts";
 import { cloneTree, nodeAt, nodesAt, withRoot } from "../statement/syntax_tree.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import type { QueryRequest } from "../types.ts";
@@ -46,8 +48,10 @@ export async function spreadStatement(
   const startMs = deps.nowMs();
   const cached = deps.statements.over(connection);
   const parsed = await parse(cached.serialize, request.sql);
-  if (parsed.explain) return { reason: "EXPLAIN tells what one server would do" };
+  if (parsed.explain || parsed.analyze) return { reason: "EXPLAIN tells what one server does" };
   const statement = await bindParameters(parsed, { request, cached });
+  const told = await toldOfTables(statement, { cached, request });
+  if (told !== undefined) return told;
   const own = copyOf(statement);
   const gated = gateStatement(statement, context);
   if (gated.references.some(({ hot }) => hot !== undefined)) {
@@ -96,11 +100,22 @@ export async function spreadStatement(
   }
 }
 
+/** Why a statement is not shared that is about tables, and not about their rows. */
+async function toldOfTables(
+  statement: Statement,
+  context: Parameters<typeof catalogStatement>[1],
+): Promise<NotSplit | undefined> {
+  if (shownOf(statement.root) !== undefined) return { reason: "it shows a table" };
+  return await catalogStatement(statement, context) === statement
+    ? undefined
+    : { reason: "it asks for PostgreSQL's catalog" };
+}
+
 /** The gate changes the statement; the copy is as it was asked. */
-function copyOf({ sql, embeddable, document, explain }: Statement): Statement {
+function copyOf({ document, ...statement }: Statement): Statement {
   const copy = cloneTree(document);
   const root = nodeAt(nodesAt(copy, "statements")[0] ?? {}, "node");
-  return { sql, embeddable, explain, document: copy, root: present(root, "a statement") };
+  return { ...statement, document: copy, root: present(root, "a statement") };
 }
 
 function fromTable({ statement: { root }, references, planned }: Planned): TablePlan | undefined {
