@@ -108,6 +108,7 @@ export async function startQuery(
   await using starting = new AsyncDisposableStack();
   const tls = await readTlsFiles(settings, new DenoFileSystem());
   const access = starting.use(openAccess(settings, { clock, metrics }));
+  const isOpen = access.mode === "open";
   const files = new DenoFileSystem();
   const { mayVisit, ...page } = await openPage(settings, { auth: access.mode, files });
   const memory = starting.use(openMemory(settings, { clock, metrics }));
@@ -127,15 +128,12 @@ export async function startQuery(
   warnOfScanFileCache(settings);
   const admission = admissionOf(settings, { plan, keeper, clock, metrics });
   const longStatements = openLongStatements(settings, { starting, files, clock });
-  const alone = { engine, admission, metrics, clock, observer, longStatements };
   const { distribution, desk } = await openDistribution(settings, {
     ...{ starting, engine, admission, metrics, clock, files, auth: access.mode },
   });
-  const calls = { ...alone, distribution };
+  const calls = { engine, admission, metrics, clock, observer, longStatements, distribution };
   const jobs = starting.use(openJobs(settings, { calls, admission, metrics }));
-  const readiness = starting.use(
-    new Readiness({ ping: () => engine.ping(), problem: () => engine.problem, clock }),
-  );
+  const readiness = starting.use(readinessOf(engine, clock));
   const answers = new ByteBudget(plan.bytes.answers);
   const traceNames = new NameCache(plan.bytes.trace_names);
   keeper.keep("trace_names", traceNames);
@@ -158,9 +156,8 @@ export async function startQuery(
   const { server, metricsServer } = startListeners(settings, {
     ...{ starting, bind, metricsBind, bounds, tls, metrics },
     handler: (request, connection) => app.fetch(request, connection),
-    ...{ isOpen: access.mode === "open", mayVisit },
+    ...{ isOpen, mayVisit },
   });
-  const isOpen = access.mode === "open";
   const pg = startPg(settings, {
     ...{ starting, calls, gate: callers, answers, tls, metrics, bounds, isOpen },
   });
@@ -176,6 +173,10 @@ export async function startQuery(
   };
   const [address, metricsAddress] = [server.address, metricsServer.address];
   return { address, metricsAddress, ...pg, stop, [Symbol.asyncDispose]: stop };
+}
+
+function readinessOf(engine: Engine, clock: Clock): Readiness {
+  return new Readiness({ ping: () => engine.ping(), problem: () => engine.problem, clock });
 }
 
 function admissionOf(

@@ -258,7 +258,7 @@ export class SqlCall implements AsyncDisposable {
     const { engine } = this.#service;
     const options = { isPlanOnly: true, isBatch: false };
     const asking = engine.parameterTypes?.(this.#requestOf(asked, limits, options));
-    return await this.#inLine("connections", asking ?? Promise.resolve(new Map()));
+    return asking === undefined ? new Map() : await this.#inLine("connections", asking);
   }
 
   async #planOnly<T>(

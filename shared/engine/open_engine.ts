@@ -163,21 +163,12 @@ export async function openEngine(options: EngineOptions): Promise<Engine & Sprea
     ...{ nowMs, isSkipping: options.skipDamagedFiles ?? false },
     onDamage: options.onDamagedFile ?? (() => {}),
   });
-  const data = new NotedDataFiles(
-    dataFilesOf(options, { dir: dirs.objects, footers }),
-    damaged,
-  );
+  const data = new NotedDataFiles(dataFilesOf(options, { dir: dirs.objects, footers }), damaged);
   const reading: Reading = { options, data, databases, turns };
   const edgeTimes = edgeTimesOf(reading);
   const held = heldRowsOf(reading);
   const writer = new ArrowFiles();
-  const works = [
-    writer,
-    edgeTimes,
-    held,
-    remaining,
-    ...(decoded === undefined ? [] : [decoded]),
-  ];
+  const works = [writer, edgeTimes, held, remaining, ...decoded === undefined ? [] : [decoded]];
   const answers = new TableAnswers({
     ...{ store, nowMs, averages },
     sidecars: sidecars.footers.passing,
