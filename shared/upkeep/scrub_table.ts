@@ -273,8 +273,9 @@ class TableScrub {
   async #liveFiles(): Promise<ReadonlyMap<string, DataFile>> {
     try {
       const table = await this.#table();
-      const { files } = await this.#freshDeps().reader.selectFiles(table);
-      return new Map(files.map((file) => [file.key, file]));
+      // Also those that wait for another engine's deletes: damage would keep them waiting.
+      const entries = await this.#freshDeps().reader.liveEntries(table);
+      return new Map(entries.map(({ file }) => [file.key, file]));
     } catch (error) {
       if (!isOperatingError(error) || error.code === "unavailable") throw error;
       return new Map();

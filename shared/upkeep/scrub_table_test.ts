@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { present } from "../base/assert.ts";
 import { keyOfMetadata } from "../iceberg/locations.ts";
 import { FakeClock } from "../testing/fake_clock.ts";
+import { commitDeletes } from "../testing/foreign_deletes.ts";
 import { MaintenanceLab } from "../testing/maintenance_lab.ts";
 import { EVENTS } from "../testing/table_lab.ts";
 import { nextScrub, paced } from "./scrub_loop.ts";
@@ -239,3 +240,29 @@ async function currentMetadata(lab: MaintenanceLab): Promise<string> {
   const location = present(await lab.catalog.metadataLocation(EVENTS));
   return keyOfMetadata(lab.store.rootUri, location);
 }
+
+Deno.test({
+  name: "scrubTable goes through a table from which another engine deleted rows, and repairs it",
+  async fn() {
+    await using lab = await labOf(2);
+    const [touched] = await lab.files();
+    const { key, location, day } = present(touched);
+    await commitDeletes(lab.deps(), EVENTS, [
+      { kind: "position", day, rows: [{ location, place: 1 }] },
+    ]);
+    assert.deepEqual((await scrub(lab)).table.damaged, []);
+    const bytes = await flip(lab, key);
+    assert.deepEqual((await scrub(lab)).table.damaged.map((one) => one.key), [key]);
+    // Deletes of a damaged file cannot be applied, so scrubbing must not wait for that.
+    const copies = {
+      async *copiesOf(asked: string) {
+        if (asked === key) yield await Promise.resolve(bytes);
+      },
+    };
+    const { table } = await scrub(lab, { copies });
+    assert.deepEqual([table.repaired, table.damaged], [1, []]);
+    await lab.store.delete([key]);
+    const gone = (await scrub(lab)).table.damaged;
+    assert.deepEqual(gone.map((one) => [one.key, one.damage]), [[key, "it is not there"]]);
+  },
+});
