@@ -112,11 +112,20 @@ const COLUMNS = [
 
 /** 1 when a part of a segment could not be read. */
 async function tell(console: Console, report: RestoreReport): Promise<number> {
-  const { name, momentMs, tables, filesDone, bytesDone, wal, relocated } = report;
+  const { name, momentMs, tables, filesDone, bytesDone, wal, relocated, waiting } = report;
   const moment = new Date(momentMs).toISOString();
   await printPlan(console, COLUMNS, [
     [name, moment, tables, filesDone, bytesDone, wal.segments, wal.rows, relocated],
   ]);
+  if (waiting.length > 0) {
+    await console.notes.write(
+      `${counted(waiting.length, "table")} with delete files of another engine: ${
+        waiting.join(", ")
+      }; ` +
+        "the compactor applies them; run svc relocate --apply some minutes later, before other " +
+        "engines read\n",
+    );
+  }
   if (wal.damaged.length === 0) return 0;
   await console.notes.write(
     `damaged when the WAL was backed up: ${counted(wal.damaged.length, "segment")}, ${

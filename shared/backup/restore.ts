@@ -56,6 +56,11 @@ export interface RestoreReport extends RestoreProgress {
   readonly wal: RestoredWal;
   /** Tables whose locations were written anew. */
   readonly relocated: number;
+  /**
+   * Tables among them whose snapshots keep their former locations, since delete files of another
+   * engine name data files by these. They can be relocated when the deletes were applied.
+   */
+  readonly waiting: readonly string[];
 }
 
 /** Names the point that is being restored here. */
@@ -91,7 +96,7 @@ export async function restoreBackup(
   const relocated = await relocateAll(place, point);
   await place.store.delete([MARKER]);
   const tables = tablesOfCopy(point.catalog).length;
-  return { ...done, name, momentMs: point.momentMs, tables, wal, relocated };
+  return { ...done, name, momentMs: point.momentMs, tables, wal, ...relocated };
 }
 
 /** Errors: `not_found`. */
@@ -203,14 +208,23 @@ function foldersOf(copy: CatalogCopy): string[] {
   );
 }
 
-async function relocateAll(place: RestorePlace, point: Point): Promise<number> {
-  const { store, clock, random } = place;
-  if (store.rootUri === point.rootUri) return 0;
-  await using catalog = await place.openCatalog();
+async function relocateAll(
+  { store, clock, random, openCatalog }: RestorePlace,
+  point: Point,
+): Promise<Pick<RestoreReport, "relocated" | "waiting">> {
+  const waiting: string[] = [];
+  if (store.rootUri === point.rootUri) return { relocated: 0, waiting };
+  await using catalog = await openCatalog();
+  const deps = { store, catalog, clock, random };
   let relocated = 0;
   for (const { ident } of tablesOfCopy(point.catalog)) {
-    const { metadata } = await relocateTable({ store, catalog, clock, random }, ident);
-    relocated += metadata;
+    try {
+      relocated += (await relocateTable(deps, ident)).metadata;
+    } catch (error) {
+      if (!isOperatingError(error) || error.reason !== "delete_files") throw error;
+      waiting.push(`${ident.namespace}.${ident.name}`);
+      relocated += (await relocateTable(deps, ident, { isShallow: true })).metadata;
+    }
   }
-  return relocated;
+  return { relocated, waiting };
 }

@@ -2,8 +2,14 @@ import assert from "node:assert/strict";
 import { present } from "../base/assert.ts";
 import { utf8 } from "../base/bytes.ts";
 import { isOperatingError } from "../base/errors.ts";
+import { INLINE_DERIVER } from "../derived/deriver.ts";
+import { relocateTable } from "../iceberg/relocate.ts";
+import { INLINE_PARQUET_ENCODER } from "../parquet/parquet_encoder.ts";
+import { applyExpire } from "../tables/expire.ts";
 import { BackupLab, gatedStore } from "../testing/backup_lab.ts";
+import { commitDeletes } from "../testing/foreign_deletes.ts";
 import { EVENTS } from "../testing/table_lab.ts";
+import { applyAllDeletes } from "../upkeep/apply_deletes.ts";
 import { BackupTarget } from "./backup_target.ts";
 import { decodePoint, encodePoint } from "./point.ts";
 import { restoreBackup } from "./restore.ts";
@@ -128,6 +134,32 @@ Deno.test({
       await lab.target.putNew(key, bytes);
     }
     assert.deepEqual(await lab.restored(), EXPECTED);
+  },
+});
+
+Deno.test({
+  name: "restoreBackup elsewhere keeps another engine's deletes, for the compactor there to apply",
+  async fn() {
+    await using lab = await backedUp();
+    const [file] = await lab.lab.files();
+    const { location, day } = present(file);
+    const gone = [3, 7].map((place) => ({ location, place }));
+    await commitDeletes(lab.lab.deps(), EVENTS, [{ kind: "position", day, rows: gone }]);
+    await lab.backUp();
+    const place = lab.newPlace();
+    const { relocated, waiting } = await restoreBackup(new BackupTarget(lab.target), place);
+    assert.deepEqual([relocated, waiting], [1, ["svc.events"]]);
+    await using catalog = await place.openCatalog();
+    const { store, clock, random } = place;
+    const deps = { ...{ store, catalog, clock, random }, encoder: INLINE_PARQUET_ENCODER };
+    await applyAllDeletes({ ...deps, deriver: INLINE_DERIVER }, EVENTS);
+    const left = EXPECTED.table.filter((number) => number !== 3 && number !== 7);
+    assert.deepEqual((await lab.rowsAt(place)).table, left);
+    // What has delete files goes with its snapshot.
+    const { removals } = lab.lab.kept;
+    await applyExpire({ ...deps, removals }, EVENTS, { retainLast: 1, ageMsMin: 0 });
+    assert.equal((await relocateTable(deps, EVENTS)).metadata, 1);
+    assert.deepEqual((await lab.rowsAt(place)).table, left);
   },
 });
 

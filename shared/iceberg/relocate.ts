@@ -7,7 +7,8 @@
  * manifest lists and manifests of every snapshot. A file that changes gets a new name, so a reader
  * of the former metadata goes on. One commit; nothing is written where all is in its place.
  *
- * Not covered: position deletes, which name files inside of Parquet. Tables with such are refused.
+ * Not covered: position deletes, which name files inside of Parquet. Tables with such are refused,
+ * or their metadata file alone is written anew.
  */
 
 import { OperatingError } from "../base/errors.ts";
@@ -46,16 +47,28 @@ const FIELD = {
 /** Properties that say where an engine writes. */
 const PLACE_PROPERTY = /^write\..*path$/;
 
+export interface RelocateOptions {
+  /**
+   * Writes the metadata file anew and leaves the files of snapshots as they are: our roles work on
+   * the table here from then on, and other engines must wait. Default false.
+   */
+  readonly isShallow?: boolean;
+}
+
 /**
  * Brings every location of the table below the root of `deps.store`. Errors: those of reading its
  * metadata and of a commit. A file outside of the warehouse that was not moved with the table is
- * `unimplemented`, and so are position deletes.
+ * `unimplemented`, and so are delete files (`delete_files`).
  */
-export async function relocateTable(deps: CommitDeps, ident: TableIdent): Promise<Relocated> {
-  let attempt = new Relocation(deps);
+export async function relocateTable(
+  deps: CommitDeps,
+  ident: TableIdent,
+  { isShallow = false }: RelocateOptions = {},
+): Promise<Relocated> {
+  let attempt = new Relocation(deps, isShallow);
   await commitTable(deps, ident, async (base, staging) => {
     if (base === undefined) return undefined;
-    attempt = new Relocation(deps);
+    attempt = new Relocation(deps, isShallow);
     return await attempt.stage(base, staging);
   }, { relocates: true });
   return attempt.relocated;
@@ -77,12 +90,14 @@ interface Place {
 /** One attempt; without a staging it only counts. */
 class Relocation {
   readonly #deps: CommitDeps;
+  readonly #isShallow: boolean;
   readonly #relocated = { metadata: 0, manifestLists: 0, manifests: 0 };
   /** By former location, since snapshots share them; undefined: it stays as it is. */
   readonly #manifests = new Map<string, Place | undefined>();
 
-  constructor(deps: CommitDeps) {
+  constructor(deps: CommitDeps, isShallow = false) {
     this.#deps = deps;
+    this.#isShallow = isShallow;
   }
 
   get relocated(): Relocated {
@@ -94,7 +109,9 @@ class Relocation {
     const { metadata } = base;
     const snapshots: Snapshot[] = [];
     for (const snapshot of metadata.snapshots) {
-      snapshots.push(await this.#snapshot(base, snapshot, staging));
+      snapshots.push(
+        this.#isShallow ? snapshot : await this.#snapshot(base, snapshot, staging),
+      );
     }
     const next = withPlaces({ ...metadata, snapshots }, base);
     const isInPlace = isBelowRoot(rootUri, base.metadataLocation) &&
