@@ -130,7 +130,7 @@ async function tell(console: Console, report: RestoreReport): Promise<number> {
   await console.notes.write(
     `damaged when the WAL was backed up: ${counted(wal.damaged.length, "segment")}, ${
       wal.damaged.join(", ")
-    }; their intact rows are restored, the originals are under poison/\n`,
+    }; their intact rows are restored, the originals are under poison/, or sealed/ where the mirror has a copy\n`,
   );
   return 1;
 }

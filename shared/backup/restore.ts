@@ -90,13 +90,18 @@ export async function restoreBackup(
   {
     using _lock = await lockForRecovery(place.files, place.wal, "--wal");
     const { files: fs, wal: root } = place;
-    wal = await restoreWal({ fs, root, target }, point.segments);
+    wal = await restoreWal({ fs, root, target }, point.segments, mirroredOf(point));
   }
   await putCatalog(place, point);
   const relocated = await relocateAll(place, point);
   await place.store.delete([MARKER]);
   const tables = tablesOfCopy(point.catalog).length;
   return { ...done, name, momentMs: point.momentMs, tables, wal, ...relocated };
+}
+
+/** Names of segments that are among the point's objects: the mirror's copies. */
+function mirroredOf({ files }: Point): ReadonlySet<string> {
+  return new Set(files.flatMap(({ key }) => /[^/]+\.seg(?=[^/]*$)/.exec(key) ?? []));
 }
 
 /** Errors: `not_found`. */

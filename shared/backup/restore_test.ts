@@ -6,10 +6,14 @@ import { INLINE_DERIVER } from "../derived/deriver.ts";
 import { relocateTable } from "../iceberg/relocate.ts";
 import { INLINE_PARQUET_ENCODER } from "../parquet/parquet_encoder.ts";
 import { applyExpire } from "../tables/expire.ts";
-import { BackupLab, gatedStore } from "../testing/backup_lab.ts";
+import { BACKUP_LANE, BackupLab, gatedStore } from "../testing/backup_lab.ts";
 import { commitDeletes } from "../testing/foreign_deletes.ts";
+import { rowsOfMessage } from "../testing/numbered_rows.ts";
 import { EVENTS } from "../testing/table_lab.ts";
 import { applyAllDeletes } from "../upkeep/apply_deletes.ts";
+import { mendedWalReader } from "../wal/mirror/mended_wal_reader.ts";
+import { segmentKey } from "../wal/mirror/mirror_layout.ts";
+import { openWalReader } from "../wal/reader.ts";
 import { BackupTarget } from "./backup_target.ts";
 import { decodePoint, encodePoint } from "./point.ts";
 import { restoreBackup } from "./restore.ts";
@@ -160,6 +164,40 @@ Deno.test({
     await applyExpire({ ...deps, removals }, EVENTS, { retainLast: 1, ageMsMin: 0 });
     assert.equal((await relocateTable(deps, EVENTS)).metadata, 1);
     assert.deepEqual((await lab.rowsAt(place)).table, left);
+  },
+});
+
+Deno.test({
+  name: "restoreBackup leaves a damaged segment to be mended by the mirror's copy of it",
+  async fn() {
+    await using lab = await BackupLab.open();
+    await lab.append([1], { seals: false });
+    await lab.append([2], { seals: false });
+    const name = await lab.append([3]);
+    const path = lab.path("sealed", name);
+    const bytes = await lab.fs.readFile(path);
+    await lab.lab.store.putNew(segmentKey("wal-mirror", BACKUP_LANE, name), bytes);
+    const offsets: number[] = [];
+    {
+      await using segment = await openWalReader(lab.fs, "/wal").open(BACKUP_LANE, name);
+      for await (const { offset } of segment.frames()) offsets.push(offset);
+    }
+    const [, second = 0] = offsets;
+    const damaged = bytes.slice();
+    damaged[second + 40] = (damaged[second + 40] ?? 0) ^ 1;
+    await lab.fs.writeFileAtomic(path, damaged);
+    await lab.backUp();
+    const place = lab.newPlace();
+    const { wal } = await restoreBackup(new BackupTarget(lab.target), place);
+    assert.deepEqual(wal, { segments: 1, rows: 0, damaged: [name] });
+    const mended = mendedWalReader(openWalReader(place.fs, "/wal"), {
+      store: place.store,
+      prefix: "wal-mirror",
+    });
+    const rows: number[] = [];
+    await using segment = await mended.open(BACKUP_LANE, name);
+    for await (const { message } of segment.frames()) rows.push(...rowsOfMessage(message));
+    assert.deepEqual(rows, [1, 2, 3]);
   },
 });
 

@@ -1,29 +1,37 @@
 /**
  * Makes a WAL of a point's segments. Each goes through the salvage of an interrupted ingester's:
- * whole frames are kept, checked one by one, and sealed.
+ * whole frames are kept, checked one by one, and sealed. But a damaged one of which the mirror has
+ * a copy stays as it is: who drains it takes what is damaged from there.
  */
 
 import type { FileSystem } from "../os/file_system.ts";
 import { isSegmentName, keyFilePath, segmentPath, tornPath } from "../wal/layout.ts";
 import { hasSegment, putBackSegment } from "../wal/put_back.ts";
 import { makeLane } from "../wal/recovery.ts";
+import { isWholeSegment } from "../wal/restore_segment.ts";
 import type { BackupTarget } from "./backup_target.ts";
 import type { BackedUpSegment } from "./point.ts";
 
 export interface RestoredWal {
   readonly segments: number;
+  /** Rows of all but the damaged segments that the mirror mends. */
   readonly rows: number;
-  /** Segments of which a part could not be read; `poison/` has the original. */
+  /**
+   * Segments of which a part could not be read; `poison/` has the original, and `sealed/` where the
+   * mirror has a copy.
+   */
   readonly damaged: readonly string[];
 }
 
 /**
- * Into `root`, whose lock is held; what is there already stays. Errors: `corrupt` for an object
+ * Into `root`, whose lock is held; what is there already stays. `mirrored` are names of segments of
+ * which the mirror has a copy. Errors: `corrupt` for an object
  * that is not as its sum says; the file system's.
  */
 export async function restoreWal(
   { fs, root, target }: { fs: FileSystem; root: string; target: BackupTarget },
   segments: readonly BackedUpSegment[],
+  mirrored: ReadonlySet<string>,
 ): Promise<RestoredWal> {
   let [count, rows] = [0, 0];
   const damaged: string[] = [];
@@ -40,6 +48,11 @@ export async function restoreWal(
     const bytes = await target.get(stored);
     if (kind === "poison") {
       await putFile(fs, root, { stored, bytes });
+      continue;
+    }
+    if (kind === "sealed" && mirrored.has(name) && !await isWholeSegment(bytes, name)) {
+      await putFile(fs, root, { stored, bytes });
+      damaged.push(name);
       continue;
     }
     const salvaged = await putBackSegment(fs, root, { lane, name, bytes });
@@ -64,7 +77,7 @@ async function putFile(
     ? keyFilePath(root, lane, name)
     : kind === "torn"
     ? tornPath(root, lane, name)
-    : segmentPath(root, lane, { state: "poison", name });
+    : segmentPath(root, lane, { state: kind === "sealed" ? "sealed" : "poison", name });
   await fs.writeFileAtomic(path, bytes);
 }
 

@@ -26,7 +26,7 @@ export async function restoreSegment(
     readonly random: Random;
   },
 ): Promise<boolean> {
-  if (!await isWhole(bytes, name)) return false;
+  if (!await isWholeSegment(bytes, name)) return false;
   const record = await readSealRecord(fs, root, { lane, name });
   if (record !== undefined && record.bytes !== bytes.byteLength) return false;
   const sealed = segmentPath(root, lane, { state: "sealed", name });
@@ -47,7 +47,8 @@ export async function restoreSegment(
   return true;
 }
 
-async function isWhole(bytes: Uint8Array, name: string): Promise<boolean> {
+/** Whether these are a segment without damage, as far as its frames tell. */
+export async function isWholeSegment(bytes: Uint8Array, name: string): Promise<boolean> {
   await using file = new MemoryFile(bytes);
   try {
     const header = await readSegmentHeader(file, name);
