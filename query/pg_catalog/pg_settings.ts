@@ -262,7 +262,7 @@ function checked({ check, value }: Setting, name: string, text: string): string 
 }
 
 function custom(key: string, value: string): string {
-  if (!/^[a-z_][\w$]*(?:\.[a-z_][\w$]*)+$/.test(key)) {
+  if (key.length > CUSTOM_LENGTH_MAX || !/^[a-z_][\w$]*(?:\.[a-z_][\w$]*)+$/.test(key)) {
     throw new OperatingError(
       "invalid_argument",
       `Cannot set ${

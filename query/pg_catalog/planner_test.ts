@@ -142,6 +142,8 @@ Deno.test({
       openSession({ client_encoding: "'utf-8'" }).settings.reported().get("client_encoding"),
       "UTF8",
     );
+    const long = `SET ${"a".repeat(1_000_000)}.b = 1`;
+    await assert.rejects(() => ask(session, long), { details: { sqlstate: "42704" } });
     assert.throws(() => openSession({ client_encoding: "LATIN1" }), isOperatingError);
     const plan = await PG_PLANNER.plan("SELECT set_config('jit', 'on', false)", session);
     assert.equal(settings.get("jit"), "on");

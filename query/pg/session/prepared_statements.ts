@@ -72,7 +72,7 @@ class Named<T> {
         hint: `Close a ${what} that is not needed.`,
       });
     }
-    const all = bytes + STATEMENT_BYTES_MIN;
+    const all = bytes + 2 * name.length + STATEMENT_BYTES_MIN;
     this.hold.grow(all);
     this.#all.set(name, { value, bytes: all });
   }
@@ -108,7 +108,7 @@ export class SessionStatements implements Disposable {
     if (name !== "" && this.statements.get(name) !== undefined) {
       throw pgError("42P05", `Cannot prepare the statement ${JSON.stringify(name)}: there is one`);
     }
-    this.statements.set(name, prepared, 2 * prepared.text.length);
+    this.statements.set(name, prepared, 2 * prepared.text.length + 8 * prepared.given.length);
   }
 
   /** Errors: SQLSTATE 26000. */

@@ -313,7 +313,11 @@ export class PgSession implements PgSessionView {
     const parameters = await this.#values(statement, { formats, sent });
     await this.#dropPortal(name);
     const bytes = sent.reduce((sum, value) => sum + (value?.byteLength ?? 0), 0);
-    this.#kept.portals.set(name, { statement, parameters, formats: wanted }, 4 * bytes);
+    this.#kept.portals.set(
+      name,
+      { statement, parameters, formats: wanted },
+      4 * bytes + 8 * wanted.length,
+    );
     this.#parts.writer.plain("2");
   }
 
