@@ -63,6 +63,9 @@ const OF_MESSAGE: readonly (readonly [RegExp, string])[] = [
   [/division by zero/i, "22012"],
 ];
 
+/** What a message is about stands in so many characters; values of statements may follow. */
+const MESSAGE_START = 1_000;
+
 /** An error that this room itself tells. */
 export function pgError(
   sqlstate: string,
@@ -109,7 +112,8 @@ function sqlstateOf({ code, reason, message, details }: OperatingError): string 
   const ofReason = reason === undefined ? undefined : OF_REASON[reason];
   if (ofReason !== undefined) return ofReason;
   if (code === "invalid_argument") {
-    const found = OF_MESSAGE.find(([pattern]) => pattern.test(message));
+    const start = message.slice(0, MESSAGE_START);
+    const found = OF_MESSAGE.find(([pattern]) => pattern.test(start));
     if (found !== undefined) return found[1];
   }
   return OF_CODE[code];

@@ -5,6 +5,7 @@
 
 import { assert } from "../../shared/base/assert.ts";
 import { SERVER_VERSION } from "../../shared/engine/pg_catalog/relations.ts";
+import { BLANK_END } from "../../shared/engine/statement/parse.ts";
 import type { PgSession } from "../../shared/engine/types.ts";
 import type { PgPlan, PgPlanner, PgSessionView, PgSettings } from "../pg/pg_plan.ts";
 import { SessionSettings } from "./pg_settings.ts";
@@ -53,10 +54,10 @@ function optionsOf(options: string): readonly (readonly [string, string])[] {
 /** The statement without comments and semicolons, its blanks as one each. Texts stay. */
 function plainText(text: string): string {
   return text.replaceAll(PIECES, (piece, kept?: string) => kept ?? (piece.length > 0 ? " " : ""))
-    .replace(/[\s;]+$/, "").trim();
+    .replace(BLANK_END, "").trim();
 }
 
-const PIECES = /('(?:[^']|'')*'|"(?:[^"]|"")*")|--[^\n]*|\/\*[\s\S]*?\*\/|\s+/g;
+const PIECES = /('(?:[^']|'')*'|"(?:[^"]|"")*")|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|\s+/g;
 
 /** Sets what `SELECT set_config('name', 'value', …)` is to set. */
 function setConfigs(plain: string, settings: SessionSettings): void {

@@ -44,8 +44,9 @@ function sourceOf(statement: string): { readonly source: string; readonly rest: 
   return { source: `SELECT ${columns} FROM ${name}`, rest: statement.slice(whole.length) };
 }
 
+/** What begins and does not end goes to the end of the text. */
 const TOKEN =
-  /--[^\n]*|\/\*(?:[^*]|\*(?!\/))*\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(?<tag>(?:[A-Za-z_]\w*)?)\$[^]*?\$\k<tag>\$|[^]/g;
+  /--[^\n]*|\/\*(?:[^*]|\*(?!\/))*(?:\*\/|$)|'(?:[^']|'')*(?:'|$)|"(?:[^"]|"")*(?:"|$)|\$(?<tag>(?:[A-Za-z_]\w*)?)\$[^]*?(?:\$\k<tag>\$|$)|[^]/g;
 
 /** Where the parenthesis ends that was opened before `from`. */
 function closingOf(statement: string, from: number): number {
@@ -85,7 +86,7 @@ function takesValue(word: string, next: string): boolean {
 }
 
 function wordsOf(text: string): string[] {
-  return text.match(/E?'(?:[^']|'')*'|\(\s*[^)]*\)|[\w*]+|,/gi) ?? [];
+  return text.match(/E?'(?:[^']|'')*'|\([^)]*(?:\)|$)|[\w*]+|,/gi) ?? [];
 }
 
 function checked(given: ReadonlyMap<string, string>): CopyOptions {

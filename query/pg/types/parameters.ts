@@ -118,7 +118,9 @@ function numericOf(text: string | null): TypedParameter {
   const [whole, fraction] = [found?.[1] ?? "", found?.[2] ?? ""];
   const digits = whole.replace(/^0+/, "").length + fraction.length;
   if (found === null || whole + fraction === "" || digits > DECIMAL_DIGITS_MAX) {
-    if (!/^\s*(?:[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|[+-]?inf(?:inity)?)\s*$/i.test(text)) {
+    if (
+      !/^\s*(?:[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|[+-]?inf(?:inity)?)\s*$/i.test(text)
+    ) {
       return malformed(JSON.stringify(text));
     }
     return { type: "DOUBLE", text };
@@ -220,8 +222,12 @@ function doubleText(value: number): string {
 
 /** DuckDB has `(BC)` behind the day. */
 function withEra(text: string): string {
+  if (text.length > TIME_LENGTH_MAX) return text;
   return text.replace(/^\s*(\S+)(.*?)\s*BC\s*$/i, "$1 (BC)$2");
 }
+
+/** No date or time is longer. The pattern above takes much longer for a longer text. */
+const TIME_LENGTH_MAX = 100;
 
 function dateOf(days: number): string {
   if (days === 0x7fff_ffff) return "infinity";

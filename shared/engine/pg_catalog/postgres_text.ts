@@ -4,15 +4,18 @@
  * Blanks take the place of what is left out, so places in the text stay what they were.
  */
 
-/** Texts, names, comments, and what is to change. */
+/**
+ * Texts, names, comments, and what is to change. What begins and does not end goes to the end, so
+ * that no text is searched again and again for it.
+ */
 const PIECES = new RegExp(
   [
     /[eE]'(?:[^'\\]|\\[\s\S]|'')*'/,
     /'(?:[^']|'')*'/,
     /"(?:[^"]|"")*"/,
-    /\$(\w*)\$[\s\S]*?\$\1\$/,
+    /(?<![\w$])\$(\w*)\$[\s\S]*?(?:\$\1\$|$)/,
     /--[^\n]*/,
-    /\/\*[\s\S]*?\*\//,
+    /\/\*[\s\S]*?(?:\*\/|$)/,
     /(\bOPERATOR\s*\(\s*pg_catalog\s*\.\s*)([^\s)\w]+)(\s*\))/,
     /(::\s*|\bAS\s+)(pg_catalog\s*\.\s*)/,
   ].map(({ source }) => source).join("|"),

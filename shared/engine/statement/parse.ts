@@ -58,7 +58,7 @@ export async function parse(
   if (text.includes("\0")) throw syntaxError("a statement cannot hold the character U+0000");
   const prefix = EXPLAIN.exec(text);
   const plain = plainSpelling(withoutExplain(text, prefix?.[0] ?? ""));
-  const sql = plain.replace(/[\s;]+$/, "");
+  const sql = plain.replace(BLANK_END, "");
   const serialized = await serialize(sql);
   if (boundsFault(serialized, BOUNDS) !== undefined) {
     throw tooLarge(`it is nested deeper than ${STATEMENT_DEPTH_MAX} levels`);
@@ -108,6 +108,12 @@ function withoutExplain(text: string, prefix: string): string {
 
 const EXPLAIN =
   /^(?:\s|--.*\n|\/\*(?:[^*]|\*(?!\/))*\*\/)*EXPLAIN\s+(ANALYZE\s+)?(?=(?:SELECT|WITH|FROM|VALUES|TABLE|PIVOT|UNPIVOT|SUMMARIZE)\b|\((?!\s*(?:ANALYZE|FORMAT)\b))/i;
+
+/**
+ * Blanks and semicolons at the end. What stands before them is looked at first: otherwise a long
+ * run amid a text is read once for each of its characters.
+ */
+export const BLANK_END = /(?<![\s;])[\s;]+$/;
 
 /** The length has a bound of its own. */
 const BOUNDS = { depthMax: STATEMENT_DEPTH_MAX, valuesMax: Infinity } as const;
