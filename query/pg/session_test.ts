@@ -122,6 +122,26 @@ Deno.test({
 });
 
 Deno.test({
+  name: "PgSession holds one slot of the engine, however many portals it describes at once",
+  fn: async () => {
+    await using lab = await pgLab([], 1);
+    using client = await PgWireClient.start(lab.port);
+    const names = Array.from({ length: 60 }, (_, at) => `p${at}`);
+    await client.write(concatBytes([
+      parse("s", "SELECT raw FROM events"),
+      ...names.flatMap((name) => [
+        bind(name, "s"),
+        frame("D", concatBytes([utf8("P"), zero(name)])),
+      ]),
+      execute("p0"),
+      SYNC,
+    ]));
+    const { codes } = answerOf(await client.untilReady());
+    assert.equal(codes, `1${"2T".repeat(names.length)}DCZ`);
+  },
+});
+
+Deno.test({
   name: "PgSession sends a portal's rows in parts, and holds no statement once it ended",
   fn: async () => {
     await using lab = await pgLab();

@@ -82,13 +82,18 @@ export class SessionAnswers {
   async rest(): Promise<void> {
     for (const portal of this.portals()) {
       const { answer } = portal;
-      if (answer === undefined || answer.isOver) continue;
-      if (answer.isRunning) {
-        answer.pause();
-      } else {
-        delete portal.answer;
-        await answer[Symbol.asyncDispose]();
-      }
+      if (answer?.isRunning === true && !answer.isOver) answer.pause();
+    }
+    await this.#giveBackPlanned();
+  }
+
+  /** Each answer that was planned and not run holds a slot of the engine. */
+  async #giveBackPlanned(): Promise<void> {
+    for (const portal of this.portals()) {
+      const { answer } = portal;
+      if (answer === undefined || answer.isOver || answer.isRunning) continue;
+      delete portal.answer;
+      await answer[Symbol.asyncDispose]();
     }
   }
 
@@ -244,6 +249,7 @@ export class SessionAnswers {
 
   async #prepared(portal: Portal, plan: EnginePlan): Promise<EngineAnswer> {
     if (portal.answer !== undefined) return portal.answer;
+    await this.#giveBackPlanned();
     const asked = await this.#asked(plan, portal.parameters);
     return portal.answer = await this.#watched(() =>
       EngineAnswer.prepare(this.parts.service, asked, (stop) => this.#stopCurrent = stop)
