@@ -134,6 +134,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   shard_bytes: "../shared/engine/shards/received_rows_test.ts",
   parquet_busy: "../tests/equivalence/arrow_answer_test.ts",
   answer_bytes: "reasons_test.ts",
+  disk_failure: "../shared/http/error_response_test.ts",
   engine_replaced: "../shared/engine/duckdb/fault_error_test.ts",
   object_cache_in_use: "object_cache_test.ts",
   object_cache_too_small: "object_cache_test.ts",

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { isOperatingError } from "../../shared/base/errors.ts";
+import type { TableCommit } from "../../shared/catalog/catalog.ts";
 import { commitRewrite } from "../../shared/iceberg/commit_rewrite.ts";
 import { IcebergReader } from "../../shared/iceberg/iceberg_reader.ts";
 import { sweepDeleteTasks } from "../../shared/upkeep/delete_loop.ts";
@@ -248,13 +249,15 @@ async function foreignRewrite(lab: DeleteLab): Promise<void> {
   assert.ok(table !== undefined);
   const [file] = await lab.liveFiles();
   assert.ok(file !== undefined);
-  const { catalog } = lab;
+  const catalog = Object.create(lab.catalog);
+  catalog.commit = (change: TableCommit) =>
+    lab.catalog.commit({ ...change, next: foreignName(change.next) });
   const unmarked = Object.create(lab.store);
   unmarked.putNew = (key: string, bytes: Uint8Array) => {
     const text = new TextDecoder().decode(bytes);
     const isMetadata = key.endsWith(".metadata.json");
     return lab.store.putNew(
-      key,
+      foreignName(key),
       isMetadata
         ? new TextEncoder().encode(text.replaceAll(/,"svc\.rewrite":"retention"/g, ""))
         : bytes,
@@ -268,4 +271,9 @@ async function foreignRewrite(lab: DeleteLab): Promise<void> {
     files: [],
   });
   assert.equal(outcome, "committed");
+}
+
+/** Metadata of other programs has no checksum in its name: a random UUID is of version 4. */
+function foreignName(key: string): string {
+  return key.replace(/-8([0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\.metadata\.json)$/, "-4$1");
 }
