@@ -153,7 +153,7 @@ Deno.test({
         'SELECT * FROM "../../warehouse/svc"',
         "SELECT * FROM read_parquet('/etc/passwd')",
         "SELECT * FROM read_text('/etc/passwd')",
-        "SELECT current_setting('memory_limit')",
+        "SELECT * FROM duckdb_settings()",
         "SELECT raw, no_such_column FROM events",
         "SELECT CAST('x' AS INTEGER)",
       ];
@@ -166,6 +166,8 @@ Deno.test({
         assert.ok(!text.includes(lab.dir), `${query}: ${text}`);
       }
       assert.deepEqual(await rows("SELECT count(*) FROM events"), [[5]]);
+      // Settings are those of a PostgreSQL session, never DuckDB's.
+      assert.deepEqual(await rows("SELECT current_setting('memory_limit')"), [[null]]);
     });
   },
 });
