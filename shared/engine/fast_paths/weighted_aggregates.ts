@@ -8,7 +8,7 @@ import type { Column } from "../../schema/schema.ts";
 import { AGGREGATE_FUNCTIONS } from "../gate/allowed_functions.ts";
 import { nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import { Aside } from "./step_aside.ts";
-import { callNode, columnNode, countNode, ifPresentNode } from "./tree_nodes.ts";
+import { callNode, columnNode, countNode, ifPresentNode } from "../statement/tree_nodes.ts";
 import { SET_AGGREGATES } from "./weighted_functions.ts";
 
 /** How many rows a weighted row stands for. */

@@ -30,7 +30,7 @@ import { conjuncts, isTimeBound } from "../bounds/time_bounds.ts";
 import { finerThanMinute, isMinuteItself } from "./minute_calls.ts";
 import { Aside, type StepAside } from "./step_aside.ts";
 import { hasOnlyCounts, topGroups } from "./top_groups.ts";
-import { columnNode, conjunctionNode } from "./tree_nodes.ts";
+import { columnNode, conjunctionNode } from "../statement/tree_nodes.ts";
 import { Aggregates, isAggregate, type Measure } from "./weighted_aggregates.ts";
 import { VALUE_FUNCTIONS } from "./weighted_functions.ts";
 

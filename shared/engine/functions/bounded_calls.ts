@@ -17,7 +17,7 @@ import {
   TEXT_MADE_MAX,
   VALUE_MADE_MAX,
 } from "../limits.ts";
-import { callNode, integerNode, textNode } from "../fast_paths/tree_nodes.ts";
+import { callNode, integerNode, textNode } from "../statement/tree_nodes.ts";
 import {
   cloneTree,
   listAt,

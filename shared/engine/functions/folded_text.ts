@@ -9,7 +9,7 @@
  * is few rows, which are looked at with the whole of it.
  */
 
-import { callNode, textNode } from "../fast_paths/tree_nodes.ts";
+import { callNode, textNode } from "../statement/tree_nodes.ts";
 import type { TreeNode } from "../statement/syntax_tree.ts";
 
 /** Longer literals are not looked for in this way: RE2's tables of their states are large. */

@@ -21,7 +21,7 @@ import {
   quickStart,
   sieved,
 } from "./folded_text.ts";
-import { columnNode, integerNode } from "../fast_paths/tree_nodes.ts";
+import { columnNode, integerNode } from "../statement/tree_nodes.ts";
 import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 import { type MatchKind, type Word, wordsOf } from "./match_words.ts";
 

@@ -7,7 +7,7 @@
  * nothing is exchanged: LIKE and `contains` look at it, and expressions do not.
  */
 
-import { callNode, textNode } from "../fast_paths/tree_nodes.ts";
+import { callNode, textNode } from "../statement/tree_nodes.ts";
 import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 import { foldedContains, isFoldable, sieved } from "./folded_text.ts";
 import { regexLiterals } from "./regex_literals.ts";

@@ -8,7 +8,7 @@
  */
 
 import { columnName } from "../statement/column_name.ts";
-import { callNode, textNode } from "../fast_paths/tree_nodes.ts";
+import { callNode, textNode } from "../statement/tree_nodes.ts";
 import {
   isNode,
   nodeAt,

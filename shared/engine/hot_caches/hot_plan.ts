@@ -11,10 +11,10 @@ import type { TableSchema } from "../../schema/schema.ts";
 import type { IndexState } from "../../catalog/index_catalog.ts";
 import type { FileSystem } from "../../os/file_system.ts";
 import { writeParquet } from "../../parquet/write_parquet.ts";
-import type { DeltaFile } from "../plan/delta_file.ts";
+import { type DeltaFile, placeDeltaFile } from "../plan/delta_file.ts";
 import type { TablePlan } from "../plan/plan.ts";
 import { projectedColumns } from "../plan/projection.ts";
-import { ALL_TIME } from "../../iceberg/types.ts";
+import { rowsPlan } from "../plan/rows_plan.ts";
 import { type HotCall, hotTableName } from "./hot_call.ts";
 import type { HotCaches } from "./hot_caches.ts";
 
@@ -65,29 +65,17 @@ export async function planHotCall(
   const file = rows.length === 0 ? undefined : await writeRows(source, schema, rows);
   const name = hotTableName(call);
   const plan: TablePlan = {
-    name,
-    ident: { namespace: request.namespace, name: call.table },
-    schema,
-    stored: schema,
-    made: new Map(),
-    isComplete: () => false,
-    stemmed: new Set(),
-    version: undefined,
-    order: { id: 0, refusal: "no_sort_order", isImplicit: false },
-    range: ALL_TIME,
-    committed: { kind: "none" },
-    considered: 0,
-    files: [],
-    delta: file === undefined ? [] : [file],
+    ...rowsPlan({
+      name,
+      ident: { namespace: request.namespace, name: call.table },
+      schema,
+      delta: file === undefined ? [] : [file],
+      projected: projectedColumns(schema, request.named),
+    }),
     lost: source.caches.lostOf({
       lane: { tenant: request.tenant, index: call.table },
       epoch: state?.epoch ?? 0,
     }),
-    parts: [],
-    ordered: false,
-    pruned: undefined,
-    scans: 1,
-    projected: projectedColumns(schema, request.named),
   };
   const remove = () => {
     if (file !== undefined) source.files.remove(file.path).catch(() => {}); // Emptied at the next start.
@@ -161,24 +149,19 @@ function tagsOf(table: string, state: IndexState | undefined): readonly string[]
 }
 
 let filesMade = 0;
+/** A call is never bounded by the times of its rows. */
+const NO_TIMES = { timestampNsMin: 0n, timestampNsMax: 0n };
 
 async function writeRows(
   { files, dir }: HotSource,
   schema: TableSchema,
   rows: readonly RowObject[],
 ): Promise<DeltaFile> {
-  const { bytes, columnSizes, lowerBounds, upperBounds } = writeParquet(
-    [batchOfRows(schema, rows)],
-    {
-      schema,
-      compression: "lz4_raw",
-    },
-  );
+  const written = writeParquet([batchOfRows(schema, rows)], { schema, compression: "lz4_raw" });
   filesMade += 1;
   const path = `${dir}/hot-${filesMade}.parquet`;
   try {
-    await using file = await files.create(path);
-    await file.write(bytes);
+    return await placeDeltaFile(files, path, { file: written, times: [NO_TIMES] });
   } catch (cause) {
     if (isOperatingError(cause)) throw cause;
     throw new OperatingError(
@@ -187,14 +170,4 @@ async function writeRows(
       { reason: "cache_not_writable", retryAfterSecs: 5, cause },
     );
   }
-  return {
-    path,
-    rows: rows.length,
-    byteLength: bytes.byteLength,
-    columnSizes,
-    lowerBounds,
-    upperBounds,
-    timestampNsMin: 0n,
-    timestampNsMax: 0n,
-  };
 }

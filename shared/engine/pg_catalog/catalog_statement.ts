@@ -19,6 +19,7 @@ import {
   type TreeValue,
   walk,
 } from "../statement/syntax_tree.ts";
+import { selectNode } from "../statement/tree_nodes.ts";
 import type { QueryRequest } from "../types.ts";
 import { writtenAnew } from "../statement/written_anew.ts";
 import { type FunctionContext, SESSION_WORDS, templateOf } from "./catalog_functions.ts";
@@ -262,23 +263,9 @@ function rowOf(node: TreeNode): TreeNode {
     type: "SUBQUERY",
     ...{ alias: name, sample: null, query_location: node["query_location"] },
     column_name_alias: listAt(node, "column_name_alias"),
-    subquery: { node: { ...ONE_ROW, select_list: [{ ...call, alias: name }] } },
+    subquery: { node: selectNode([{ ...call, alias: name }]) },
   };
 }
-
-const ONE_ROW: TreeNode = {
-  type: "SELECT_NODE",
-  modifiers: [],
-  cte_map: { map: [] },
-  from_table: { type: "EMPTY", alias: "", sample: null, query_location: 0 },
-  where_clause: null,
-  group_expressions: [],
-  group_sets: [],
-  aggregate_handling: "STANDARD_HANDLING",
-  having: null,
-  sample: null,
-  qualify: null,
-};
 
 /** PostgreSQL divides integers without a rest. */
 function isInteger(value: TreeValue): boolean {

@@ -6,7 +6,7 @@
 import type { Column, TableSchema } from "../../schema/schema.ts";
 import { decodeBatch } from "../../columns/ipc.ts";
 import type { FileSystem } from "../../os/file_system.ts";
-import { writeParquet } from "../../parquet/write_parquet.ts";
+import { type ParquetFile, writeParquet } from "../../parquet/write_parquet.ts";
 import type { WalFrame } from "../../wal/types.ts";
 
 /**
@@ -37,24 +37,39 @@ export async function writeDeltaFile(
   const schema: TableSchema = { columns: content.columns, tags: [] };
   const batches = content.frames.map((frame) => decodeBatch(frame.message, schema));
   const written = writeParquet(batches, { schema, compression: "lz4_raw" });
+  return await placeDeltaFile(files, path, { file: written, times: content.frames });
+}
+
+/** Times of rows, in Unix nanoseconds, both inclusive. */
+interface RowTimes {
+  readonly timestampNsMin: bigint;
+  readonly timestampNsMax: bigint;
+}
+
+/**
+ * Writes a Parquet file to `path`, and tells statements what they need to know of it. `times` are
+ * of its parts. Errors: those of the file system, as they are.
+ */
+export async function placeDeltaFile(
+  files: Pick<FileSystem, "create">,
+  path: string,
+  content: { readonly file: ParquetFile; readonly times: readonly RowTimes[] },
+): Promise<DeltaFile> {
+  const { bytes, rows, columnSizes, lowerBounds, upperBounds } = content.file;
   {
     // The file is neither synced nor renamed: the directory is emptied at start, and nobody reads
     // before this returns.
     await using file = await files.create(path);
-    await file.write(written.bytes);
+    await file.write(bytes);
   }
   return {
     path,
-    rows: written.rows,
-    byteLength: written.bytes.byteLength,
-    columnSizes: written.columnSizes,
-    lowerBounds: written.lowerBounds,
-    upperBounds: written.upperBounds,
-    timestampNsMin: content.frames.map((frame) => frame.timestampNsMin).reduce((a, b) =>
-      a < b ? a : b
-    ),
-    timestampNsMax: content.frames.map((frame) => frame.timestampNsMax).reduce((a, b) =>
-      a > b ? a : b
-    ),
+    rows,
+    byteLength: bytes.byteLength,
+    columnSizes,
+    lowerBounds,
+    upperBounds,
+    timestampNsMin: content.times.map((one) => one.timestampNsMin).reduce((a, b) => a < b ? a : b),
+    timestampNsMax: content.times.map((one) => one.timestampNsMax).reduce((a, b) => a > b ? a : b),
   };
 }

@@ -16,7 +16,7 @@
 import { present } from "../../base/assert.ts";
 import { ATTRIBUTES } from "../../schema/promoted.ts";
 import type { Column, ColumnType } from "../../schema/schema.ts";
-import { castNode, coalesceNode, columnNode, typedCastNode } from "../fast_paths/tree_nodes.ts";
+import { castNode, coalesceNode, columnNode, typedCastNode } from "../statement/tree_nodes.ts";
 import { quoteName, quoteText } from "../duckdb/statement_text.ts";
 import { keepNames } from "../functions/exchange_calls.ts";
 import type { TableReference } from "../gate/gate.ts";

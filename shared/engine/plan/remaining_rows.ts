@@ -22,7 +22,7 @@ import type { ReadableStore } from "../../storage/object_store.ts";
 import { readBatches } from "../../tables/file_run.ts";
 import { type GoneRows, readForeignDeletes } from "../../tables/foreign_deletes.ts";
 import { REMAINING_BYTES_MAX, REMAINING_CACHE_BYTES_MAX } from "../limits.ts";
-import type { DeltaFile } from "./delta_file.ts";
+import { type DeltaFile, placeDeltaFile } from "./delta_file.ts";
 
 export interface RemainingRowsOptions {
   readonly store: Pick<ReadableStore, "get">;
@@ -171,25 +171,14 @@ export class RemainingRows implements Disposable {
     const written = await encoder.encode(input, { schema, compression: "lz4_raw" });
     this.#filesMade += 1;
     const path = `${dir}/remaining-${this.#filesMade}.parquet`;
-    try {
-      // Neither synced nor renamed: the directory is emptied at start, and nobody reads it before.
-      await using out = await files.create(path);
-      await out.write(written.bytes);
-    } catch (error) {
-      throw cannotWrite(error);
-    }
-    this.#bytes += written.bytes.byteLength;
-    const ranges = batches.map(timestampRangeOf);
-    return {
-      path,
-      rows: written.rows,
-      byteLength: written.bytes.byteLength,
-      columnSizes: written.columnSizes,
-      lowerBounds: written.lowerBounds,
-      upperBounds: written.upperBounds,
-      timestampNsMin: ranges.map(({ min }) => min).reduce((a, b) => a < b ? a : b),
-      timestampNsMax: ranges.map(({ max }) => max).reduce((a, b) => a > b ? a : b),
-    };
+    const times = batches.map(timestampRangeOf)
+      .map(({ min, max }) => ({ timestampNsMin: min, timestampNsMax: max }));
+    const placed = await placeDeltaFile(files, path, { file: written, times })
+      .catch((error) => {
+        throw cannotWrite(error);
+      });
+    this.#bytes += placed.byteLength;
+    return placed;
   }
 
   #trim(): void {

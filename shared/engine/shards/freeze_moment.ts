@@ -5,6 +5,7 @@
 
 import { keepNames } from "../functions/exchange_calls.ts";
 import { cloneTree, listAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
+import { castNode, textNode } from "../statement/tree_nodes.ts";
 
 const INSTANTS: ReadonlySet<string> = new Set([
   "now",
@@ -61,8 +62,8 @@ export async function freezeMoment(
   for (const { node, word } of found) {
     const alias = node["alias"];
     const constant = DATES.has(word)
-      ? castOf(instant.slice(0, 10), "DATE")
-      : castOf(instant, "TIMESTAMP WITH TIME ZONE");
+      ? castNode(textNode(instant.slice(0, 10)), "DATE")
+      : castNode(textNode(instant), "TIMESTAMP WITH TIME ZONE");
     for (const member of Object.keys(node)) delete node[member];
     Object.assign(node, cloneTree(constant), { alias });
   }
@@ -89,22 +90,4 @@ function wordOf(node: TreeNode, columns: ReadonlySet<string>): string | undefine
 
 function known(word: string): string | undefined {
   return INSTANTS.has(word) || DATES.has(word) || OWN.has(word) ? word : undefined;
-}
-
-function castOf(text: string, type: string): TreeNode {
-  return {
-    class: "CAST",
-    type: "OPERATOR_CAST",
-    alias: "",
-    query_location: 0,
-    child: {
-      class: "CONSTANT",
-      type: "VALUE_CONSTANT",
-      alias: "",
-      query_location: 0,
-      value: { type: { id: "VARCHAR", type_info: null }, is_null: false, value: text },
-    },
-    cast_type: { id: type, type_info: null },
-    try_cast: false,
-  };
 }

@@ -1,8 +1,8 @@
 /** The plan of a table of rows that other servers sent. */
 
-import { ALL_TIME } from "../../iceberg/types.ts";
 import type { Column, ColumnType } from "../../schema/schema.ts";
 import type { TablePlan } from "../plan/plan.ts";
+import { rowsPlan } from "../plan/rows_plan.ts";
 import type { ReceivedTable } from "./shard.ts";
 
 const TYPES: Readonly<Record<string, ColumnType>> = {
@@ -20,34 +20,23 @@ export function receivedPlan(table: ReceivedTable): TablePlan {
     const own = TYPES[type];
     return own === undefined ? [] : [{ id: at + 1, name, type: own, required: false }];
   });
-  const schema = { columns, tags: [] };
   return {
-    name: table.name,
-    ident: { namespace: "", name: table.name },
-    schema,
-    stored: schema,
-    made: new Map(),
-    isComplete: () => false,
-    stemmed: new Set(),
-    version: undefined,
-    order: { id: 0, refusal: "no_sort_order", isImplicit: false },
-    range: ALL_TIME,
-    committed: { kind: "none" },
-    considered: 0,
-    files: [],
-    delta: table.files.map((file) => ({
-      ...file,
-      columnSizes: new Map(),
-      lowerBounds: new Map(),
-      upperBounds: new Map(),
-      timestampNsMin: 0n,
-      timestampNsMax: 0n,
-    })),
-    parts: [],
-    ordered: false,
-    pruned: undefined,
-    scans: 1,
-    projected: columns,
+    ...rowsPlan({
+      name: table.name,
+      ident: { namespace: "", name: table.name },
+      schema: { columns, tags: [] },
+      delta: table.files.map((file) => ({ ...file, ...NO_BOUNDS })),
+      projected: columns,
+    }),
     received: table,
   };
 }
+
+/** Every row of a received file is read. */
+const NO_BOUNDS = {
+  columnSizes: new Map(),
+  lowerBounds: new Map(),
+  upperBounds: new Map(),
+  timestampNsMin: 0n,
+  timestampNsMax: 0n,
+};

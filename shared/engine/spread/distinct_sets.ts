@@ -7,7 +7,7 @@
  * register, a value that counts most. The sketch of these values is the sketch of all.
  */
 
-import { callNode, castNode, ifPresentNode, integerNode } from "../fast_paths/tree_nodes.ts";
+import { callNode, castNode, ifPresentNode, integerNode } from "../statement/tree_nodes.ts";
 import { cloneTree, nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import type { CutSelect } from "./cut_select.ts";
 import type { Group } from "./group_clauses.ts";

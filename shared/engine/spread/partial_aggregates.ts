@@ -10,7 +10,7 @@ import {
   coalesceNode,
   conjunctionNode,
   integerNode,
-} from "../fast_paths/tree_nodes.ts";
+} from "../statement/tree_nodes.ts";
 import { cloneTree, nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import { Whole } from "./types.ts";
 

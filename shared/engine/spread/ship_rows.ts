@@ -3,7 +3,7 @@
  * with the columns that the other clauses name. These clauses run in one place.
  */
 
-import { columnNode, integerNode } from "../fast_paths/tree_nodes.ts";
+import { columnNode, integerNode, selectNode } from "../statement/tree_nodes.ts";
 import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 import type { CutSelect } from "./cut_select.ts";
 import { contains } from "./find_cut.ts";
@@ -15,7 +15,6 @@ import {
   namesOf,
   partNode,
   partsNode,
-  selectNode,
   subqueryNode,
 } from "./tree_parts.ts";
 import { type Halves, Unsplit } from "./types.ts";

@@ -8,7 +8,7 @@
  * sets apart.
  */
 
-import { callNode, conjunctionNode, integerNode } from "../fast_paths/tree_nodes.ts";
+import { callNode, conjunctionNode, integerNode, selectNode } from "../statement/tree_nodes.ts";
 import { cloneTree, nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import type { CutSelect } from "./cut_select.ts";
 import { contains, isAggregateCall } from "./find_cut.ts";
@@ -24,7 +24,6 @@ import {
   namesOf,
   partNode,
   partsNode,
-  selectNode,
   starNode,
   subqueryNode,
   sumOverNode,

@@ -4,7 +4,7 @@
  * of its own.
  */
 
-import { integerNode } from "../fast_paths/tree_nodes.ts";
+import { integerNode, selectNode } from "../statement/tree_nodes.ts";
 import {
   integerConstant,
   nodeAt,
@@ -19,7 +19,6 @@ import {
   named,
   partNode,
   partsNode,
-  selectNode,
   starNode,
   subqueryNode,
   unnamed,

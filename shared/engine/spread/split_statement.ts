@@ -20,13 +20,14 @@ import {
   walk,
   withRoot,
 } from "../statement/syntax_tree.ts";
+import { selectNode } from "../statement/tree_nodes.ts";
 import { CutSelect, unusedPrefix } from "./cut_select.ts";
 import { type Cut, findCut, holdsWindow, isGrouped, withsOf } from "./find_cut.ts";
 import { refuseVolatile } from "./refused_forms.ts";
 import { shipRows } from "./ship_rows.ts";
 import { splitGroups } from "./split_groups.ts";
 import { splitRows } from "./split_rows.ts";
-import { selectNode, starNode, subqueryNode } from "./tree_parts.ts";
+import { starNode, subqueryNode } from "./tree_parts.ts";
 import {
   type Halves,
   type NotSplit,

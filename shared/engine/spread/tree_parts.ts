@@ -1,32 +1,9 @@
 /** Pieces of syntax trees that the two halves are made of, equal to those of DuckDB's parser. */
 
-import { columnNode } from "../fast_paths/tree_nodes.ts";
+import { columnNode } from "../statement/tree_nodes.ts";
 import { cloneTree, isNode, listAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import type { TreeValue } from "../statement/syntax_tree.ts";
 import { PARTS_TABLE } from "./types.ts";
-
-/** A SELECT of these items and nothing else. `clauses` replace what it has not. */
-export function selectNode(
-  items: readonly TreeNode[],
-  from: TreeNode,
-  clauses: TreeNode = {},
-): TreeNode {
-  return {
-    type: "SELECT_NODE",
-    modifiers: [],
-    cte_map: { map: [] },
-    select_list: [...items],
-    from_table: from,
-    where_clause: null,
-    group_expressions: [],
-    group_sets: [],
-    aggregate_handling: "STANDARD_HANDLING",
-    having: null,
-    sample: null,
-    qualify: null,
-    ...clauses,
-  };
-}
 
 /** A query in FROM. `columns` rename its columns. */
 export function subqueryNode(

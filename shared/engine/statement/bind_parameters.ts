@@ -9,6 +9,7 @@ import type { EngineConnection } from "../duckdb/driver.ts";
 import type { Parameters, ParameterType, ParameterValue, TypedParameter } from "../types.ts";
 import type { Statement } from "./parse.ts";
 import { isNode, textAt, type TreeNode, type TreeValue } from "./syntax_tree.ts";
+import { callNode, constantNode, typedCastNode } from "./tree_nodes.ts";
 import { writtenAnew } from "./written_anew.ts";
 
 /**
@@ -90,55 +91,20 @@ function constantOf(name: string, value: ParameterValue): TreeNode {
   if (typeof value === "number" && !Number.isFinite(value)) {
     throw refusal(`the value of $${name} is no finite number`);
   }
-  return {
-    class: "CONSTANT",
-    type: "VALUE_CONSTANT",
-    alias: "",
-    query_location: 0,
-    value: {
-      type: { id: typeOf(value), type_info: null },
-      is_null: value === null,
-      ...value === null ? {} : { value },
-    },
-  };
+  return constantNode(typeOf(value), value);
 }
 
 /** A cast of texts, as if it had been written there. */
 function typedConstant(name: string, value: TypedParameter): TreeNode {
   const item = typeNode(value.type);
-  if ("text" in value) return castOf(constantOf(name, value.text), item);
+  if ("text" in value) return typedCastNode(constantOf(name, value.text), item, false);
   const type = {
     id: "LIST",
     type_info: { type: "LIST_TYPE_INFO", alias: "", extension_info: null, child_type: item },
   };
-  if (value.items === null) return castOf(constantOf(name, null), type);
-  return castOf({
-    class: "FUNCTION",
-    type: "FUNCTION",
-    alias: "",
-    query_location: 0,
-    function_name: "list_value",
-    schema: "main",
-    children: value.items.map((text) => constantOf(name, text)),
-    filter: null,
-    order_bys: { type: "ORDER_MODIFIER", orders: [] },
-    distinct: false,
-    is_operator: false,
-    export_state: false,
-    catalog: "",
-  }, type);
-}
-
-function castOf(child: TreeNode, type: TreeNode): TreeNode {
-  return {
-    class: "CAST",
-    type: "OPERATOR_CAST",
-    alias: "",
-    query_location: 0,
-    child,
-    cast_type: type,
-    try_cast: false,
-  };
+  if (value.items === null) return typedCastNode(constantOf(name, null), type, false);
+  const items = value.items.map((text) => constantOf(name, text));
+  return typedCastNode(callNode("list_value", items), type, false);
 }
 
 function typeNode(type: ParameterType): TreeNode {

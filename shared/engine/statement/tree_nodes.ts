@@ -1,6 +1,6 @@
 /** Pieces of a syntax tree, equal to those that DuckDB's parser makes. */
 
-import type { TreeNode, TreeValue } from "../statement/syntax_tree.ts";
+import type { TreeNode, TreeValue } from "./syntax_tree.ts";
 
 /** A column, perhaps with its table's name before its own. */
 export function columnNode(...names: readonly string[]): TreeNode {
@@ -15,23 +15,26 @@ export function columnNode(...names: readonly string[]): TreeNode {
 
 /** A constant of type INTEGER. */
 export function integerNode(value: number): TreeNode {
-  return {
-    class: "CONSTANT",
-    type: "VALUE_CONSTANT",
-    alias: "",
-    query_location: 0,
-    value: { type: { id: "INTEGER", type_info: null }, is_null: false, value },
-  };
+  return constantNode("INTEGER", value);
 }
 
 /** A constant of type VARCHAR. */
 export function textNode(value: string): TreeNode {
+  return constantNode("VARCHAR", value);
+}
+
+/** A constant of a type that needs no more than its name. */
+export function constantNode(type: string, value: string | number | boolean | null): TreeNode {
   return {
     class: "CONSTANT",
     type: "VALUE_CONSTANT",
     alias: "",
     query_location: 0,
-    value: { type: { id: "VARCHAR", type_info: null }, is_null: false, value },
+    value: {
+      type: { id: type, type_info: null },
+      is_null: value === null,
+      ...value === null ? {} : { value },
+    },
   };
 }
 
@@ -102,13 +105,7 @@ export function ifPresentNode(value: TreeNode, then: TreeNode): TreeNode {
       },
       then_expr: then,
     }],
-    else_expr: {
-      class: "CONSTANT",
-      type: "VALUE_CONSTANT",
-      alias: "",
-      query_location: 0,
-      value: { type: { id: "NULL", type_info: null }, is_null: true },
-    },
+    else_expr: constantNode("NULL", null),
   };
 }
 
@@ -128,5 +125,31 @@ export function conjunctionNode(children: readonly TreeNode[]): TreeNode | null 
     alias: "",
     query_location: 0,
     children: [...children],
+  };
+}
+
+/** Stands in FROM where a query reads nothing. */
+const NO_TABLE: TreeNode = { type: "EMPTY", alias: "", sample: null, query_location: 0 };
+
+/** A SELECT of these items and nothing else. `clauses` replace what it has not. */
+export function selectNode(
+  items: readonly TreeNode[],
+  from: TreeNode = NO_TABLE,
+  clauses: TreeNode = {},
+): TreeNode {
+  return {
+    type: "SELECT_NODE",
+    modifiers: [],
+    cte_map: { map: [] },
+    select_list: [...items],
+    from_table: from,
+    where_clause: null,
+    group_expressions: [],
+    group_sets: [],
+    aggregate_handling: "STANDARD_HANDLING",
+    having: null,
+    sample: null,
+    qualify: null,
+    ...clauses,
   };
 }
