@@ -65,6 +65,8 @@ export const WEB: Benchmark = {
       const range = `${fromMs}..${fromMs + rows}`;
       await page.goto(`http://127.0.0.1:${port}/ui/?range=${range}`);
       await page.waitForSelector(ROW);
+      // Until its first answer, another element keeps the histogram's place.
+      await page.waitForSelector(`figure${PARTS.histogram}`, { timeout: PAINT_MS_LONGEST });
       const over = `${formatCount(rows)} rows, warm`;
       return [
         loadRow(await loadedBytes(page)),
