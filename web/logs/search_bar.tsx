@@ -47,11 +47,13 @@ function SearchInput(): JSX.Element {
     const offer = shown?.list[index];
     if (shown === undefined || offer === undefined) return;
     const at = takeOffer(shown, offer);
-    requestAnimationFrame(() => {
-      input.current?.focus();
-      input.current?.setSelectionRange(at, at);
-      if (shown.place.kind === "name") complete(typed.value, at);
-    });
+    if (input.current !== null) {
+      // What is typed at once belongs behind the offer, so nothing waits for a frame.
+      input.current.value = typed.value;
+      input.current.focus();
+      input.current.setSelectionRange(at, at);
+    }
+    if (shown.place.kind === "name") complete(typed.value, at);
   };
   return (
     <div class="search-box">
