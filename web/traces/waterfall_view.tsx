@@ -5,7 +5,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { durationText } from "../view/number_text.ts";
 import {
   collapsed,
@@ -32,7 +32,8 @@ const INDENT_MAX = 24;
 export function WaterfallView(): JSX.Element {
   const list = useRef<HTMLDivElement>(null);
   const seen = useSignal({ top: 0, height: 800 });
-  useEffect(() => {
+  // The wheel works as soon as spans are seen, not a frame later.
+  useLayoutEffect(() => {
     const element = list.current;
     if (element === null) return;
     const look = () => seen.value = { top: element.scrollTop, height: element.clientHeight };
