@@ -3,11 +3,10 @@
 import { deepStrictEqual } from "node:assert/strict";
 import axe from "axe-core";
 import type { Page } from "playwright-core";
+import { PAINTED } from "./page_lab.ts";
 
 const THEMES = ["dark", "light"] as const;
 const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-/** A frame paints what the theme changed. */
-const PAINTED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))";
 
 interface Violation {
   readonly id: string;

@@ -96,11 +96,21 @@ export function queryOf(page: Page): URLSearchParams {
   return new URL(page.url()).searchParams;
 }
 
+/** In the page: resolves once a button says that it copied. */
+const COPIED = `new Promise((done) => {
+  const look = () => {
+    const all = [...document.querySelectorAll("button [aria-live]")];
+    if (all.some((one) => one.textContent === "copied")) done();
+    else requestAnimationFrame(look);
+  };
+  look();
+})`;
+
 /** What the clipboard has, after the page copied. */
 export async function copiedText(page: Page, copy: () => Promise<void>): Promise<string> {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-  await copy();
-  await page.getByText("copied").waitFor();
+  // The page says so for a moment alone, which only the page itself is sure to see.
+  await Promise.all([page.evaluate(COPIED), copy()]);
   return await page.evaluate("navigator.clipboard.readText()") as string;
 }
 

@@ -15,7 +15,7 @@ import {
   searchFor,
   textsOf,
 } from "./logs_lab.ts";
-import { withPage } from "./page_lab.ts";
+import { isTrueIn, withPage } from "./page_lab.ts";
 
 const NAME = "rows of the page Logs in Chromium";
 const STACK = "E: no\\n\\tat a.B(C.java:1)\\n\\tat d.E(F.java:2)";
@@ -64,7 +64,7 @@ Deno.test({
           strictEqual(await page.inputValue("#search"), `cart ${term}`);
           await page.locator(".row .line").click();
           await field.getByText("only this").click();
-          await page.waitForFunction("!location.search.includes('q=cart')");
+          await isTrueIn(page, "!location.search.includes('q=cart')");
           strictEqual(await page.inputValue("#search"), term);
           await page.goBack();
           await page.goBack();
@@ -221,7 +221,7 @@ Deno.test({
           strictEqual(await page.locator(".opened").count(), 0);
           const selected = await page.evaluate("getSelection().toString().trim()");
           await page.getByText("search this").click();
-          await page.waitForFunction("!location.search.includes('cart')");
+          await isTrueIn(page, "!location.search.includes('cart')");
           strictEqual(await page.inputValue("#search"), selected);
         }),
     );
@@ -254,7 +254,8 @@ Deno.test({
               'document.activeElement.querySelector(".text")?.textContent',
             );
           const goesTo = (text: string) =>
-            page.waitForFunction(
+            isTrueIn(
+              page,
               `document.activeElement.querySelector(".text")?.textContent === "${text}"`,
             );
           await page.keyboard.press("j");

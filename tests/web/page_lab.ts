@@ -8,9 +8,16 @@ import type { Browser, Page } from "playwright-core";
 import { OPTIONS, type QueryServer, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { freePort } from "../../shared/testing/free_ports.ts";
+import { until } from "../../shared/testing/until.ts";
 import { launchChromium } from "../clients/chromium.ts";
 
-const WAIT_MS_MAX = 30_000;
+/** Generous: an upper bound on a busy machine, not a pause. */
+const WAIT_MS_MAX = 60_000;
+
+/** In the page: resolves once a frame has painted what changed before it. */
+export const PAINTED =
+  "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))";
 
 export interface PageLab extends AsyncDisposable {
   readonly url: string;
@@ -31,7 +38,8 @@ export async function openPageLab(
   await using held = new AsyncDisposableStack();
   const lab = held.use(await EngineLab.open());
   await fill(lab);
-  let port = 0;
+  // The system hands an ephemeral one to others while the server is stopped.
+  const port = freePort();
   let server: QueryServer | undefined;
   const stop = async () => await server?.stop();
   const start = async (given = args) => {
@@ -39,7 +47,6 @@ export async function openPageLab(
       ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
       ...["--data-dir", lab.dir, "--threads", "2", ...given],
     ]));
-    port = server.address.port;
   };
   await start();
   held.defer(stop);
@@ -63,6 +70,14 @@ export async function buildPage(): Promise<void> {
     cwd: root,
   }).output();
   ok(success, new TextDecoder().decode(stderr));
+}
+
+/**
+ * Returns once `expression` is true in the page. Playwright's `waitForFunction` calls `eval` for
+ * each look but the first, which the page's policy refuses.
+ */
+export async function isTrueIn(page: Page, expression: string): Promise<void> {
+  await until(() => page.evaluate<boolean>(expression), { msMax: WAIT_MS_MAX });
 }
 
 export interface PageOptions {
