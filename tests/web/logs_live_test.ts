@@ -5,7 +5,7 @@ import type { Page } from "playwright-core";
 import { HAS_CHROMIUM } from "../clients/chromium.ts";
 import { expectAccessible } from "./axe.ts";
 import { openLiveLab, queryOf, searchFor, textsOf } from "./logs_lab.ts";
-import { withPage } from "./page_lab.ts";
+import { isTrueIn, PAINTED, withPage } from "./page_lab.ts";
 
 const NAME = "live rows of the page Logs in Chromium";
 const FLOOD_ROWS = 20_000;
@@ -15,9 +15,10 @@ const isShown = (page: Page, text: string) =>
   page.locator(".row", { hasText: text }).first().waitFor();
 const pill = (page: Page) => page.locator(".pending-pill");
 
-/** Whether live rows are followed. */
-async function goLive(page: Page): Promise<void> {
-  await page.getByRole("button", { name: "Live" }).click();
+/** Returns once the page follows live rows. */
+async function isConnected(page: Page): Promise<void> {
+  // Without the switch nothing says that it is not connected yet.
+  await page.locator("#live[aria-pressed=true]").waitFor();
   await page.getByText("connecting…").waitFor({ state: "detached" });
 }
 
@@ -48,14 +49,15 @@ Deno.test({
       () =>
         withPage(lab, "", async (page) => {
           await isShown(page, "the very first");
-          await goLive(page);
+          await page.getByRole("button", { name: "Live" }).click();
+          await isConnected(page);
           strictEqual(queryOf(page).get("live"), "1");
           for (const text of ["live 1", "live 2", "live 3"]) {
             await lab.append([text]);
             await isShown(page, text);
           }
           await page.reload();
-          await page.getByText("connecting…").waitFor({ state: "detached" });
+          await isConnected(page);
           await lab.append(["live 4"]);
           await isShown(page, "live 4");
           deepStrictEqual(await textsOf(page), [
@@ -69,7 +71,7 @@ Deno.test({
       "only rows that the search finds come",
       () =>
         withPage(lab, "?q=wanted&live=1", async (page) => {
-          await page.getByText("connecting…").waitFor({ state: "detached" });
+          await isConnected(page);
           await lab.append(["other", "a wanted row", "other again"]);
           await isShown(page, "a wanted row");
           deepStrictEqual(await textsOf(page), ["a wanted row"]);
@@ -80,12 +82,12 @@ Deno.test({
       "nothing moves what is read: new rows wait once one scrolled away, or has a row open",
       () =>
         withPage(lab, "?live=1", async (page) => {
-          await page.getByText("connecting…").waitFor({ state: "detached" });
+          await isConnected(page);
           await lab.append(Array.from({ length: 80 }, (_, at) => `filler ${at}`));
           await isShown(page, "filler 79");
           await page.locator(".rows-pane").evaluate((pane) => pane.scrollBy(0, 300));
           const watched = page.locator(".row", { hasText: "filler 50" });
-          await page.waitForTimeout(100);
+          await page.evaluate(PAINTED);
           const before = await watched.boundingBox();
           await lab.append(["late 1", "late 2"]);
           await pill(page).getByText("2 new").waitFor();
@@ -110,7 +112,7 @@ Deno.test({
       "p lets new rows wait, and shows them again",
       () =>
         withPage(lab, "?live=1", async (page) => {
-          await page.getByText("connecting…").waitFor({ state: "detached" });
+          await isConnected(page);
           await isShown(page, "later");
           await page.keyboard.press("p");
           await lab.append(["while paused"]);
@@ -119,7 +121,7 @@ Deno.test({
           await page.keyboard.press("p");
           await isShown(page, "while paused");
           await page.keyboard.press("l");
-          await page.waitForFunction("!location.search.includes('live')");
+          await isTrueIn(page, "!location.search.includes('live')");
         }),
     );
 
@@ -127,7 +129,7 @@ Deno.test({
       "thousands of rows a second leave the page usable, and it says how many it skipped",
       () =>
         withPage(lab, "?live=1", async (page) => {
-          await page.getByText("connecting…").waitFor({ state: "detached" });
+          await isConnected(page);
           for (let at = 0; at < FLOOD_ROWS; at += FLOOD_BATCH_ROWS) {
             await lab.append(
               Array.from({ length: FLOOD_BATCH_ROWS }, (_, i) => `flood ${at + i} of many`),
