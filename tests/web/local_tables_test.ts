@@ -5,7 +5,7 @@ import type { Page } from "playwright-core";
 import { HAS_CHROMIUM } from "../clients/chromium.ts";
 import { expectAccessible } from "./axe.ts";
 import { openPageLab, withPage } from "./page_lab.ts";
-import { cellsOf, costLine, runSql, sqlRows, typeSql } from "./sql_lab.ts";
+import { cellsOf, costLine, runSql, sqlRows, START_NS, START_TEXT, typeSql } from "./sql_lab.ts";
 
 const NAME = "local tables in Chromium";
 const ROWS = 12_000;
@@ -59,7 +59,7 @@ Deno.test({
       const joined = "SELECT rack, date_bin('1 hour', timestamp) AS hour, count(*) AS errors, " +
         "max(timestamp_ns) AS last\nFROM local.hits JOIN local.hosts USING (host)\n" +
         "WHERE code >= 500 GROUP BY ALL ORDER BY ALL";
-      const expected = ["rack 2", "2026-11-20T00:00:00.000000Z", "1200", "1795136399000000000"];
+      const expected = ["rack 2", START_TEXT, "1200", String(START_NS + 3_599_000_000_000n)];
       for (let round = 0; round < 2; round += 1) {
         const asked: string[] = [];
         page.on("request", (request) => asked.push(request.postData() ?? ""));
@@ -108,7 +108,7 @@ Deno.test({
       await page.click("button:has-text('Stop')");
       await page.locator(".sql-waiting", { hasText: "Stopped" }).waitFor();
       await runSql(page, "SELECT count(*) AS n, min(timestamp) AS first FROM local.hits");
-      deepStrictEqual(await cellsOf(page, 1), ["12000", "2026-11-20T00:00:00.000000Z"]);
+      deepStrictEqual(await cellsOf(page, 1), ["12000", START_TEXT]);
     });
 
     await step("a local result is kept, charted, saved and dropped, in all tabs", async (page) => {

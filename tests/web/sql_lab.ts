@@ -2,7 +2,11 @@
 
 import type { Page } from "playwright-core";
 
-const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
+/** The day before yesterday, in UTC: the page offers attributes of the last week alone. */
+const START_MS = Math.floor(Date.now() / 86_400_000) * 86_400_000 - 2 * 86_400_000;
+export const START_NS = BigInt(START_MS) * 1_000_000n;
+/** The start as a result shows it. */
+export const START_TEXT = new Date(START_MS).toISOString().replace("000Z", "000000Z");
 
 /** The browser tells of a statement that the server refused. */
 export const REFUSED = /status of 400/;
