@@ -140,7 +140,7 @@ Deno.test({
           await row.getByText("running").waitFor();
           await row.getByRole("button").click();
           strictEqual(await stateOf(page), "▶ running");
-          match(await page.innerText(".open-job .progress"), /rows read/);
+          await page.locator(".open-job .progress", { hasText: "rows read" }).waitFor();
           await page.click("text=Cancel the job");
           await stateIs(page, "cancelled");
           await row.getByText("cancelled").waitFor();
