@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";
 import { S3Process } from "../../shared/testing/s3_process.ts";
+import { until } from "../../shared/testing/until.ts";
 import { Stack } from "./stack.ts";
 
 const COUNT = "SELECT count(*), count(DISTINCT raw) FROM events";
@@ -131,9 +132,10 @@ Deno.test({
       rollAgeSecs: 1,
     });
     const forced = stack.sendLogs(["kept"], { commit: "force" });
-    await new Promise((resolve) => setTimeout(resolve, 3_000));
-    const said = await stack.stop("compactor");
-    assert.match(said, /NoSuchBucket.*create the bucket, or correct --warehouse-url/);
+    const why = /NoSuchBucket.*create the bucket, or correct --warehouse-url/;
+    await until(() => why.test(stack.said("compactor")));
+    await until(async () => (await stack.sql("SELECT raw FROM events")).rows.length > 0);
+    await stack.stop("compactor");
     assert.deepEqual((await stack.sql("SELECT raw FROM events")).rows, [["kept"]]);
     await stack.kill("ingest");
     assert.equal(await forced, false, "not committed, and not acknowledged as if it were");
@@ -151,10 +153,11 @@ Deno.test({
       rollAgeSecs: 1,
     });
     const forced = stack.sendLogs(["kept"], { commit: "force" });
-    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    const why = /s3:\/\/warehouse\/x.*InvalidAccessKeyId.*check AWS_ACCESS_KEY_ID/s;
+    await until(() => why.test(stack.said("compactor")));
+    await until(async () => (await stack.sql("SELECT raw FROM events")).rows.length > 0);
     assert.deepEqual((await stack.sql("SELECT raw FROM events")).rows, [["kept"]], "of the WAL");
     const said = await stack.stop("compactor");
-    assert.match(said, /s3:\/\/warehouse\/x.*InvalidAccessKeyId.*check AWS_ACCESS_KEY_ID/s);
     const ingestSaid = await stack.kill("ingest");
     assert.equal(await forced, false, "not committed, and not acknowledged as if it were");
     for (const text of [said, ingestSaid, await stack.stop("query")]) {

@@ -35,13 +35,16 @@ export interface SqlAnswer {
 
 interface RunningRole {
   readonly process: Deno.ChildProcess;
+  /** All of stderr, once the process has ended. */
   readonly stderr: Promise<string>;
+  /** What stderr had so far. */
+  said: string;
   ended: boolean;
 }
 
-const READY_DEADLINE_MS = 30_000;
+const READY_DEADLINE_MS = 90_000;
 const STOP_DEADLINE_MS = 10_000;
-const REQUEST_DEADLINE_MS = 30_000;
+const REQUEST_DEADLINE_MS = 60_000;
 
 export class Stack implements AsyncDisposable {
   readonly #running = new Map<RoleName, RunningRole>();
@@ -128,6 +131,11 @@ export class Stack implements AsyncDisposable {
     );
   }
 
+  /** What a role that runs has written to stderr so far. */
+  said(role: RoleName): string {
+    return this.#running.get(role)?.said ?? "";
+  }
+
   /** SIGKILL; returns what the process had written to stderr. */
   kill(role: RoleName): Promise<string> {
     return this.#end(role, "SIGKILL");
@@ -185,7 +193,12 @@ export class Stack implements AsyncDisposable {
       stdout: "null",
       stderr: "piped",
     }).spawn();
-    const running = { process, stderr: new Response(process.stderr).text(), ended: false };
+    const running: RunningRole = {
+      process,
+      stderr: Promise.resolve().then(() => heard(process.stderr, running)),
+      said: "",
+      ended: false,
+    };
     process.status.then(() => running.ended = true);
     return running;
   }
@@ -200,6 +213,15 @@ export class Stack implements AsyncDisposable {
     clearTimeout(timer);
     return await running.stderr;
   }
+}
+
+/** Reads a process's stderr to its end, and keeps what came so far. */
+async function heard(
+  stderr: ReadableStream<Uint8Array<ArrayBuffer>>,
+  running: RunningRole,
+): Promise<string> {
+  for await (const text of stderr.pipeThrough(new TextDecoderStream())) running.said += text;
+  return running.said;
 }
 
 /**
