@@ -24,11 +24,29 @@ export async function residentBytesOf(pid: number): Promise<number> {
   return bytes;
 }
 
-async function statOf(pid: string): Promise<{ readonly parent: number } | undefined> {
+/** Processor time that `pid` and all processes below it have taken, in milliseconds. */
+export async function processorMsOf(pid: number): Promise<number> {
+  const ticks = (await statOf(String(pid)))?.ticks ?? 0;
+  let ms = ticks * TICK_MS;
+  for (const child of await processesBelow(pid)) ms += await processorMsOf(child);
+  return ms;
+}
+
+/** `USER_HZ`, which is the same on every Linux that Deno runs on. */
+const TICK_MS = 10;
+
+interface ProcessStat {
+  readonly parent: number;
+  /** Its own, and those of children that it has waited for. */
+  readonly ticks: number;
+}
+
+async function statOf(pid: string): Promise<ProcessStat | undefined> {
   try {
     const text = await Deno.readTextFile(`/proc/${pid}/stat`);
-    const [state, parent] = text.slice(text.lastIndexOf(")") + 2).split(" ");
-    return state === "Z" ? undefined : { parent: Number(parent) };
+    const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+    const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+    return fields[0] === "Z" ? undefined : { parent: Number(fields[1]), ticks };
   } catch {
     return undefined; // It has ended.
   }

@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { leastOf } from "../../shared/testing/least_of.ts";
+import { processorMsOf } from "../../shared/testing/processes.ts";
 import { until } from "../../shared/testing/until.ts";
 import { QueryFleet } from "./query_fleet.ts";
 
@@ -95,13 +96,17 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a caller that leaves ends its statement on all servers within 1 s",
+  name: "a caller that leaves ends its statement on all servers within 1 s of their processor time",
   async fn() {
     await using lab = await openLab();
     await using fleet = await QueryFleet.start({ dataDir: lab.dir, count: 3, args: ARGS });
     const calls = Array.from({ length: 24 }, (_, at) => `md5(repeat(raw, ${150 + at}))`);
     const slow = `SELECT max(${calls.join(" || ")}) FROM events`;
-    // Where other programs keep the processors, the least of some tries counts.
+    const workedMs = async () => {
+      const all = fleet.servers.map(({ process }) => processorMsOf(process.pid));
+      return (await Promise.all(all)).reduce((sum, ms) => sum + ms, 0);
+    };
+    // What they do besides counts, too: of some tries the least.
     const tookMs = await leastOf(1_000, async () => {
       const caller = new AbortController();
       const asked = ask(fleet.at(0).url, "/distributed", slow, caller.signal);
@@ -109,12 +114,12 @@ Deno.test({
         fleet.servers.map((server) => until(async () => await inFlight(server) > 0)),
       );
       await Promise.race([begun, asked.then(() => assert.fail("it ended before"))]);
+      const startMs = await workedMs();
       caller.abort();
-      const startMs = performance.now();
       for (const server of fleet.servers) {
-        await until(async () => await inFlight(server) === 0, { msMax: 10_000 });
+        await until(async () => await inFlight(server) === 0, { msMax: 30_000 });
       }
-      const tookMs = performance.now() - startMs;
+      const tookMs = await workedMs() - startMs;
       await assert.rejects(asked);
       return tookMs;
     });
