@@ -15,7 +15,7 @@ import { type ForeignTable, readForeign } from "../equivalence/foreign_reader.ts
 /** Time in which segments are in the mirror and not in a table: `SVC_COMMIT_MAX_AGE_SECS`. */
 const COMMIT_AGE_SECS = 15;
 const UP_MS_MAX = 60_000;
-/** Segments are kept for a minute after their commit, and snapshots for as long. */
+/** Segments are kept for a minute after their commit; each minute old snapshots go. */
 const SWEPT_MS_MAX = 240_000;
 
 Deno.test({
@@ -204,7 +204,7 @@ class Server implements AsyncDisposable {
     ], {
       SVC_COMMIT_MAX_AGE_SECS: String(COMMIT_AGE_SECS),
       SVC_SNAPSHOT_RETAIN_LAST: "1",
-      SVC_SNAPSHOT_RETAIN_SECS: "60",
+      SVC_SNAPSHOT_RETAIN_SECS: "10",
     }).spawn();
     const server = new Server(url, process, new Response(process.stderr).text());
     await process.stdout.cancel();
