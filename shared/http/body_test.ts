@@ -9,6 +9,7 @@ import { withDeadline } from "../base/with_deadline.ts";
 import { asOperatingError, errorResponse } from "./error_response.ts";
 import { type RunningServer, serve, type ServeOptions } from "./serve.ts";
 import { snappyBlock, snappyFrame, snappyFramed } from "../testing/snappy.ts";
+import { until } from "../testing/until.ts";
 
 const CAP = 64 * 1024;
 const TEXT = utf8("a line of a log, again and again\n".repeat(300));
@@ -359,8 +360,7 @@ Deno.test({
     const given = [announced, announced, {}].map((headers) =>
       assert.rejects(read(headers), /late/)
     );
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    assert.equal(budget.used, 3 * 200 + 5);
+    await until(() => budget.used === 3 * 200 + 5);
     end.abort(new OperatingError("deadline_exceeded", "late"));
     await Promise.all(given);
     assert.equal(budget.used, 200);

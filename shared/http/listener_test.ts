@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { ConnectionCounts, networkOf } from "./connection_counts.ts";
 import { planBounds } from "./connection_options.ts";
+import { until } from "../testing/until.ts";
 import { serve } from "./serve.ts";
 
 const TINY_SERVER = new URL("../testing/tiny_server.ts", import.meta.url).pathname;
@@ -43,8 +44,11 @@ Deno.test({
     const { value } = await reader.read();
     const port = Number(new TextDecoder().decode(value));
     const silent = await openMany(port, DESCRIPTORS + 50);
+    const open = `/proc/${child.pid}/fd`;
+    const isOut = () => Array.from(Deno.readDirSync(open)).length >= DESCRIPTORS - 1;
+    if (Deno.build.os === "linux") await until(isOut);
     // Long enough for several attempts.
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
     for (const conn of silent) conn.close();
     const answer = await fetch(`http://127.0.0.1:${port}/`, {
       signal: AbortSignal.timeout(10_000),
@@ -143,19 +147,24 @@ Deno.test({
   name:
     "a full listener closes the connection without a request that is oldest, never one with a request",
   fn: async () => {
+    const begun = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();
     await using server = serve({
       hostname: "127.0.0.1",
       port: 0,
       bounds: { connectionsMax: 3, connectionsPerAddressMax: 99 },
       handler: async (request) => {
-        if (request.url.endsWith("/slow")) await release.promise;
+        if (request.url.endsWith("/slow")) {
+          begun.resolve();
+          await release.promise;
+        }
         return new Response("ok");
       },
     });
     const { port } = server.address;
     const url = `http://127.0.0.1:${port}`;
     const slow = fetch(`${url}/slow`);
+    await begun.promise;
     const [first, second] = [...await openMany(port, 1), ...await openMany(port, 1)];
     assert.ok(first !== undefined && second !== undefined);
     const ok = await fetch(url, { headers: { connection: "close" } });
@@ -172,18 +181,20 @@ Deno.test({
     "a listener full of requests in flight, and an address at its bound, close the next connection",
   fn: async () => {
     const release = Promise.withResolvers<void>();
+    let begun = 0;
     await using server = serve({
       hostname: "127.0.0.1",
       port: 0,
       bounds: { connectionsMax: 2, connectionsPerAddressMax: 99 },
       handler: async () => {
+        begun += 1;
         await release.promise;
         return new Response("ok");
       },
     });
     const url = `http://127.0.0.1:${server.address.port}`;
     const slow = [fetch(`${url}/1`), fetch(`${url}/2`)];
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await until(() => begun === slow.length);
     const [third] = await openMany(server.address.port, 1);
     assert.ok(third !== undefined);
     assert.equal(await readAll(third), "");

@@ -14,6 +14,7 @@ import type {
   WalReader,
 } from "../../wal/types.ts";
 import { ALL_TIME } from "../../iceberg/types.ts";
+import { until } from "../../testing/until.ts";
 import { WalDelta } from "./wal_delta.ts";
 
 const LANE: LaneId = { tenant: "default", index: "events" };
@@ -327,11 +328,3 @@ Deno.test({
     );
   },
 });
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (let i = 0; i < 100; i += 1) {
-    if (await condition()) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error("the condition did not come true within a second");
-}
