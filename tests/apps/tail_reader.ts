@@ -76,7 +76,7 @@ export class TailReader implements AsyncDisposable {
   }
 
   /** Texts of the column `raw` until there are `count`, or none came for `ms`. */
-  async raws(count: number, ms = 10_000): Promise<string[]> {
+  async raws(count: number, ms = 60_000): Promise<string[]> {
     const found: string[] = [];
     let timer: ReturnType<typeof setTimeout> | undefined;
     try {
