@@ -102,7 +102,7 @@ Deno.test({
     assert.deepEqual(await call(ingest, { authorization }), LATER);
     issuer.mood = "well";
     let end = LATER;
-    for (let tries = 0; tries < 100 && end.code === status.UNAVAILABLE; tries++) {
+    for (let tries = 0; tries < 600 && end.code === status.UNAVAILABLE; tries++) {
       await new Promise((resolve) => setTimeout(resolve, 100));
       end = await call(ingest, { authorization });
     }

@@ -13,7 +13,7 @@ const ANSWER_MS = 250;
 /** Where nothing may pass unchecked, however busy the machine is. */
 const PATIENT_MS = 10_000;
 /** What a loaded machine may add to a deadline. */
-const SLACK_MS = 2_000;
+const SLACK_MS = 8_000;
 const RETRY_MS = 50;
 const UNCHECKED = "svc_ingest_rate_limit_unchecked_total";
 

@@ -266,7 +266,7 @@ Deno.test({
     assert.deepEqual([again.status, again.body.reason], [409, "job_ended"]);
     const startedMs = performance.now();
     while (await jobs.metric("svc_query_admission_reserved_bytes") > 0) {
-      assert.ok(performance.now() - startedMs < 5_000, "the share is given back");
+      assert.ok(performance.now() - startedMs < 20_000, "the share is given back");
     }
     assert.equal(await jobs.metric('svc_query_job_runs_total{verdict="stopped"}'), 1);
   },
@@ -360,7 +360,7 @@ Deno.test({
     const startedMs = performance.now();
     await jobs.stop();
     assert.equal((await waiting).status, 200);
-    assert.ok(performance.now() - startedMs < 8_000);
+    assert.ok(performance.now() - startedMs < 20_000);
     await using server = await startQuery(
       parseOptions(OPTIONS, [
         ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--data-dir", jobs.lab.dir],

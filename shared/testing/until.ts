@@ -6,7 +6,7 @@ export interface UntilOptions {
 }
 
 /** Generous: it is an upper bound on a busy machine, not a pause. */
-const MS_MAX = 30_000;
+const MS_MAX = 60_000;
 const POLL_MS = 20;
 
 /** Returns once `holds` does. Throws, with its source, when that takes too long. */

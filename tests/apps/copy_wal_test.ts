@@ -20,7 +20,7 @@ const BATCH_ROWS = 200;
 const KILLS = 6;
 const SEED = Number(Deno.env.get("SVC_TEST_COPY_SEED") ?? Date.now() % 1_000_000);
 /** Ends a process that does nothing. */
-const DEADLINE_MS = 60_000;
+const DEADLINE_MS = 120_000;
 
 interface Place {
   readonly wal: string;

@@ -12,7 +12,7 @@ import { YIELD_LITTLE_ENV } from "../../shared/testing/yield_little.ts";
 
 const DESCRIPTORS = 1_024;
 const SILENT = 1_021;
-const READY_MS_MAX = 30_000;
+const READY_MS_MAX = 90_000;
 const ANSWER_MS_MAX = 10_000;
 /** `HTTP1_LIMITS.headMsMax`, and what a busy machine takes. */
 const HEAD_MS_MAX = 10_000 + 15_000;

@@ -9,7 +9,7 @@ import { freePorts } from "../../shared/testing/free_ports.ts";
 import { YIELD_LITTLE_ENV } from "../../shared/testing/yield_little.ts";
 
 export const UP_MS_MAX = 90_000;
-export const DOWN_MS_MAX = 25_000;
+export const DOWN_MS_MAX = 60_000;
 const POLL_MS = 50;
 
 /** What listens at each of a stack's ports, as `dev` names it. */

@@ -9,7 +9,7 @@ import { OPTIONS, startIngest } from "../../ingest/mod.ts";
 import { storedRows } from "../clients/running_ingest.ts";
 import { MAY_MOUNT, mountDisk } from "./small_disk.ts";
 
-const PASS_MS_MAX = 15_000;
+const PASS_MS_MAX = 60_000;
 
 function start(dataDir: string) {
   const listeners = ["--bind", "--metrics-bind", "--otlp-grpc-listen"]

@@ -90,7 +90,7 @@ async function askMeanwhile(server: Server, over: Promise<unknown>): Promise<num
   void over.finally(() => isOver = true);
   const statuses: number[] = [];
   while (!isOver) {
-    const response = await server.post("SELECT 42", { limits: { timeout_seconds: 10 } });
+    const response = await server.post("SELECT 42", { limits: { timeout_seconds: 30 } });
     const text = await response.text();
     statuses.push(response.status);
     const passes = [429, 503].includes(response.status) && response.headers.has("retry-after");

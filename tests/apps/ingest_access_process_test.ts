@@ -13,7 +13,7 @@ import { overBudget } from "../../shared/testing/rate_budget.ts";
 import { REDIS_SERVER, RedisProcess } from "../../shared/testing/redis_process.ts";
 import { selfSigned } from "../../shared/testing/self_signed.ts";
 
-const START_MS_MAX = 30_000;
+const START_MS_MAX = 90_000;
 
 const BODY = JSON.stringify({
   resourceLogs: [{ scopeLogs: [{ logRecords: [{ body: { stringValue: "row" } }] }] }],

@@ -195,6 +195,8 @@ Deno.test({
   },
 });
 
+/** It would take days: this is much of that for a busy machine alone. */
+const BUSY_MS_MAX = 20_000;
 const HEAVY = "SELECT count(*) FROM events a, events b, events c, events d, events e, events f " +
   "WHERE a.raw || b.raw || c.raw || d.raw || e.raw || f.raw LIKE '%nothing%'";
 
@@ -210,10 +212,10 @@ Deno.test({
     await withServer(lab.dir, async ({ ask, url, rows }) => {
       const startedMs = performance.now();
       // It is planned by then, whatever the machine does: the refusal has its cost.
-      const late = await ask({ query: HEAVY, limits: { timeout_seconds: 1.2 } });
+      const late = await ask({ query: HEAVY, limits: { timeout_seconds: 2.5 } });
       assert.equal(late.status, 504, late.text);
       assert.equal(typeof JSON.parse(late.text).cost.estimated_rows_processed, "number");
-      assert.ok(performance.now() - startedMs < 4_000, "the engine was interrupted");
+      assert.ok(performance.now() - startedMs < BUSY_MS_MAX, "the engine was interrupted");
 
       const body = JSON.stringify({ query: HEAVY });
       const left = fetch(`${url}/api/v1/sql`, {
@@ -225,7 +227,7 @@ Deno.test({
       await assert.rejects(left, { name: "TimeoutError" });
       const afterMs = performance.now();
       assert.deepEqual(await rows("SELECT count(*) FROM events"), [[200]]);
-      assert.ok(performance.now() - afterMs < 3_000, "the engine is free again");
+      assert.ok(performance.now() - afterMs < BUSY_MS_MAX, "the engine is free again");
     });
   },
 });

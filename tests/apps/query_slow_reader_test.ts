@@ -81,7 +81,7 @@ Deno.test({
 Deno.test({
   name: "clients that pause hold up no other statement, cheap or expensive",
   fn: async () => {
-    await using server = await startRealServer(["--dear-wait-ms", "5000"]);
+    await using server = await startRealServer(["--dear-wait-ms", "60000"]);
     const paused: Deno.TcpConn[] = [];
     for (let at = 0; at < TURNS.light + TURNS.dear + 1; at += 1) {
       paused.push(await askAndStopReading(server));

@@ -11,7 +11,7 @@ import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process
 import { S3Process } from "../../shared/testing/s3_process.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
 
-const READY_MS_MAX = 30_000;
+const READY_MS_MAX = 90_000;
 
 Deno.test({
   name:

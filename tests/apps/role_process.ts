@@ -9,7 +9,7 @@ import { processArguments, type Role, runtimeEnvironment } from "../../cli/permi
 import { freePorts } from "../../shared/testing/free_ports.ts";
 import { memoryBelow, type ProcessMemory } from "../../shared/testing/process_memory.ts";
 
-const READY_MS_MAX = 30_000;
+const READY_MS_MAX = 90_000;
 
 export class RoleProcess implements AsyncDisposable {
   /** Where the role's API is; the compactor has none. */

@@ -19,7 +19,7 @@ import { freePorts } from "../../shared/testing/free_ports.ts";
 
 const CHAOS_SECS = Number(Deno.env.get("SVC_TEST_CHAOS_SECS") ?? "6");
 const LEASE_SECS = 3;
-const READY_MS_MAX = 30_000;
+const READY_MS_MAX = 90_000;
 const SETTLE_MS_MAX = 60_000;
 const REQUEST_MS_MAX = 5_000;
 const TERMINAL = ["succeeded", "failed", "cancelled", "timeout"];

@@ -22,7 +22,7 @@ import { type RoleName, Stack } from "../apps/stack.ts";
 const CHAOS_SECS = Number(Deno.env.get("SVC_TEST_CHAOS_SECS") ?? "12");
 const SENDERS = 4;
 const ROWS_PER_REQUEST = 20;
-const SETTLE_MS_MAX = 30_000;
+const SETTLE_MS_MAX = 90_000;
 const ROLES: readonly RoleName[] = ["ingest", "compactor", "query"];
 
 Deno.test({

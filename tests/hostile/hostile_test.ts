@@ -9,7 +9,7 @@ import { HOSTILE, type HostileCase } from "../../shared/testing/hostile_statemen
 import { CANARY, HostileLab, OTHER } from "./hostile_lab.ts";
 
 /** From the wall clock of a statement, 1 s, to its refusal: a busy machine included. */
-const ENDED_MS_MAX = 8_000;
+const ENDED_MS_MAX = 20_000;
 
 Deno.test({
   name: "the hostile corpus has at least 150 statements, no two alike",
