@@ -3,8 +3,8 @@
 const RUNS_MAX = 20;
 
 /**
- * The first result of `run` that is under `enough`; else the least of twenty. For milliseconds alone:
- * what can be counted is counted in one run.
+ * The first result of `run` that is under `enough`; else the least of twenty. For milliseconds
+ * alone: what can be counted is counted in one run.
  */
 export async function leastOf(
   enough: number,

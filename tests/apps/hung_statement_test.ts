@@ -70,7 +70,7 @@ async function startServer(entry = "tests/apps/hanging_query_server.ts"): Promis
         method: "POST",
         headers: { "content-type": "application/json" },
         body: JSON.stringify({ query, ...fields }),
-        signal: AbortSignal.timeout(60_000),
+        signal: AbortSignal.timeout(200_000),
       }),
     async metric(series) {
       const page = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
@@ -176,7 +176,7 @@ for (const [when, query] of Object.entries(BESIDE)) {
       await using server = await startServer();
       const hung = server.post(HUNG_DEAR, { limits: { timeout_seconds: 1 } });
       const beside = await server.post(query, {
-        limits: { timeout_seconds: 60, max_rows_returned: ROWS },
+        limits: { timeout_seconds: 180, max_rows_returned: ROWS },
       });
       const { rows } = await beside.json();
       strictEqual(beside.status, 200);
@@ -198,7 +198,7 @@ Deno.test({
     const hung = server.post(HUNG_DEAR, { limits: { timeout_seconds: 1 } });
     const beside = await server.post(BESIDE["between its rows"], {
       format: "ndjson",
-      limits: { timeout_seconds: 60, max_rows_returned: ROWS },
+      limits: { timeout_seconds: 180, max_rows_returned: ROWS },
     });
     strictEqual(beside.status, 200);
     const lines = (await beside.text()).trimEnd().split("\n");
