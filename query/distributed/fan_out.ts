@@ -56,6 +56,8 @@ interface Task {
   readonly tried: Set<string>;
   readonly running: Map<string, { readonly stop: AbortController; readonly sinceMs: number }>;
   isDone: boolean;
+  /** What the coordinator's own attempt threw. */
+  ownFailure?: { readonly error: unknown };
 }
 
 /**
@@ -237,11 +239,13 @@ class FanOut<T> {
 
   #failed(task: Task, node: string, error: unknown): void {
     if (error instanceof FanOutEnds) return this.#fail(error.cause);
+    if (node === this.#options.self) task.ownFailure = { error };
     const isRunning = [...task.running.keys()].some((one) => one !== node);
     const isLeft = task.ranked.some((one) =>
       !task.tried.has(one) && (one === this.#options.self || this.#isUp(one))
     );
-    if (!isRunning && !isLeft) this.#fail(error);
+    // The caller is told what this server found, and not what another one answered it.
+    if (!isRunning && !isLeft) this.#fail((task.ownFailure ?? { error }).error);
   }
 }
 

@@ -67,6 +67,18 @@ Deno.test({
 });
 
 Deno.test({
+  name: "fanOut fails with what the coordinator found, also where it was not the last to try",
+  async fn() {
+    await rejects(
+      all(optionsOf((_, node) => Promise.reject(new Error(`lost ${node}`)), {
+        shards: [shardOf("a", 0)],
+      })),
+      { message: "lost a" },
+    );
+  },
+});
+
+Deno.test({
   name: "fanOut FanOutEnds ends all at once, with its cause",
   async fn() {
     let aborted = 0;
