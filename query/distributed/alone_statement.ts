@@ -1,10 +1,9 @@
-/** A statement that was to be shared and runs on this server: its `stats` say why. */
+/** Statements that are prepared here, with what is told of sharing them. */
 
 import type { PreparedQuery, RunningQuery } from "../../shared/engine/types.ts";
 
-/** A statement that was to be shared and runs here; its `stats` say why. */
-export class AloneStatement implements PreparedQuery {
-  constructor(private readonly inner: PreparedQuery, private readonly reason: string) {}
+abstract class HereStatement implements PreparedQuery {
+  constructor(protected readonly inner: PreparedQuery) {}
 
   get columns() {
     return this.inner.columns;
@@ -26,20 +25,44 @@ export class AloneStatement implements PreparedQuery {
     return this.inner.defaultOrderApplied;
   }
 
-  async explain(): Promise<string> {
-    return `on this server alone: ${this.reason}\n${await this.inner.explain()}`;
-  }
+  abstract explain(): Promise<string>;
 
   turn(): Promise<void> {
     return this.inner.turn();
   }
 
-  async run(): Promise<RunningQuery> {
-    return withReason(await this.inner.run(), this.reason);
+  run(): Promise<RunningQuery> {
+    return this.inner.run();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.inner[Symbol.asyncDispose]();
+  }
+}
+
+/** A statement that was to be shared and runs here; its `stats` say why. */
+export class AloneStatement extends HereStatement {
+  constructor(inner: PreparedQuery, private readonly reason: string) {
+    super(inner);
+  }
+
+  override async explain(): Promise<string> {
+    return `on this server alone: ${this.reason}\n${await this.inner.explain()}`;
+  }
+
+  override async run(): Promise<RunningQuery> {
+    return withReason(await this.inner.run(), this.reason);
+  }
+}
+
+/** A statement that is explained: how it would be shared stands before its plan on one server. */
+export class ExplainedStatement extends HereStatement {
+  constructor(inner: PreparedQuery, private readonly shared: string) {
+    super(inner);
+  }
+
+  override async explain(): Promise<string> {
+    return `${this.shared}\n${await this.inner.explain()}`;
   }
 }
 

@@ -4,7 +4,7 @@ import { getLogger } from "@logtape/logtape";
 import { isOperatingError, messageOf } from "../../shared/base/errors.ts";
 import type { PreparedQuery, QueryRequest } from "../../shared/engine/types.ts";
 import { noPeers } from "../sql/no_peers.ts";
-import { AloneStatement } from "./alone_statement.ts";
+import { AloneStatement, ExplainedStatement } from "./alone_statement.ts";
 import type { DistributionOptions, FannedFor, Wish } from "./distribution_options.ts";
 import { FannedStatement } from "./fanned_statement.ts";
 
@@ -21,6 +21,7 @@ export class Distribution {
       if (peers === undefined) throw noPeers("distribute the query", "send it to /api/v1/sql");
       return await this.#shared(request, made) ?? await engine.prepare(request);
     }
+    if (wish === "told" && peers !== undefined) return await this.#told(request, made);
     const alone = await engine.prepare(request);
     if (wish === "never" || peers === undefined || !this.#gains(alone)) return alone;
     const shared = await this.#shared(request, made, alone).catch(async (error) => {
@@ -33,6 +34,30 @@ export class Distribution {
   /** Whether much must come from the store, and nothing quicker answers. */
   #gains({ servedBy, storeBytes = 0, isOrdered = false }: PreparedQuery): boolean {
     return servedBy === "scan" && !isOrdered && storeBytes >= this.options.bytesMin;
+  }
+
+  /** The statement for its plan, which begins with how it would be shared, or why it would not. */
+  async #told(request: QueryRequest, made: FannedFor): Promise<PreparedQuery> {
+    const { engine } = this.options;
+    // It gives its connection back before the other plan takes one.
+    const planned = await this.#planned({ ...request, planOnly: false }, made);
+    if (!(planned instanceof FannedStatement)) {
+      return new AloneStatement(await engine.prepare(request), planned.reason);
+    }
+    await using shared = planned;
+    const told = await shared.explain();
+    const alone = await engine.prepare(request);
+    return new ExplainedStatement(alone, `${told}\n${this.#byItself(alone)}`);
+  }
+
+  #byItself(alone: PreparedQuery): string {
+    if (this.#gains(alone)) return "/api/v1/sql shares it";
+    const { storeBytes = 0, isOrdered = false } = alone;
+    const why = isOrdered
+      ? "it reads just the first rows of an order"
+      : `${storeBytes} bytes must come from the object store, and it shares from ` +
+        `${this.options.bytesMin} on`;
+    return `/api/v1/sql does not share it: ${why}`;
   }
 
   /** The statement on many servers, or alone with the reason. `alone` is given back or disposed. */

@@ -12,8 +12,11 @@ import type { FanOutSlots } from "./fan_out_slots.ts";
 import type { PeerClient } from "./peer_client.ts";
 import type { Peers } from "./peers.ts";
 
-/** `always`: as `/sql/distributed`. `auto`: where much must come from the store. */
-export type Wish = "always" | "auto" | "never";
+/**
+ * `always`: as `/sql/distributed`. `auto`: where much must come from the store. `told`: it runs
+ * nowhere, and says whether it would be shared.
+ */
+export type Wish = "always" | "auto" | "told" | "never";
 
 export interface DistributionOptions {
   readonly engine: Engine & Partial<SpreadingEngine>;

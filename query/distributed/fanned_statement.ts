@@ -51,9 +51,11 @@ export class FannedStatement implements PreparedQuery, FannedWork {
     using held = new DisposableStack();
     held.use(spread);
     const { engine, request, peers, self } = context;
+    // Their columns alone are asked for, which takes no files.
+    const shard = { table: spread.split.table, files: [], frozen: spread.frozen };
     await using first = await engine.prepare({
       ...halfOf(request, spread.split.workerSql),
-      shard: { table: spread.split.table, files: [], frozen: spread.frozen },
+      shard,
       planOnly: true,
     });
     const { columns } = first;
@@ -61,7 +63,12 @@ export class FannedStatement implements PreparedQuery, FannedWork {
     if (foreign !== undefined) {
       return { reason: `a column of type ${foreign.type} does not cross between servers` };
     }
-    await using asked = await engine.prepare({ ...request, planOnly: true });
+    await using asked = await engine.prepare({
+      ...request,
+      shard,
+      fastPaths: false,
+      planOnly: true,
+    });
     await using merge = await engine.prepare({
       ...halfOf(request, spread.split.mergeSql),
       received: { name: PARTS_TABLE, columns, files: [] },
@@ -150,6 +157,7 @@ export class FannedStatement implements PreparedQuery, FannedWork {
     };
   }
 
+  /** How it is shared, without the plans of the servers. */
   explain(): Promise<string> {
     const { split: { mode, workerSql, mergeSql } } = this.spread;
     const { shards, nodes } = this.own;

@@ -99,7 +99,11 @@ const STATUS_OF_OUTCOME: Readonly<Record<Outcome, number>> = {
 };
 
 /** By route, whether a statement is shared with other servers. */
-const WISHES: { readonly [E in Endpoint]?: Wish } = { sql: "auto", sql_distributed: "always" };
+const WISHES: { readonly [E in Endpoint]?: Wish } = {
+  sql: "auto",
+  sql_distributed: "always",
+  sql_explain: "told",
+};
 
 const DEADLINE_GRACE_MS = 500;
 /** A job's statement must be planned within this time to be accepted. */
@@ -324,7 +328,8 @@ export class SqlCall implements AsyncDisposable {
   #begun(request: QueryRequest): Promise<PreparedQuery> {
     const { engine, distribution } = this.#service;
     if (distribution === undefined) return engine.prepare(request);
-    const wish = request.planOnly === true ? "never" : WISHES[this.#endpoint] ?? "never";
+    const wish = WISHES[this.#endpoint] ?? "never";
+    if (request.planOnly === true && wish !== "told") return engine.prepare(request);
     return distribution.prepare(request, wish, {
       caller: this.#caller,
       reserve: (bytes) => this.#reserveFor(bytes),

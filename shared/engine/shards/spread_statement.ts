@@ -8,11 +8,13 @@ import { present } from "../../base/assert.ts";
 import { boundStatement } from "../bounds/bound_statement.ts";
 import { priceOf } from "../cost/price_statement.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
+import { shortenStatement } from "../fast_paths/shorten_statement.ts";
 import { gateStatement } from "../gate/gate_statement.ts";
 import { applyDefaultOrder } from "../order/default_order.ts";
 import { filePart, partBytes, type TablePlan, wholePlan } from "../plan/plan.ts";
 import { type Planned, planStatement } from "../plan/plan_statement.ts";
 import { projectedAnew } from "../plan/projection.ts";
+import { rewriteStatement } from "../plan/rewrite_statement.ts";
 import { catalogStatement } from "../pg_catalog/catalog_statement.ts";
 import { encodePin } from "../plan/snapshot_pin.ts";
 import type { PrepareDeps } from "../prepare.ts";
@@ -44,7 +46,7 @@ export async function spreadStatement(
   connection: EngineConnection,
   context: SpreadContext,
 ): Promise<Spread | NotSplit> {
-  const { request, deps, unixMs } = context;
+  const { request, deps, deadline, unixMs } = context;
   const startMs = deps.nowMs();
   const cached = deps.statements.over(connection);
   const parsed = await parse(cached.serialize, request.sql);
@@ -61,6 +63,10 @@ export async function spreadStatement(
   const planned = await planStatement(bounded, context);
   using leases = planned.leases;
   try {
+    const planOnly = { ...request, planOnly: true };
+    const alone = { connection, cached, request: planOnly, deps, deadline, usesPromoted: true };
+    const { path } = await shortenStatement(await rewriteStatement(planned, alone), alone);
+    if (path.kind === "summaries") return { reason: "summaries answer it" };
     const defaultOrderApplied = request.defaultOrder &&
       applyDefaultOrder(own.root, { table: fromTable(planned), rowsMax: request.rowsMax });
     const tables = projectedAnew(planned.planned, own.root);
