@@ -1,7 +1,7 @@
 /**
- * `deno task compile [--data-dir DIR] [--out DIR]`: one binary per role. A binary's permissions are
- * built in, so the data directory and the default ports are chosen here; `svc` itself may read and
- * write where its user may.
+ * `deno task compile [--data-dir DIR] [--out DIR] [--calls HOST:PORT,…]`: one binary per role. A
+ * binary's permissions are built in. So the data directory, the default ports and what it may call
+ * are chosen here. `svc` itself may read and write where its user may.
  *
  * Packages are inside the binaries, under a path that is not known beforehand. So `read` and `ffi`
  * of a role that reads packages are not narrowed to paths: DuckDB's library, the Parquet writer's
@@ -32,6 +32,15 @@ export const OPTIONS = {
     help: "The only data directory that the role binaries may touch.",
   },
   out: { kind: "text", flag: "out", placeholder: "DIR", default: "dist", help: "Where they go." },
+  calls: {
+    kind: "list",
+    flag: "calls",
+    placeholder: "HOST:PORT,…",
+    help:
+      "What the role binaries may call, comma-separated: peers, S3, PostgreSQL, an OIDC issuer. A " +
+      "host without a port stands for all of its ports, and * for everything, as --peers-dns needs. " +
+      "Without it they call nobody.",
+  },
 } as const satisfies OptionTable;
 
 interface Binary {
@@ -83,11 +92,11 @@ const COMMAND_LINE_FLAGS = [
 /** Arguments for `deno` that build one binary. */
 export function compileArguments(
   { name, entry, role }: Binary,
-  { dataDir, out }: { dataDir: string; out: string },
+  { dataDir, out, calls = [] }: { dataDir: string; out: string; calls?: readonly string[] },
 ): string[] {
   const flags = role === undefined
     ? COMMAND_LINE_FLAGS
-    : [...runtimeFlags(role), ...roleFlags(role, { dataDir, binary: `${out}/${name}` })];
+    : [...runtimeFlags(role), ...roleFlags(role, { dataDir, calls, binary: `${out}/${name}` })];
   const includes = THREADS.flatMap((thread) => ["--include", thread]);
   const contents = [...includes, "--exclude", UNCOMPILABLE];
   const output = ["--output", `${out}/${name}`];
@@ -96,10 +105,15 @@ export function compileArguments(
 
 function roleFlags(
   role: Role,
-  { dataDir, binary }: { readonly dataDir: string; readonly binary: string },
+  { dataDir, binary, calls }: {
+    readonly dataDir: string;
+    readonly binary: string;
+    readonly calls: readonly string[];
+  },
 ): string[] {
   // A binary that starts itself gains nothing: its permissions are built in.
-  const places = { ...placesOf(role, { dataDir, root: "." }), runtime: workspacePath(binary) };
+  const runtime = workspacePath(binary);
+  const places = { ...placesOf(role, { dataDir, root: "." }), runtime, services: calls };
   const { read = [], ffi = [], ...narrow } = permissionsOf(role, places);
   if (!read.includes(places.packages)) return permissionFlags({ read, ...narrow });
   // DuckDB is in processes of the same binary.

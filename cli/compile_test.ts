@@ -90,3 +90,23 @@ Deno.test({
     }
   },
 });
+
+Deno.test({
+  name:
+    "compileArguments lets roles call what --calls names, a query server its peers, and no other",
+  fn: () => {
+    const calls = ["query-1:8089", "10.0.0.7"];
+    const netOf = (role: string, given?: readonly string[]) => {
+      const binary = BINARIES.find((one) => one.role === role);
+      assert.ok(binary !== undefined);
+      const place = given === undefined ? PLACE : { ...PLACE, calls: given };
+      return compileArguments(binary, place).find((word) => word.startsWith("--allow-net="));
+    };
+    assert.equal(netOf("query"), "--allow-net=0.0.0.0:8089,127.0.0.1:9105");
+    assert.equal(
+      netOf("query", calls),
+      "--allow-net=0.0.0.0:8089,127.0.0.1:9105,query-1:8089,10.0.0.7",
+    );
+    assert.equal(netOf("compactor", calls), "--allow-net=127.0.0.1:9101,query-1:8089,10.0.0.7");
+  },
+});
