@@ -5,7 +5,8 @@
 
 import { join } from "node:path";
 import { processArguments } from "../../cli/permissions.ts";
-import { freePorts } from "../../shared/testing/free_ports.ts";
+import { freePort, freePorts } from "../../shared/testing/free_ports.ts";
+import { type RangeServerOptions, startRangeServer } from "./http_store.ts";
 
 export interface RunningServer {
   readonly port: number;
@@ -16,7 +17,7 @@ export interface RunningRole extends RunningServer {
   readonly metricsPort: number;
 }
 
-const READY_MS_MAX = 20_000;
+const READY_MS_MAX = 60_000;
 const HERE = import.meta.dirname ?? ".";
 
 export class BenchServers implements AsyncDisposable {
@@ -98,8 +99,15 @@ export class BenchServers implements AsyncDisposable {
    * The query server of this workspace under its usual permissions, over the warehouse in
    * `dataDir`.
    */
-  async startQuery(dataDir: string, args: readonly string[] = []): Promise<RunningServer> {
-    const [port = 0, metricsPort = 0] = freePorts(2);
+  async startQuery(
+    dataDir: string,
+    args: readonly string[] = [],
+    { env = {}, port = freePort() }: {
+      readonly env?: Readonly<Record<string, string>>;
+      readonly port?: number;
+    } = {},
+  ): Promise<RunningRole> {
+    const metricsPort = freePort();
     await Deno.mkdir(join(dataDir, "wal"), { recursive: true });
     for (const folder of ["query-cache", "warehouse/svc/job_results"]) {
       await Deno.mkdir(join(dataDir, folder), { recursive: true });
@@ -108,15 +116,22 @@ export class BenchServers implements AsyncDisposable {
       args: processArguments("query", dataDir, [
         ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", `127.0.0.1:${metricsPort}`],
         ...args,
-      ]),
-      env: { SVC_LOG: "warning" },
+      ], env),
+      env: { SVC_LOG: "warning", ...env },
       stdin: "null",
       stdout: "null",
       stderr: "inherit",
     }).spawn();
     this.#processes.push(process);
     await waitUntilReady(port);
-    return { port, pid: process.pid };
+    return { port, metricsPort, pid: process.pid };
+  }
+
+  /** A store over `folder` for one server. */
+  async startStore(folder: string, options: RangeServerOptions): Promise<number> {
+    const { process, port } = await startRangeServer(folder, options);
+    this.#processes.push(process);
+    return port;
   }
 
   /** Ends the server that was started last. */

@@ -5,6 +5,13 @@
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { ObjectInfo, ReadableStore } from "../../shared/storage/object_store.ts";
 
+export interface RangeServerOptions {
+  /** What each request waits. */
+  readonly waitMs: number;
+  /** Bandwidth of all responses together; default as much as the server can give. */
+  readonly bytesPerSec?: number;
+}
+
 export class HttpStore implements ReadableStore, AsyncDisposable {
   readonly rootUri: string;
   /**
@@ -21,26 +28,10 @@ export class HttpStore implements ReadableStore, AsyncDisposable {
 
   static async start(
     folder: string,
-    { waitMs, bytesPerSec = 0 }: {
-      readonly waitMs: number;
-      /** Bandwidth of all responses together; default as much as the server can give. */
-      readonly bytesPerSec?: number;
-    },
+    { waitMs, bytesPerSec = 0 }: RangeServerOptions,
   ): Promise<HttpStore> {
-    const program = `${import.meta.dirname}/range_server.ts`;
-    const server = new Deno.Command(Deno.execPath(), {
-      args: [
-        ...["run", "--quiet", "--no-prompt", "--allow-net=127.0.0.1", `--allow-read=${folder}`],
-        ...[program, folder, String(waitMs), String(bytesPerSec)],
-      ],
-      stdin: "null",
-      stdout: "piped",
-      stderr: "inherit",
-    }).spawn();
-    const reader = server.stdout.getReader();
-    const { value } = await reader.read();
-    await reader.cancel();
-    return new HttpStore(server, Number(new TextDecoder().decode(value)));
+    const { process, port } = await startRangeServer(folder, { waitMs, bytesPerSec });
+    return new HttpStore(process, port);
   }
 
   startRounds(): void {
@@ -92,4 +83,25 @@ export class HttpStore implements ReadableStore, AsyncDisposable {
     await response.body?.cancel();
     throw new OperatingError("not_found", `Cannot read ${key}: status ${response.status}`);
   }
+}
+
+/** `range_server.ts` over a folder. Whoever starts it ends it. */
+export async function startRangeServer(
+  folder: string,
+  { waitMs, bytesPerSec = 0 }: RangeServerOptions,
+): Promise<{ readonly process: Deno.ChildProcess; readonly port: number }> {
+  const program = `${import.meta.dirname}/range_server.ts`;
+  const process = new Deno.Command(Deno.execPath(), {
+    args: [
+      ...["run", "--quiet", "--no-prompt", "--allow-net=127.0.0.1", `--allow-read=${folder}`],
+      ...[program, folder, String(waitMs), String(bytesPerSec)],
+    ],
+    stdin: "null",
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  const reader = process.stdout.getReader();
+  const { value } = await reader.read();
+  await reader.cancel();
+  return { process, port: Number(new TextDecoder().decode(value)) };
 }

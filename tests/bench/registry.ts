@@ -3,6 +3,7 @@
 import type { Benchmark } from "./benchmark.ts";
 import { COMMIT } from "./commit_benchmark.ts";
 import { DECODE } from "./decode_benchmark.ts";
+import { DISTRIBUTED } from "./distributed_benchmark.ts";
 import { DRAIN } from "./drain_benchmark.ts";
 import { FRESHNESS } from "./freshness_benchmark.ts";
 import { HTTP2 } from "./http2_benchmark.ts";
@@ -44,6 +45,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   MIXED,
   FRESHNESS,
   OBJECT_STORE,
+  DISTRIBUTED,
   REMOTE,
   WEB,
   LIVE,

@@ -53,24 +53,33 @@ export const START_NS = 1_795_132_800_000_000_000n;
 
 /**
  * `rowsPerFile`: files of just so many rows; without it as large as a drain makes them.
- * `noiseBytes`: of each row, that do not compress.
+ * `noiseBytes`: of each row, that do not compress. `rootUri`: where servers find the warehouse;
+ * default: its folder.
  */
 export function buildTable(
   rows: number,
-  { rowsPerFile, noiseBytes = 0 }: { readonly rowsPerFile?: number; readonly noiseBytes?: number } =
-    {},
+  { rowsPerFile, noiseBytes = 0, rootUri }: {
+    readonly rowsPerFile?: number;
+    readonly noiseBytes?: number;
+    readonly rootUri?: string;
+  } = {},
 ): Promise<TableFixture> {
   return buildTableOf({
     name: EVENTS_TABLE,
     schema: EVENTS_SCHEMA,
     batch: (first, records) => eventsOf(first, { records, noiseBytes }),
-  }, { rows, ...(rowsPerFile === undefined ? {} : { rowsPerFile }) });
+  }, {
+    rows,
+    ...(rowsPerFile === undefined ? {} : { rowsPerFile }),
+    ...(rootUri === undefined ? {} : { rootUri }),
+  });
 }
 
 export async function buildTableOf(
   { name, schema, batch }: TableSource,
-  { rows, rowsPerFile = rows, attributeColumnsMax = 0, deriver = openDeriver({}) }: {
+  { rows, rowsPerFile = rows, attributeColumnsMax = 0, deriver = openDeriver({}), rootUri }: {
     readonly rows: number;
+    readonly rootUri?: string;
     /** Columns for the attributes that the first rows mostly have, as a drain makes them. */
     readonly attributeColumnsMax?: number;
     readonly rowsPerFile?: number;
@@ -84,7 +93,8 @@ export async function buildTableOf(
   const clock = new SystemClock();
   const random = new SystemRandom();
   await Deno.mkdir(`${dir}/warehouse`);
-  const store = openLocalStore(fs, `${dir}/warehouse`, { random });
+  const local = openLocalStore(fs, `${dir}/warehouse`, { random });
+  const store = rootUri === undefined ? local : elsewhere(local, rootUri);
   const catalog = await openSqliteCatalog({ path: `${dir}/warehouse/catalog.db` });
   const deps = { store, catalog, clock, random };
   await ensureTable(deps, { ident, schema });
@@ -122,6 +132,20 @@ export async function buildTableOf(
       await catalog.close();
       await Deno.remove(dir, { recursive: true });
     },
+  };
+}
+
+/** The store under another address, which the table's metadata has then. */
+function elsewhere(store: ObjectStore, rootUri: string): ObjectStore {
+  return {
+    rootUri,
+    get: (key) => store.get(key),
+    getRange: (key, offset, length) => store.getRange(key, offset, length),
+    head: (key) => store.head(key),
+    list: (prefix) => store.list(prefix),
+    localPath: (key) => store.localPath(key),
+    putNew: (key, bytes) => store.putNew(key, bytes),
+    delete: (keys) => store.delete(keys),
   };
 }
 
