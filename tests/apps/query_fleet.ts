@@ -24,28 +24,44 @@ export interface FleetOptions {
   readonly count: number;
   /** Further options of each server. */
   readonly args?: readonly string[];
+  /** Where peers find the server that listens at an address; default: there. */
+  readonly doorOf?: (address: string) => string;
+  /** PEM text of the certificate that the servers have; default: they have none. */
+  readonly tls?: string;
+  /** A caller's, where the servers want one. */
+  readonly token?: string;
+  /** Further variables of a server. */
+  readonly envOf?: (at: number) => Readonly<Record<string, string>>;
 }
 
 const READY_MS = 60_000;
 
 export class QueryFleet implements AsyncDisposable {
-  private constructor(readonly servers: readonly FleetServer[]) {}
+  private constructor(
+    readonly servers: readonly FleetServer[],
+    /** Knows the servers' certificate; undefined: they have none. */
+    readonly client: Deno.HttpClient | undefined,
+    private readonly token: string | undefined,
+  ) {}
 
   /** Starts them, and waits until each has greeted all others. */
-  static async start({ dataDir, count, args = [] }: FleetOptions): Promise<QueryFleet> {
+  static async start(options: FleetOptions): Promise<QueryFleet> {
+    const { dataDir, count, args = [], doorOf = (address) => address, tls } = options;
     await makeDataFolders(dataDir);
     const ports = freePorts(2 * count);
     const addresses = ports.slice(0, count).map((port) => `127.0.0.1:${port}`);
-    const fleet = new QueryFleet(addresses.map((address, at) => {
+    const peers = addresses.map(doorOf).join(",");
+    const servers = addresses.map((address, at) => {
+      const env = { ...YIELD_LITTLE_ENV, ...options.envOf?.(at) };
       const metrics = `127.0.0.1:${ports[count + at]}`;
       const own = [
         ...["--bind", address, "--metrics-bind", metrics, "--cache-dir", `cache-${count}-${at}`],
-        ...["--peers", addresses.join(","), "--audit-disabled", ...args],
+        ...["--peers", peers, "--audit-disabled", ...args],
       ];
       const start = () => {
         return new Deno.Command(Deno.execPath(), {
-          args: processArguments("query", dataDir, own),
-          env: YIELD_LITTLE_ENV,
+          args: processArguments("query", dataDir, own, env),
+          env,
           stdout: "null",
           stderr: "piped",
         }).spawn();
@@ -53,10 +69,12 @@ export class QueryFleet implements AsyncDisposable {
       const process = start();
       return {
         ...{ address, start, process, stderr: errorsOf(process) },
-        url: `http://${address}`,
+        url: `${tls === undefined ? "http" : "https"}://${address}`,
         metricsUrl: `http://${metrics}/metrics`,
       };
-    }));
+    });
+    const client = tls === undefined ? undefined : Deno.createHttpClient({ caCerts: [tls] });
+    const fleet = new QueryFleet(servers, client, options.token);
     try {
       await fleet.ready();
     } catch (error) {
@@ -74,13 +92,17 @@ export class QueryFleet implements AsyncDisposable {
   async ready(count = this.servers.length - 1, of = this.servers): Promise<void> {
     for (const { url } of of) {
       await until(async () => {
-        const response = await fetch(`${url}/debug/peers`).catch(() => undefined);
+        const init = {
+          ...(this.client === undefined ? {} : { client: this.client }),
+          headers: this.token === undefined ? {} : { authorization: `Bearer ${this.token}` },
+        };
+        const response = await fetch(`${url}/debug/peers`, init).catch(() => undefined);
         if (response?.ok !== true) {
           await response?.body?.cancel();
           return false;
         }
         const { peers } = await response.json() as { peers: readonly { state: string }[] };
-        const ready = await fetch(`${url}/readyz`);
+        const ready = await fetch(`${url}/readyz`, init);
         await ready.body?.cancel();
         return ready.ok && peers.filter(({ state }) => state === "ready").length === count;
       }, { msMax: READY_MS, pollMs: 100 });
@@ -102,6 +124,7 @@ export class QueryFleet implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stop();
+    this.client?.close();
   }
 
   #stop(): Promise<string[]> {
