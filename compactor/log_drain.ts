@@ -27,6 +27,12 @@ export function logDrain(): DrainObserver {
       log.info("another drain committed the same segments of lane {lane} first", {
         lane: laneName(lane),
       }),
+    forgotten: (lane, segments) =>
+      log.error(
+        "the catalog had forgotten that WAL segments {segments} of lane {lane} are in their table, " +
+          "and was told again: look at its disk, it may be damaged",
+        { segments, lane: laneName(lane) },
+      ),
     poisoned: (lane, segment, error) =>
       log.error("set WAL segment {segment} of lane {lane} aside in poison/: {error}", {
         segment,

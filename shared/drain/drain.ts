@@ -201,7 +201,7 @@ async function drainSegments(
     return overtaken(deps, lane);
   }
   // The commit point. An error here does not tell on which side of it we are, so the files stay.
-  const { outcome, retries } = await commitAppend({ ...deps, ...options }, {
+  const { outcome, forgotten, retries } = await commitAppend({ ...deps, ...options }, {
     ident: tableOf(lane),
     schema,
     files,
@@ -212,6 +212,7 @@ async function drainSegments(
   if (outcome !== "committed") {
     await removeQuietly(deps.store, withSidecars(files.map((file) => file.key)));
     await dropGhost(deps, lane, target);
+    await remindCatalog(deps, lane, forgotten);
     return outcome === "consumed" ? overtaken(deps, lane) : claimLost(deps, lane);
   }
   deps.observer?.committed?.(lane, {
@@ -226,6 +227,20 @@ async function drainSegments(
   for (const [segment, lost] of damage) deps.observer?.damaged?.(lane, segment, lost);
   await deps.admin.markCommitted(lane, names);
   return "committed";
+}
+
+/**
+ * A damaged catalog may forget what was consumed, which snapshots know for some minutes more. Told
+ * again, it keeps the segments out for ever, and the next look takes them out of the lane.
+ */
+async function remindCatalog(
+  { catalog, observer }: DrainDeps,
+  lane: LaneId,
+  forgotten: readonly string[],
+): Promise<void> {
+  if (forgotten.length === 0) return;
+  await catalog.foldConsumed(forgotten);
+  observer?.forgotten?.(lane, forgotten);
 }
 
 /**

@@ -2,9 +2,10 @@
  * Keeps all lanes of a WAL drained. It looks at each lane every interval, and at once when a commit
  * was asked for. It goes on with a lane while more than one commit waits.
  *
- * One lane's turn follows another's, one commit each, so no lane starves. A lane that fails is
- * tried again later and later; a turn that exceeds its deadline is left behind and its lane skipped
- * until it ends. The loop itself ends only when it is stopped.
+ * One lane's turn follows another's, one commit each, so no lane starves. A lane that fails, or in
+ * which another drain is always faster, is tried again later and later. A turn that exceeds its
+ * deadline is left behind and its lane skipped until it ends. The loop itself ends only when it is
+ * stopped.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -78,6 +79,9 @@ interface LaneTurns {
   /** A turn that exceeded its deadline has not ended. */
   busy: boolean;
   failures: number;
+  /** Turns one after another in which others were faster. */
+  overtaken: number;
+  /** When it failed last, or was overtaken more than once. */
   failedMs: number;
   notBeforeMs: number;
 }
@@ -147,7 +151,9 @@ class RunningLoop implements DrainLoop {
         pollMs = backoffMs(this.#failures);
         this.#failureLog.failed(LISTING, "list the WAL's lanes", error);
       }
-      if ([...this.#turns.values()].some((turns) => turns.more)) continue;
+      const nowMs = clock.monotonicMs();
+      const isDue = ({ more, notBeforeMs }: LaneTurns) => more && notBeforeMs <= nowMs;
+      if ([...this.#turns.values()].some(isDue)) continue;
       await clock.sleep(pollMs, { signal: this.#pause.signal }).catch(() => {});
     }
   }
@@ -170,7 +176,7 @@ class RunningLoop implements DrainLoop {
     const name = laneName(lane);
     let turns = this.#turns.get(name);
     if (turns === undefined) {
-      const fresh = { requested: false, more: false, busy: false, failures: 0 };
+      const fresh = { requested: false, more: false, busy: false, failures: 0, overtaken: 0 };
       turns = { lane, ...fresh, failedMs: 0, notBeforeMs: 0 };
       this.#turns.set(name, turns);
     }
@@ -241,7 +247,7 @@ class RunningLoop implements DrainLoop {
     try {
       await Promise.race([ended, aborted(signal)]);
       turns.failures = 0;
-      turns.notBeforeMs = 0;
+      this.#pauseOvertaken(turns);
       this.#failureLog.worked(laneName(turns.lane));
     } catch (error) {
       turns.more = false;
@@ -256,6 +262,14 @@ class RunningLoop implements DrainLoop {
     }
   }
 
+  /** The first look after another drain was faster comes at once, later ones later and later. */
+  #pauseOvertaken(turns: LaneTurns): void {
+    turns.notBeforeMs = 0;
+    if (turns.overtaken < 2) return;
+    turns.failedMs = this.#deps.clock.monotonicMs();
+    turns.notBeforeMs = turns.failedMs + backoffMs(turns.overtaken - 1);
+  }
+
   async #work(
     turns: LaneTurns,
     what: Tasks & { readonly signal: AbortSignal },
@@ -264,8 +278,9 @@ class RunningLoop implements DrainLoop {
     if (what.drains) {
       const plan = await lookAtLane(this.#deps, lane, { gate: this.#options.gate, requested });
       const outcome = await applyDrain(this.#deps, lane, plan, { signal: what.signal });
-      const again = ["overtaken", "poisoned", "discarded", "claim_lost"].includes(outcome);
-      turns.more = plan.more || again;
+      const wasOvertaken = outcome === "overtaken" || outcome === "claim_lost";
+      turns.overtaken = wasOvertaken ? turns.overtaken + 1 : 0;
+      turns.more = plan.more || wasOvertaken || outcome === "poisoned" || outcome === "discarded";
       // The request is kept while there is more: it may be about the segment that is committed
       // last.
       turns.requested = requested && turns.more;

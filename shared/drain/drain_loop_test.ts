@@ -145,6 +145,37 @@ Deno.test({
 });
 
 Deno.test({
+  name: "DrainLoop does not spin on a lane whose every commit another drain has made",
+  async fn() {
+    let overtaken = 0;
+    const always = (deps: DrainDeps): DrainDeps => {
+      let asked = 0;
+      // What a look finds due is consumed whenever the commit asks, for so long.
+      const consumedOf = (names: readonly string[]) => {
+        asked += 1;
+        const isDue = asked % 2 === 1 || overtaken >= 100;
+        return Promise.resolve(new Set(isDue ? [] : names));
+      };
+      const catalog = new Proxy(deps.catalog, {
+        get: (target, name) => {
+          if (name === "consumedOf") return consumedOf;
+          const value = Reflect.get(target, name);
+          return typeof value === "function" ? value.bind(target) : value;
+        },
+      });
+      return { ...deps, catalog, observer: { overtaken: () => overtaken += 1 } };
+    };
+    const options = { ...OPTIONS, sweeps: false, gate: { ...OPTIONS.gate, ageMsMax: 0 } };
+    await withLoop(options, async ({ lab, clock }) => {
+      await lab.seal([[1]]);
+      while (overtaken < 3) await clock.advance(1_000);
+      await clock.advance(30_000);
+      assert.ok(overtaken < 20, `overtaken ${overtaken} times in some 30 s`);
+    }, always);
+  },
+});
+
+Deno.test({
   name: "DrainLoop.stop lets the commit under way end",
   async fn() {
     const { promise: reached, resolve: reach } = Promise.withResolvers<void>();

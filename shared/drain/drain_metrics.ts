@@ -56,6 +56,14 @@ export const DRAIN_METRICS = {
     help: "From the first segment read to the commit",
     buckets: DURATION_SECS_BUCKETS,
   },
+  forgotten: {
+    kind: "counter",
+    name: "svc_drain_forgotten_segments_total",
+    help:
+      "WAL segments that the catalog had forgotten though a snapshot has them; the catalog may " +
+      "be damaged",
+    labels: LANE,
+  },
   poisoned: {
     kind: "counter",
     name: "svc_drain_poisoned_segments_total",
@@ -162,6 +170,7 @@ export function countDrain(metrics: MetricHandles<typeof DRAIN_METRICS>): Requir
     claimLost: () => metrics.commits.add(1, { outcome: "claim_lost" }),
     quarantined: (lane) => metrics.poisoned.add(1, labelsOf(lane)),
     overtaken: () => metrics.commits.add(1, { outcome: "overtaken" }),
+    forgotten: (lane, { length }) => metrics.forgotten.add(length, labelsOf(lane)),
     failed: () => metrics.commits.add(1, { outcome: "failed" }),
     poisoned: (lane) => metrics.poisoned.add(1, labelsOf(lane)),
     damaged: (lane, _segment, damage) =>

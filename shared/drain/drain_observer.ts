@@ -29,6 +29,8 @@ export interface DrainObserver {
   committed?(lane: LaneId, report: CommitReport): void;
   /** Another drain committed the same segments first; this one's files were removed. */
   overtaken?(lane: LaneId): void;
+  /** The catalog no longer had these segments as consumed, and was told again. */
+  forgotten?(lane: LaneId, segments: readonly string[]): void;
   poisoned?(lane: LaneId, segment: string, error: unknown): void;
   /** Rows of a segment were committed without these bytes of it, which were set aside. */
   damaged?(lane: LaneId, segment: string, damage: readonly FrameDamage[]): void;
@@ -62,6 +64,7 @@ export function combineObservers(...observers: readonly DrainObserver[]): Requir
   return {
     committed: (lane, report) => each((observer) => observer.committed?.(lane, report)),
     overtaken: (lane) => each((observer) => observer.overtaken?.(lane)),
+    forgotten: (lane, segments) => each((observer) => observer.forgotten?.(lane, segments)),
     poisoned: (lane, segment, error) =>
       each((observer) => observer.poisoned?.(lane, segment, error)),
     damaged: (lane, segment, damage) =>

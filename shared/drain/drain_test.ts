@@ -209,6 +209,45 @@ Deno.test({
 });
 
 Deno.test({
+  name: "drainAll tells a catalog again what it forgot, and leaves those segments out",
+  async fn() {
+    await using lab = await DrainLab.open();
+    await lab.seal(numberedGroups(2, 5));
+    await drainAll(lab.deps);
+    const names = (await lab.deps.wal.list(EVENTS_LANE, ["committed"])).map(({ name }) => name);
+    for (const name of names) {
+      const folder = "/data/wal/default/events";
+      await lab.fs.rename(`${folder}/committed/${name}`, `${folder}/sealed/${name}`);
+    }
+    const forgotten = new Set(names);
+    const known = lab.catalog;
+    const catalog = overriding(known, {
+      async consumedOf(segments) {
+        return (await known.consumedOf(segments)).difference(forgotten);
+      },
+      async foldConsumed(segments) {
+        await known.foldConsumed(segments);
+        for (const name of segments) forgotten.delete(name);
+      },
+    });
+    const told: (readonly string[])[] = [];
+    const tries = new AbortController();
+    let overtaken = 0;
+    const observer = {
+      overtaken: () => ++overtaken === 10 && tries.abort(new Error("it goes on for ever")),
+      forgotten: (_lane: unknown, segments: readonly string[]) => void told.push(segments),
+    };
+    const deps = { ...lab.deps, catalog, observer };
+    const { rows, failures } = await drainAll(deps, { signal: tries.signal });
+    assert.deepEqual([rows, failures, told], [0, [], [names]]);
+    assert.deepEqual(await lab.tableNumbers(), numberedGroups(1, 10).flat());
+    assert.deepEqual(await lab.deps.wal.list(EVENTS_LANE, ["sealed"]), []);
+    assert.deepEqual(await known.consumedOf(names), new Set(names));
+    await assertNoOrphans(lab);
+  },
+});
+
+Deno.test({
   name: "applyDrain only moves segments that the catalog holds already",
   async fn() {
     await using lab = await DrainLab.open();

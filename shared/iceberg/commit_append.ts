@@ -47,10 +47,17 @@ export async function commitAppend(
 ): Promise<AppendResult> {
   const deps = { ...given, reader: readerOf(given) };
   assert(change.files.length + change.consumed.length > 0, "an append adds or consumes something");
+  let forgotten: readonly string[] = [];
   const result = await commitTable(deps, change.ident, async (table, staging) => {
+    forgotten = [];
     if (await change.isStillDue?.() === false) return undefined;
     const held = table === undefined ? undefined : committedSegments(table.metadata);
-    if (change.consumed.some((segment) => held?.has(segment))) return undefined;
+    const again = change.consumed.filter((segment) => held?.has(segment));
+    if (again.length > 0) {
+      const known = await deps.catalog.consumedOf(again);
+      forgotten = again.filter((segment) => !known.has(segment));
+      return undefined;
+    }
     const base = table === undefined ? freshBase(deps, change) : { table, exists: true };
     const staged = await stageAppend(deps, base, { append: change, staging });
     return change.claim === undefined ? staged : { ...staged, claim: change.claim };
@@ -58,7 +65,7 @@ export async function commitAppend(
   const { metadataLocation, staged, retries } = result;
   const outcome = result.outcome === "unchanged" ? "consumed" : result.outcome;
   const snapshotId = staged?.snapshotId ?? await snapshotIdAt(deps, change, metadataLocation);
-  return { outcome, snapshotId, metadataLocation, retries };
+  return { outcome, forgotten, snapshotId, metadataLocation, retries };
 }
 
 function freshBase(deps: CommitDeps, { ident, schema }: NewTable): StageBase {

@@ -251,12 +251,13 @@ Deno.test({
     const catalog = new Proxy(lab.deps.catalog, {
       get: (target, name) => {
         if (name === "commit") return commit;
+        if (name === "consumedOf") return () => Promise.resolve(new Set());
         const value = Reflect.get(target, name);
         return typeof value === "function" ? value.bind(target) : value;
       },
     });
-    const { outcome } = await commitAppend({ ...lab.deps, catalog }, again);
-    assert.equal(outcome, "consumed");
+    const { outcome, forgotten } = await commitAppend({ ...lab.deps, catalog }, again);
+    assert.deepEqual([outcome, forgotten], ["consumed", ["s2"]]);
     assert.equal((await lab.liveKeys())?.length, 1);
   },
 });
