@@ -67,7 +67,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "wal-requeue salvages by frame, and table-info names what is lost and what is gone",
+  name: "wal-requeue moves a damaged segment, and table-info names what is lost and what is gone",
   fn: () =>
     withWal(async ({ dataDir, root, check, names }) => {
       const [first = "", second = ""] = names;
@@ -75,12 +75,17 @@ Deno.test({
       const hit = await damage(root, { name: first, state: "poison", frame: 2 });
       const requeue = (...args: string[]) =>
         runRecorded(dataDir, "wal-requeue", ["--wal", root, ...args]);
-      const stays = `${hit.endOffset - hit.offset} damaged bytes \\(1 row\\)`;
+      const bytes = `the drain takes ${hit.endOffset - hit.offset} damaged bytes \\(1 row\\)`;
       const dry = await requeue("--dry-run");
-      assert.match(dry.output, new RegExp(`would salvage 2 rows; ${stays} would stay in poison/`));
+      assert.match(dry.output, new RegExp(`would move with 2 rows; ${bytes} from the mirror`));
       const done = await requeue();
       assert.equal(done.status, 0);
-      assert.match(done.output, new RegExp(`${first}  salvaged 2 rows; ${stays} stay in poison/`));
+      assert.match(
+        done.output,
+        new RegExp(`${first}  moved with 2 rows; ${bytes} from the mirror`),
+      );
+      const drain = openWalConsumerAdmin(files, new SystemClock(), root);
+      await drain.setDamageAside(LANE, first, [{ ...hit, rows: 1 }]);
       await Deno.remove(segmentPath(root, LANE, { state: "sealed", name: second }));
       // A table, so that there is something to tell of.
       await runRecorded(dataDir, "ingest", [], eventLines(5, { seed: 1, firstNs: START_NS }));

@@ -1,7 +1,6 @@
 /**
- * `svc wal-requeue`: brings segments set aside under `poison/` back to `sealed/`, and the intact
- * frames of damaged ones. See
- * docs/api/command_line.md#what-changes-something.
+ * `svc wal-requeue`: brings segments set aside under `poison/` back to `sealed/`, where a drain takes
+ * the intact frames of damaged ones. See docs/api/command_line.md#what-changes-something.
  */
 
 import { counted } from "../../shared/base/counted.ts";
@@ -62,8 +61,10 @@ export const command = defineCommand({
 function outcomeOf(step: RequeueStep, dryRun: boolean): string {
   const { action, why = "", rows = 0, damagedBytes = 0, damagedRows } = step;
   if (action === "refuse") return `refused, ${why}`;
-  if (action === "move") return dryRun ? "would move" : "moved";
+  const moved = dryRun ? "would move" : "moved";
+  if (damagedBytes === 0) return moved;
   const lost = damagedRows === undefined ? "" : ` (${counted(damagedRows, "row")})`;
-  return `${dryRun ? "would salvage" : "salvaged"} ${counted(rows, "row")}; ` +
-    `${counted(damagedBytes, "damaged byte")}${lost} ${dryRun ? "would stay" : "stay"} in poison/`;
+  return `${moved} with ${counted(rows, "row")}; the drain takes ${
+    counted(damagedBytes, "damaged byte")
+  }${lost} from the mirror, or sets them aside`;
 }

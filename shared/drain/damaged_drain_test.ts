@@ -12,8 +12,9 @@ import { mendedWalReader } from "../wal/mirror/mended_wal_reader.ts";
 import { packedSegmentKey, segmentKey } from "../wal/mirror/mirror_layout.ts";
 import { packSegment } from "../wal/mirror/packed_segment.ts";
 import { openWalReader } from "../wal/reader.ts";
+import { applyRequeue, planRequeue } from "../wal/requeue.ts";
 import { replaceSealRecord } from "../wal/seal_record.ts";
-import type { FrameDamage, MissingSegment } from "../wal/types.ts";
+import type { FrameDamage, MissingSegment, SegmentState } from "../wal/types.ts";
 import type { DrainDeps } from "./drain.ts";
 import { drainAll } from "./drain_all.ts";
 import { sweepLane } from "./sweep_lane.ts";
@@ -133,6 +134,40 @@ Deno.test({
     await overwrite(lab, name, (bytes) => bytes.fill(0, 0, 40));
     await drainAll(withMirror(lab));
     assert.deepEqual(await lab.tableNumbers(), ALL);
+  },
+});
+
+Deno.test({
+  name: "a damaged segment that is requeued is drained whole where the mirror has a copy of it",
+  async fn() {
+    await using lab = await DrainLab.open();
+    const name = await sealFrames(lab);
+    await mirror(lab, name, { frames: [], packed: true });
+    await damage(lab, name, [1]);
+    await lab.deps.admin.markPoison(EVENTS_LANE, name);
+    await applyRequeue(lab.fs, ROOT, await planRequeue(lab.fs, ROOT));
+    await drainAll(withMirror(lab));
+    assert.deepEqual(await lab.tableNumbers(), ALL);
+    assert.deepEqual(await lab.deps.wal.setAside?.(EVENTS_LANE), []);
+  },
+});
+
+Deno.test({
+  name: "a damaged segment that is requeued lacks nothing when its copy was drained elsewhere",
+  async fn() {
+    await using lab = await DrainLab.open();
+    const name = await sealFrames(lab);
+    const bytes = await damage(lab, name, []);
+    flip(bytes, [(await framesOf(lab, name))[1]?.offset ?? 0]);
+    await drainAll(lab.deps);
+    const place = (state: SegmentState) => segmentPath(ROOT, EVENTS_LANE, { state, name });
+    await lab.fs.remove(place("committed"));
+    await lab.fs.writeFileAtomic(place("poison"), bytes);
+    await applyRequeue(lab.fs, ROOT, await planRequeue(lab.fs, ROOT));
+    await drainAndSweep(lab);
+    assert.deepEqual(await lab.tableNumbers(), ALL);
+    assert.deepEqual(await lab.deps.wal.setAside?.(EVENTS_LANE), []);
+    assert.deepEqual(await lab.deps.wal.list(EVENTS_LANE, ["sealed", "committed", "poison"]), []);
   },
 });
 

@@ -57,21 +57,6 @@ export async function keepDamaged(
   },
 ): Promise<void> {
   await using segment = await fs.openRead(segmentPath(root, lane, { state: "sealed", name }));
-  await writeDamaged(fs, root, { lane, name, damage, segment, random });
-}
-
-/** Keeps the stretches `damage` of the open file `segment`. */
-export async function writeDamaged(
-  fs: FileSystem,
-  root: string,
-  { lane, name, damage, segment, random }: {
-    readonly lane: LaneId;
-    readonly name: string;
-    readonly damage: readonly FrameDamage[];
-    readonly segment: ReadableFile;
-    readonly random: Random;
-  },
-): Promise<void> {
   const path = damagedPath(root, lane, name);
   const directory = stateDirectory(root, lane, "poison");
   await fs.mkdir(directory);

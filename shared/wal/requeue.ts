@@ -1,24 +1,21 @@
 /**
  * Brings segments that were set aside under `poison/` back to `sealed/`, for a drain that can read
- * them now. One that is intact is moved. One that is damaged is salvaged: its intact frames are
- * copied, and its damaged bytes stay with where they were (`damaged_bytes.ts`). One without an
- * intact frame stays as it is.
+ * them now. A damaged one is moved as it is: the drain takes what is damaged from the mirror's copy,
+ * and what it cannot have it sets aside, by frame (`damaged_bytes.ts`). One without an intact frame
+ * stays.
  *
  * Interrupted anywhere, it can be run again: a segment keeps its name, and a table takes each name
  * once.
  */
 
 import { dirname } from "node:path";
-import { hexOf } from "../base/bytes.ts";
 import { isOperatingError } from "../base/errors.ts";
 import type { LaneId } from "../tenant/tenant.ts";
 import type { FileSystem } from "../os/file_system.ts";
-import { type Random, SystemRandom } from "../os/random.ts";
-import { rowsLostIn, writeDamaged } from "./damaged_bytes.ts";
+import { rowsLostIn } from "./damaged_bytes.ts";
 import { FrameScanner, readSegmentHeader } from "./frame_scanner.ts";
-import { lanesIn, segmentNamesIn, segmentPath, stateDirectory, temporaryPath } from "./layout.ts";
+import { lanesIn, segmentNamesIn, segmentPath, stateDirectory } from "./layout.ts";
 import { openWalReader } from "./reader.ts";
-import { copyIntact } from "./salvage.ts";
 import { replaceSealRecord } from "./seal_record.ts";
 import { linkSegment, removeIfPresent } from "./transfer.ts";
 import type { FrameDamage } from "./types.ts";
@@ -27,13 +24,12 @@ import type { FrameDamage } from "./types.ts";
 export interface RequeueStep {
   readonly lane: LaneId;
   readonly name: string;
-  /** `salvage`: some of its frames are damaged, and stay. */
-  readonly action: "move" | "salvage" | "refuse";
+  readonly action: "move" | "refuse";
   /** Why it is refused. */
   readonly why?: string;
   /** Rows of its intact frames; undefined when it is refused. */
   readonly rows?: number;
-  /** Bytes of it that are damaged, of a segment that is salvaged. */
+  /** Bytes of it that are damaged, if any; a drain reads them from the mirror, or leaves them out. */
   readonly damagedBytes?: number;
   /** Rows that lay there, where that is known. */
   readonly damagedRows?: number;
@@ -95,7 +91,7 @@ function decisionOf(
   const damagedBytes = damage.reduce((sum, { offset, endOffset }) => sum + endOffset - offset, 0);
   const damagedRows = rowsLostIn(damage);
   const known = damagedRows === undefined ? {} : { damagedRows };
-  return { action: "salvage", rows, damagedBytes, ...known };
+  return { action: "move", rows, damagedBytes, ...known };
 }
 
 /**
@@ -106,47 +102,16 @@ export async function applyRequeue(
   fs: FileSystem,
   root: string,
   steps: readonly RequeueStep[],
-  { random = new SystemRandom() }: { readonly random?: Random } = {},
 ): Promise<void> {
   for (const { lane, name, action } of steps) {
     if (action === "refuse") continue;
     const poison = segmentPath(root, lane, { state: "poison", name });
     const sealed = segmentPath(root, lane, { state: "sealed", name });
-    if (action === "move") await linkSegment(fs, poison, sealed);
-    else await salvage(fs, root, { lane, name, poison, sealed, random });
+    await linkSegment(fs, poison, sealed);
     await fs.syncDir(dirname(sealed));
     // Expected only now that it is there: else whoever looks meanwhile would miss it.
     await expect(fs, root, { lane, name });
     await removeIfPresent(fs, poison);
-  }
-}
-
-interface Salvaging {
-  readonly lane: LaneId;
-  readonly name: string;
-  readonly poison: string;
-  readonly sealed: string;
-  readonly random: Random;
-}
-
-async function salvage(
-  fs: FileSystem,
-  root: string,
-  { lane, name, poison, sealed, random }: Salvaging,
-): Promise<void> {
-  await using segment = await fs.openRead(poison);
-  const header = await readSegmentHeader(segment, poison);
-  if (header === undefined) return;
-  const temporary = temporaryPath(dirname(sealed), `${name}.${hexOf(random.bytes(8))}`);
-  const damage: FrameDamage[] = [];
-  const onDamage = (one: FrameDamage) => damage.push(one);
-  try {
-    await copyIntact(fs, segment, { header, to: temporary, onDamage });
-    if (damage.length > 0) await writeDamaged(fs, root, { lane, name, damage, segment, random });
-    await fs.rename(temporary, sealed);
-  } catch (error) {
-    await removeIfPresent(fs, temporary).catch(() => {});
-    throw error;
   }
 }
 

@@ -140,7 +140,7 @@ async function copyFrames(
  * Copies `header` and the intact frames of `file` to the new file `to`, and syncs that. Returns
  * what the copy holds.
  */
-export async function copyIntact(
+async function copyIntact(
   fs: FileSystem,
   file: ReadableFile,
   { header, to, onDamage }: {
