@@ -8,6 +8,7 @@ import type { ReadableFiles } from "../os/file_system.ts";
 import type { ObjectInfo, ReadableStore } from "../storage/object_store.ts";
 import type { LaneId } from "../tenant/tenant.ts";
 import {
+  damagedPath,
   dirEntriesOf,
   isSegmentName,
   keyFilePath,
@@ -15,6 +16,7 @@ import {
   lanesIn,
   SEGMENT_STATES,
   segmentNamesIn,
+  segmentOfDamagedFile,
   segmentOfKeyFile,
   segmentPath,
   stateDirectory,
@@ -93,10 +95,12 @@ async function filesOfLane(
   }
   const wanted: WantedSegment[] = [];
   for (const { name } of await dirEntriesOf(files, stateDirectory(root, lane, "poison"))) {
-    const segment = name.endsWith(TORN) ? name.slice(0, -TORN.length) : name;
-    if (!isSegmentName(segment)) continue;
-    if (segment === name) kinds.set(name, "poison");
-    else wanted.push({ lane, kind: "torn", name: segment });
+    const torn = name.endsWith(TORN) ? name.slice(0, -TORN.length) : "";
+    const damaged = segmentOfDamagedFile(name);
+    if (isSegmentName(name)) kinds.set(name, "poison");
+    else if (isSegmentName(torn)) wanted.push({ lane, kind: "torn", name: torn });
+    // By it answers say that rows are missing, also after a restore.
+    else if (damaged !== undefined) wanted.push({ lane, kind: "damaged", name: damaged });
   }
   for (const { name } of await dirEntriesOf(files, keysDirectory(root, lane))) {
     const segment = segmentOfKeyFile(name);
@@ -115,6 +119,7 @@ async function bytesOf(
 ): Promise<Uint8Array<ArrayBuffer> | undefined> {
   if (kind === "keys") return await readIfThere(files, keyFilePath(root, lane, name));
   if (kind === "torn") return await readIfThere(files, tornPath(root, lane, name));
+  if (kind === "damaged") return await readIfThere(files, damagedPath(root, lane, name));
   // Twice: a segment that was set aside moves back against the order.
   for (const state of [...SEGMENT_STATES, ...SEGMENT_STATES]) {
     const bytes = await readIfThere(files, segmentPath(root, lane, { state, name }));

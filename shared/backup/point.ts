@@ -30,8 +30,11 @@ const HEAD = z.strictObject({
   rootUri: z.string(),
 });
 const FILE = z.strictObject({ key: z.string(), modifiedMs: z.number(), ...STORED });
-/** Files of a lane: segments by state, the damaged original of one, and idempotency keys. */
-export const SEGMENT_KINDS = ["active", "sealed", "poison", "torn", "keys"] as const;
+/**
+ * Files of a lane: segments by state, the damaged original of one, the damaged bytes of one that was
+ * drained, and idempotency keys.
+ */
+export const SEGMENT_KINDS = ["active", "sealed", "poison", "torn", "damaged", "keys"] as const;
 const SEGMENT = z.strictObject({
   tenant: NAME,
   index: NAME,

@@ -11,6 +11,7 @@ import { commitDeletes } from "../testing/foreign_deletes.ts";
 import { rowsOfMessage } from "../testing/numbered_rows.ts";
 import { EVENTS } from "../testing/table_lab.ts";
 import { applyAllDeletes } from "../upkeep/apply_deletes.ts";
+import { openWalConsumerAdmin } from "../wal/admin.ts";
 import { mendedWalReader } from "../wal/mirror/mended_wal_reader.ts";
 import { segmentKey } from "../wal/mirror/mirror_layout.ts";
 import { openWalReader } from "../wal/reader.ts";
@@ -198,6 +199,35 @@ Deno.test({
     await using segment = await mended.open(BACKUP_LANE, name);
     for await (const { message } of segment.frames()) rows.push(...rowsOfMessage(message));
     assert.deepEqual(rows, [1, 2, 3]);
+  },
+});
+
+Deno.test({
+  name: "restoreBackup brings back the damaged bytes by which answers say that rows are missing",
+  async fn() {
+    await using lab = await BackupLab.open();
+    await lab.append([1], { seals: false });
+    const name = await lab.append([2]);
+    const drain = openWalConsumerAdmin(lab.fs, lab.lab.clock, "/wal", lab.lab.random);
+    await using segment = await openWalReader(lab.fs, "/wal").open(BACKUP_LANE, name);
+    const { framesOffset: offset } = segment;
+    const damage = [{ offset, endOffset: offset + 64, rows: 1 }];
+    await drain.setDamageAside(BACKUP_LANE, name, damage);
+    await lab.lab.catalog.foldConsumed([name]);
+    await drain.markCommitted(BACKUP_LANE, [name]);
+    const setAside = await openWalReader(lab.fs, "/wal").setAside?.(BACKUP_LANE);
+    assert.deepEqual(setAside, [{ name, kind: "bytes", bytes: 64, rows: 1, epoch: 0 }]);
+    await lab.backUp();
+    const place = lab.newPlace();
+    const { wal } = await restoreBackup(new BackupTarget(lab.target), place);
+    assert.deepEqual(wal, { segments: 0, rows: 0, damaged: [] });
+    const restored = openWalReader(place.fs, "/wal");
+    assert.deepEqual(await restored.setAside?.(BACKUP_LANE), setAside);
+    const file = `${name}.damaged`;
+    assert.deepEqual(
+      await place.fs.readFile(lab.path("poison", file)),
+      await lab.fs.readFile(lab.path("poison", file)),
+    );
   },
 });
 

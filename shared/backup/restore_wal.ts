@@ -5,7 +5,7 @@
  */
 
 import type { FileSystem } from "../os/file_system.ts";
-import { isSegmentName, keyFilePath, segmentPath, tornPath } from "../wal/layout.ts";
+import { damagedPath, isSegmentName, keyFilePath, segmentPath, tornPath } from "../wal/layout.ts";
 import { hasSegment, putBackSegment } from "../wal/put_back.ts";
 import { makeLane } from "../wal/recovery.ts";
 import { isWholeSegment } from "../wal/restore_segment.ts";
@@ -36,12 +36,12 @@ export async function restoreWal(
   let [count, rows] = [0, 0];
   const damaged: string[] = [];
   // Key files first: those of the segments are made anew of what is kept of them.
-  for (const stored of segments.filter(({ kind }) => kind === "keys" || kind === "torn")) {
+  for (const stored of segments.filter(isBeside)) {
     await putFile(fs, root, { stored, bytes: await target.get(stored) });
   }
   for (const stored of segments) {
     const { tenant, index, kind, name } = stored;
-    if (kind === "keys" || kind === "torn" || !isSegmentName(name)) continue;
+    if (isBeside(stored) || !isSegmentName(name)) continue;
     const lane = { tenant, index };
     count += 1;
     if (await hasSegment(fs, root, { lane, name })) continue;
@@ -64,21 +64,34 @@ export async function restoreWal(
   return { segments: count, rows, damaged };
 }
 
+/** Whether it is a file beside segments, and none itself. */
+function isBeside({ kind }: BackedUpSegment): boolean {
+  return kind === "keys" || kind === "torn" || kind === "damaged";
+}
+
 async function putFile(
   fs: FileSystem,
   root: string,
   { stored, bytes }: { stored: BackedUpSegment; bytes: Uint8Array },
 ): Promise<void> {
-  const { tenant, index, kind, name } = stored;
-  const lane = { tenant, index };
+  const { tenant, index, name } = stored;
   if (!isSegmentName(name)) return;
-  await makeLane(fs, root, lane);
-  const path = kind === "keys"
-    ? keyFilePath(root, lane, name)
-    : kind === "torn"
-    ? tornPath(root, lane, name)
-    : segmentPath(root, lane, { state: kind === "sealed" ? "sealed" : "poison", name });
-  await fs.writeFileAtomic(path, bytes);
+  await makeLane(fs, root, { tenant, index });
+  await fs.writeFileAtomic(pathOf(root, stored), bytes);
+}
+
+function pathOf(root: string, { tenant, index, kind, name }: BackedUpSegment): string {
+  const lane = { tenant, index };
+  switch (kind) {
+    case "keys":
+      return keyFilePath(root, lane, name);
+    case "torn":
+      return tornPath(root, lane, name);
+    case "damaged":
+      return damagedPath(root, lane, name);
+    default:
+      return segmentPath(root, lane, { state: kind === "sealed" ? "sealed" : "poison", name });
+  }
 }
 
 /** Whether anything but a lock lies below `root`: the first such name. */
