@@ -6,3 +6,15 @@ export function processorMs(pid: number): number {
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
+
+/** `processorMs` of the process and of all below it that still run. */
+export function processorMsOfTree(pid: number): number {
+  let sum = processorMs(pid);
+  for (const { name: thread } of Deno.readDirSync(`/proc/${pid}/task`)) {
+    const children = Deno.readTextFileSync(`/proc/${pid}/task/${thread}/children`);
+    for (const child of children.split(" ").filter((text) => text !== "")) {
+      sum += processorMsOfTree(Number(child));
+    }
+  }
+  return sum;
+}

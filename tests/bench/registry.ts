@@ -19,6 +19,7 @@ import { MIXED } from "./mixed_benchmark.ts";
 import { OBJECT_STORE } from "./object_store_benchmark.ts";
 import { PLAIN } from "./plain_benchmark.ts";
 import { QUERY } from "./query_benchmark.ts";
+import { RECOVERY } from "./recovery_benchmark.ts";
 import { REMOTE } from "./remote_benchmark.ts";
 import { SEARCH } from "./search_benchmark.ts";
 import { SQL } from "./sql_benchmark.ts";
@@ -42,6 +43,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   METADATA,
   TRACES,
   JOBS,
+  RECOVERY,
   MIXED,
   FRESHNESS,
   OBJECT_STORE,
