@@ -36,7 +36,7 @@ const WAL_BYTES_A_ROW = 5_000;
 const ROWS_A_BATCH = 4_000;
 /** Bytes of each row of the WAL that do not compress. */
 const NOISE_BYTES = 300;
-const ANSWER_MS_MAX = 60_000;
+const ANSWER_MS_MAX = 600_000;
 const POLL_MS = 10;
 const BARS_MS: Readonly<Record<MeasuredRole, number>> = { ingest: 2_000, query: 3_000 };
 /** The processor time over all of it, as often as over a tenth. */
@@ -196,7 +196,10 @@ function leaveActive(port: number, signal: AbortSignal): Promise<void> {
 }
 
 function askNewest(port: number, signal: AbortSignal): Promise<void> {
-  const body = JSON.stringify({ query: NEWEST });
+  const body = JSON.stringify({
+    query: NEWEST,
+    limits: { timeout_seconds: ANSWER_MS_MAX / 1_000 },
+  });
   return post(`http://127.0.0.1:${port}/api/v1/sql`, { type: "application/json", body, signal });
 }
 
