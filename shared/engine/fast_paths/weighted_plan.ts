@@ -9,6 +9,7 @@
  */
 
 import { floorDiv } from "../../base/floor_div.ts";
+import { sumInName } from "../../base/summed_uuid.ts";
 import { NS_PER_DAY } from "../../base/time.ts";
 import {
   cellKey,
@@ -200,7 +201,7 @@ class Planning {
 
   async #wholeDays(files: readonly DataFile[]): Promise<Piece[]> {
     if (this.#countsOnly) {
-      for (const { rows } of files) this.#counted += rows;
+      this.#readFiles(files);
       return [];
     }
     const { cubes: own } = this.#source;
@@ -358,11 +359,13 @@ class Planning {
 
   /**
    * Reads files without a summary. Where only rows are counted and all are in the range, their
-   * number is enough.
+   * number is enough. What another engine says of its file is not taken for it: by the catalog of
+   * JDBC it commits unseen, and a count would not be the scan's.
    */
   #readFiles(files: readonly DataFile[]): void {
     for (const file of files) {
-      if (this.#countsOnly && this.#isInside(file.timestampNsMin, file.timestampNsMax)) {
+      const isInside = this.#isInside(file.timestampNsMin, file.timestampNsMax);
+      if (this.#countsOnly && isInside && sumInName(file.key) !== undefined) {
         this.#counted += file.rows;
       } else {
         this.#own.addFile(file);
