@@ -26,6 +26,10 @@ export interface StackOptions {
   readonly ingestArgs?: readonly string[];
   /** Further options of the query server. */
   readonly queryArgs?: readonly string[];
+  /** How long a role may take until it is ready; default 30 s. */
+  readonly readyMsMax?: number;
+  /** File descriptors that a role may have; what this process may have when absent. */
+  readonly descriptors?: Readonly<Partial<Record<RoleName, number>>>;
 }
 
 export interface SqlAnswer {
@@ -60,10 +64,14 @@ export class Stack implements AsyncDisposable {
 
   readonly #env: Readonly<Record<string, string>>;
   readonly #keepsData: boolean;
+  readonly #readyMsMax: number;
+  readonly #descriptors: Readonly<Partial<Record<RoleName, number>>>;
 
   private constructor(readonly dataDir: string, options: StackOptions) {
     this.#env = { ...YIELD_LITTLE_ENV, ...options.env };
     this.#keepsData = options.dataDir !== undefined;
+    this.#readyMsMax = options.readyMsMax ?? READY_DEADLINE_MS;
+    this.#descriptors = options.descriptors ?? {};
     const ports = freePorts(6);
     const at = (index: number) => `127.0.0.1:${ports[index]}`;
     this.ingestUrl = `http://${at(0)}`;
@@ -100,6 +108,11 @@ export class Stack implements AsyncDisposable {
     };
   }
 
+  /** None of its roles runs, nor has it a folder. The ports stay as they are. */
+  static unstarted(dataDir: string, options: StackOptions): Stack {
+    return new Stack(dataDir, { ...options, dataDir });
+  }
+
   /** Starts all three and waits until each is ready. */
   static async start(options: StackOptions = {}): Promise<Stack> {
     const dataDir = options.dataDir ?? await Deno.makeTempDir({ prefix: "svc-stack-" });
@@ -117,7 +130,7 @@ export class Stack implements AsyncDisposable {
   /** Starts `role` unless it runs, and waits until it is ready. */
   async ensure(role: RoleName): Promise<void> {
     if (!this.#running.has(role)) this.#running.set(role, this.#spawn(role));
-    const signal = AbortSignal.timeout(READY_DEADLINE_MS);
+    const signal = AbortSignal.timeout(this.#readyMsMax);
     while (!signal.aborted && this.#running.get(role)?.ended === false) {
       const response = await fetch(this.#health[role], { signal }).catch(() => undefined);
       await response?.body?.cancel();
@@ -127,7 +140,7 @@ export class Stack implements AsyncDisposable {
     const threads = await threadsOf(this.#running.get(role)?.process.pid ?? 0);
     const stderr = await this.kill(role);
     throw new Error(
-      `${role} ended or was not ready in ${READY_DEADLINE_MS} ms; it said:\n${stderr}\n${threads}`,
+      `${role} ended or was not ready in ${this.#readyMsMax} ms; it said:\n${stderr}\n${threads}`,
     );
   }
 
@@ -139,6 +152,12 @@ export class Stack implements AsyncDisposable {
   /** SIGKILL; returns what the process had written to stderr. */
   kill(role: RoleName): Promise<string> {
     return this.#end(role, "SIGKILL");
+  }
+
+  /** Sends a signal that ends nothing, as SIGSTOP and SIGCONT, to a role that runs. */
+  signal(role: RoleName, signal: Deno.Signal): void {
+    const running = this.#running.get(role);
+    if (running !== undefined) killIfAlive(running.process, signal);
   }
 
   /** SIGTERM, then SIGKILL past a deadline; returns stderr. */
@@ -186,8 +205,12 @@ export class Stack implements AsyncDisposable {
 
   #spawn(role: RoleName): RunningRole {
     const args = processArguments(role, this.dataDir, this.#arguments[role], this.#env);
-    const process = new Deno.Command(Deno.execPath(), {
-      args: [...args],
+    const descriptors = this.#descriptors[role];
+    const [command = "", ...first] = descriptors === undefined
+      ? [Deno.execPath()]
+      : ["sh", "-c", `ulimit -n ${descriptors} && exec "$0" "$@"`, Deno.execPath()];
+    const process = new Deno.Command(command, {
+      args: [...first, ...args],
       env: this.#env,
       stdin: "null",
       stdout: "null",

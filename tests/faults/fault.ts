@@ -1,0 +1,56 @@
+/** What a kind of fault is, what a round of it gets, and what it tells. */
+
+import type { SeededRandom } from "../../shared/testing/seeded_random.ts";
+import type { FileSystem } from "./disk/volatile_disk.ts";
+import type { Life } from "./life.ts";
+
+export interface Arena {
+  /** An empty folder of the round's own. */
+  readonly folder: string;
+  readonly random: SeededRandom;
+  /** File systems that can be made here. */
+  readonly fileSystems: readonly FileSystem[];
+  readonly hasPyIceberg: boolean;
+  /** Tells whoever watches what is done. */
+  progress(text: string): void;
+}
+
+export interface Outcome {
+  /** Faults that were injected. */
+  readonly faults: number;
+  readonly requests: number;
+  readonly acknowledgedRows: number;
+  readonly deleteTasks: number;
+  readonly checks: number;
+  /** Rows compared, over all checks. */
+  readonly compared: number;
+  /** What must not be, as sentences; a control must have some. */
+  readonly findings: readonly string[];
+}
+
+export interface Fault {
+  readonly name: string;
+  readonly summary: string;
+  /** What `Outcome.faults` counts. */
+  readonly unit: string;
+  /** Its share of the rounds; 0: once, before the others. */
+  readonly weight: number;
+  /** A control: it breaks a promise on purpose, and proves nothing unless that is found. */
+  readonly mustFail?: true;
+  /** Why it cannot run here; undefined when it can. */
+  readonly missing?: () => string | undefined;
+  readonly round: (arena: Arena) => Promise<Outcome>;
+}
+
+/** What a life tells at its end. */
+export function outcomeOf(life: Life, faults: number): Outcome {
+  return {
+    faults,
+    requests: life.ledger.requests,
+    acknowledgedRows: life.ledger.acknowledgedRows,
+    deleteTasks: life.tasks.count,
+    checks: life.checks,
+    compared: life.compared,
+    findings: life.findings,
+  };
+}

@@ -1,0 +1,24 @@
+/** All kinds of faults, controls first. */
+
+import type { Fault } from "../fault.ts";
+import { DESCRIPTORS } from "./descriptors.ts";
+import { FULL_DISK, READ_ONLY } from "./disks.ts";
+import { FLIP } from "./flips.ts";
+import { PICTURE } from "./pictures.ts";
+import { LYING_DISK, NO_SYNC, POWER_CUT } from "./power_cut.ts";
+import { SERVICES } from "./services.ts";
+import { KILL, PAUSE } from "./signals.ts";
+
+export const FAULTS: readonly Fault[] = [
+  LYING_DISK,
+  NO_SYNC,
+  POWER_CUT,
+  PICTURE,
+  KILL,
+  PAUSE,
+  FULL_DISK,
+  READ_ONLY,
+  SERVICES,
+  DESCRIPTORS,
+  FLIP,
+];
