@@ -6,7 +6,7 @@
  */
 
 import { OperatingError } from "../base/errors.ts";
-import { mkdirDurable, nearestExisting } from "../os/durable_directory.ts";
+import { ensureDirectory } from "../os/durable_directory.ts";
 import type { FileSystem, ReadableFiles } from "../os/file_system.ts";
 import type { LaneId } from "../tenant/tenant.ts";
 import { lockPath, SEGMENT_STATES, segmentPath, temporaryPath } from "./layout.ts";
@@ -23,7 +23,7 @@ export async function lockForRecovery(
   root: string,
   option: string,
 ): Promise<Disposable> {
-  await mkdirDurable(fs, await nearestExisting(fs, root), root);
+  await ensureDirectory(fs, root);
   const lock = await fs.tryLock(lockPath(root));
   if (lock !== undefined) return lock;
   throw new OperatingError(

@@ -10,7 +10,7 @@ import { encodeSchemaMessage } from "../columns/ipc_schema.ts";
 import type { TableSchema } from "../schema/schema.ts";
 import { DEFAULT_TENANT, type LaneId, laneName } from "../tenant/tenant.ts";
 import type { Clock } from "../os/clock.ts";
-import { mkdirDurable, nearestExisting } from "../os/durable_directory.ts";
+import { ensureDirectory } from "../os/durable_directory.ts";
 import type { FileLock, FileSystem } from "../os/file_system.ts";
 import type { Random } from "../os/random.ts";
 import { faultBelow } from "./fault_below.ts";
@@ -103,7 +103,8 @@ export async function openWal(options: WalOptions): Promise<Wal> {
 async function takeLock(fs: FileSystem, root: string): Promise<FileLock> {
   let lock: FileLock | undefined;
   try {
-    await mkdirDurable(fs, await nearestExisting(fs, root), root);
+    // Also where it is there: an earlier start may have ended between making and syncing it.
+    await ensureDirectory(fs, root);
     lock = await fs.tryLock(lockPath(root));
   } catch (error) {
     throw cannotOpen(root, error);

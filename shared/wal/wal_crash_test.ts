@@ -243,6 +243,43 @@ Deno.test({
 });
 
 Deno.test({
+  name: "openWal() after a start that ended anywhere keeps acknowledged rows without power",
+  async fn() {
+    for (let crashAt = 0;; crashAt++) {
+      const first = new CrashableFileSystem({ crashAt });
+      const random = new SeededRandom(SEED + crashAt);
+      await untilPowerFails(async () => {
+        await (await start(first, new FakeClock(), random)).close();
+      });
+      if (first.powered) return assert(crashAt > 3, `a start has only ${crashAt} operations`);
+      const second = first.kill();
+      const wal = await start(second, new FakeClock(), random);
+      const { segment } = await wal.append(LANES[0] as LaneId, numberedBatch([7]), "wait_for");
+      await wal.close();
+      const found = await rowsOnDisk(second.reboot("drop", random));
+      assert.deepEqual([...found], [[7, segment]], `the start ended before operation ${crashAt}`);
+    }
+  },
+});
+
+Deno.test({
+  name: "openWal() after a failed sync of its directory keeps acknowledged rows without power",
+  async fn() {
+    let failures = 1;
+    const fs = new CrashableFileSystem({
+      onOperation: ({ kind }) =>
+        kind === "syncDir" && failures-- > 0 ? new Error("Input/output error") : undefined,
+    });
+    const random = new SeededRandom(SEED);
+    await assert.rejects(start(fs, new FakeClock(), random), /Input\/output error/);
+    const wal = await start(fs, new FakeClock(), random);
+    await wal.append(LANES[0] as LaneId, numberedBatch([7]), "wait_for");
+    await wal.close();
+    assert.deepEqual([...(await rowsOnDisk(fs.reboot("drop", random))).keys()], [7]);
+  },
+});
+
+Deno.test({
   name: "CrashableFileSystem workload acknowledges, rolls, drains and sweeps",
   async fn() {
     const fs = newMachine();
