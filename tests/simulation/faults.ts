@@ -31,6 +31,8 @@ export interface SeedPlan {
   readonly repeats: boolean;
   /** Data files get their indexes, which takes most of the processor's time. */
   readonly derives: boolean;
+  /** How long a snapshot outlives the next one; with 0 the grace of removals alone helps readers. */
+  readonly snapshotMs: number;
 }
 
 /**
@@ -56,6 +58,7 @@ export function planSeed(random: SeededRandom): SeedPlan {
     topology,
     repeats,
     derives: random.chance(0.1),
+    snapshotMs: pickOf([0, 0, 300_000], random),
     events: {
       kill: pickOf([0, 0.001, 0.003, 0.01], random),
       powerCut: pickOf([0, 0.001, 0.002, 0.006], random),

@@ -2,7 +2,6 @@
 
 import type { Catalog, CommitOutcome, TableCommit } from "../../shared/catalog/catalog.ts";
 import type { DeleteLedger } from "../../shared/catalog/delete_ledger.ts";
-import type { Removals } from "../../shared/catalog/removals.ts";
 import type { Mutation } from "./mutations.ts";
 import type { SimProcess } from "./sim_process.ts";
 import type { Truth } from "./truth.ts";
@@ -65,13 +64,6 @@ export function watchedLedger(ledger: DeleteLedger, truth: Truth): DeleteLedger 
       if (isDone) truth.taskDone(tokens.get(token) ?? "");
       return isDone;
     },
-  });
-}
-
-export function mutatedRemovals(removals: Removals, mutation: Mutation | undefined): Removals {
-  if (mutation !== "removals at once") return removals;
-  return overridden(removals, {
-    due: async (folder: string) => [...await removals.entered(folder)],
   });
 }
 

@@ -9,8 +9,6 @@ export const MUTATIONS = [
   "segments not claimed",
   /** The catalog's commit does not look at the pointer. */
   "pointer not compared",
-  /** Files go as soon as they are entered for removal. */
-  "removals at once",
   /** What nothing names is an orphan however young it is. */
   "young orphans",
   /** A commit that carries a delete task out does not look whether its claim holds. */

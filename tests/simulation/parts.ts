@@ -45,7 +45,6 @@ const MERGE = {
   policy: { ...MERGE_POLICY_DEFAULT, fanIn: 3, depthMax: 4, taskFilesMax: 12 },
   inputBytesMax: 3_000,
 };
-const EXPIRE = { retainLast: 1, ageMsMin: 300_000 };
 /** The sweeps that keep files and snapshots in order; the others make derived files alone. */
 const SWEEPS: ReadonlySet<string> = new Set(["expire", "orphans", "merge"]);
 
@@ -124,11 +123,12 @@ export async function compactorParts(
     removals,
     isBacklogOver: () => Promise.resolve(false),
   };
+  const expire = { retainLast: 1, ageMsMin: world.plan.snapshotMs };
   await files.mkdir(SCRATCH_DIR);
   return {
     drain,
     upkeep,
-    sweeps: tableSweeps(upkeep, { summariesIntervalMs: 60_000, expire: EXPIRE, merge: MERGE })
+    sweeps: tableSweeps(upkeep, { summariesIntervalMs: 60_000, expire, merge: MERGE })
       .filter(({ name }) => SWEEPS.has(name)),
     deletes: isBesideWal
       ? {

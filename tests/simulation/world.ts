@@ -16,7 +16,7 @@ import type { WalClaims } from "../../shared/catalog/wal_claims.ts";
 import { IcebergReader } from "../../shared/iceberg/iceberg_reader.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { pickOf, planSeed, type SeedPlan, type Topology } from "./faults.ts";
-import { mutatedRemovals, watchedCatalog, watchedLedger } from "./gated_parts.ts";
+import { watchedCatalog, watchedLedger } from "./gated_parts.ts";
 import type { Mutation } from "./mutations.ts";
 import { sourceNow } from "./parts.ts";
 import { ask, checkAnswer, readAnswer } from "./read_answer.ts";
@@ -55,6 +55,8 @@ const MACHINES: Readonly<Record<Topology, readonly (readonly string[])[]>> = {
   ],
 };
 
+/** Steps of one part of an end in order; some 500 are usual. */
+const CLOSING_STEPS_MAX = 4_000;
 const RESTART_MS_MAX = 20_000;
 const PAUSE_MS_MAX = 2 * 3_600_000;
 /** A wall clock is wrong by so much at most: orphans are a day old. */
@@ -109,7 +111,7 @@ export class World implements AsyncDisposable {
     this.catalog = watchedCatalog(parts.catalog, parts.truth, mutation);
     this.ledger = watchedLedger(parts.ledger, parts.truth);
     this.kept = parts.kept;
-    this.removals = mutatedRemovals(parts.kept.removals, mutation);
+    this.removals = parts.kept.removals;
     this.claims = parts.claims;
     this.store = parts.store;
     this.rowFiles = parts.rowFiles;
@@ -184,12 +186,12 @@ export class World implements AsyncDisposable {
     for (const { processes } of this.machines) {
       for (const process of processes) process.pausedUntilMs = 0;
     }
-    await scheduler.run(() => this.#running === 0, 50_000);
+    await scheduler.run(() => this.#running === 0, CLOSING_STEPS_MAX);
     await this.check();
     for (const machine of this.machines) {
       if (!machine.hasWal) continue;
       this.#start(machine, "last", `last-${machine.name}`);
-      await scheduler.run(() => this.#running === 0, 50_000);
+      await scheduler.run(() => this.#running === 0, CLOSING_STEPS_MAX);
     }
     await this.check();
     this.#checkEnd();
