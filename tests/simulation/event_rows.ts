@@ -4,7 +4,7 @@ import type { EncodedBatch } from "../../shared/columns/batch.ts";
 import { encodeBatch } from "../../shared/columns/ipc.ts";
 import { batchOfRows } from "../../shared/columns/rows.ts";
 import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
-import { START_MS } from "./sim_process.ts";
+import { START_MS } from "./sim_clock.ts";
 
 const DAY_NS = 86_400_000_000_000n;
 const FIRST_NS = BigInt(START_MS) * 1_000_000n;

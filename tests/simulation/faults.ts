@@ -1,7 +1,9 @@
 /** What goes wrong in a seed, and how often: each seed draws its own, so that some are calm. */
 
 import type { SeededRandom } from "../../shared/testing/seeded_random.ts";
-import type { Place } from "./scheduler.ts";
+
+/** `disk`: of the process's machine. `network`: store and catalog. `none`: a call never fails. */
+export type Place = "disk" | "network" | "none";
 
 /**
  * `refused`: it does not take effect, and its caller hears so. `unheard`: it takes effect, and its
@@ -31,7 +33,7 @@ export interface SeedPlan {
   readonly repeats: boolean;
   /** Data files get their indexes, which takes most of the processor's time. */
   readonly derives: boolean;
-  /** How long a snapshot outlives the next one; with 0 the grace of removals alone helps readers. */
+  /** How long a snapshot outlives the next one; 0: until the next expiry. */
   readonly snapshotMs: number;
 }
 

@@ -30,6 +30,7 @@ import {
   openMirrorWalReader,
 } from "../../shared/wal/mirror/mirror_wal_reader.ts";
 import { openWalReader } from "../../shared/wal/reader.ts";
+import type { Life } from "./life.ts";
 import { GatedFiles } from "./gated_files.ts";
 import { gatedParts } from "./gated_parts.ts";
 import type { AnswerSource } from "./read_answer.ts";
@@ -37,7 +38,6 @@ import { SCRATCH_DIR, type SimMachine, WAL_ROOT } from "./sim_machine.ts";
 import type { SimProcess } from "./sim_process.ts";
 import { GatedStore } from "./sim_store.ts";
 import { MODULUS } from "./truth.ts";
-import type { World } from "./world.ts";
 
 const MIRROR_PREFIX = "wal-mirror";
 /** Small, so that a few rows make tiers, full files and overlap. */
@@ -68,17 +68,17 @@ export interface CompactorParts {
   readonly reader: IcebergReader;
 }
 
-export function filesOf(world: World, process: SimProcess): GatedFiles {
+export function filesOf(world: Life, process: SimProcess): GatedFiles {
   return new GatedFiles(process, world.mutation);
 }
 
-function storeOf(world: World, process: SimProcess): RetryingStore {
+function storeOf(world: Life, process: SimProcess): RetryingStore {
   return new RetryingStore(new GatedStore(process, world.store), process);
 }
 
 /** What a compactor works with; `isBesideWal`: whatever its machine, it drains the WAL there. */
 export async function compactorParts(
-  world: World,
+  world: Life,
   process: SimProcess,
   { isBesideWal = process.machine.hasWal } = {},
 ): Promise<CompactorParts> {
@@ -164,7 +164,7 @@ function matcherOf(machine: SimMachine): RowMatcher {
 }
 
 /** undefined: its WAL is not mirrored. */
-export function mirrorDeps(world: World, process: SimProcess): MirrorDeps | undefined {
+export function mirrorDeps(world: Life, process: SimProcess): MirrorDeps | undefined {
   if (world.plan.topology !== "mirror") return undefined;
   const fs = filesOf(world, process);
   return {
@@ -178,7 +178,7 @@ export function mirrorDeps(world: World, process: SimProcess): MirrorDeps | unde
   };
 }
 
-export function readerSource(world: World, process: SimProcess): AnswerSource {
+export function readerSource(world: Life, process: SimProcess): AnswerSource {
   const store = storeOf(world, process);
   const wal = process.machine.hasWal ? openWalReader(filesOf(world, process), WAL_ROOT) : undefined;
   return {
@@ -191,7 +191,7 @@ export function readerSource(world: World, process: SimProcess): AnswerSource {
 }
 
 /** What a statement at `machine` would read now, without a step of the schedule. */
-export function sourceNow(world: World, machine: SimMachine): AnswerSource {
+export function sourceNow(world: Life, machine: SimMachine): AnswerSource {
   return {
     catalog: world.catalog,
     tables: world.reader,

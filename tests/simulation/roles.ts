@@ -15,23 +15,15 @@ import { openWal } from "../../shared/wal/wal.ts";
 import { batchOfNumbers } from "./event_rows.ts";
 import { pickOf } from "./faults.ts";
 import { type CompactorParts, compactorParts, filesOf, mirrorDeps, readerSource } from "./parts.ts";
+import type { Life, SentBatch } from "./life.ts";
 import { ask, checkAnswer, readAnswer } from "./read_answer.ts";
 import { WAL_ROOT } from "./sim_machine.ts";
 import type { SimProcess } from "./sim_process.ts";
-import { MODULUS, type Row } from "./truth.ts";
+import { MODULUS } from "./truth.ts";
 import { requirePromise } from "./violation.ts";
-import type { World } from "./world.ts";
 
 /** A role's program; it returns when the world closes. */
-export type Role = (world: World, process: SimProcess) => Promise<void>;
-
-/** What a client sends again under its key until it is acknowledged. */
-export interface SentBatch {
-  readonly rows: readonly Row[];
-  readonly digest: Uint8Array;
-  /** By the scheduler's time; a key is remembered for ten minutes. */
-  readonly sentMs: number;
-}
+export type Role = (world: Life, process: SimProcess) => Promise<void>;
 
 const REPEATS_MS_MAX = 8 * 60_000;
 /** A statement that takes no longer finds every file that it chose. */
@@ -60,7 +52,7 @@ export const ingestRole: Role = async (world, process) => {
 };
 
 /** Waits while another process has the WAL. */
-async function untilOpen(world: World, process: SimProcess): Promise<Wal | undefined> {
+async function untilOpen(world: Life, process: SimProcess): Promise<Wal | undefined> {
   const { clock, random } = process;
   while (!world.isClosing) {
     try {
@@ -75,7 +67,7 @@ async function untilOpen(world: World, process: SimProcess): Promise<Wal | undef
   return undefined;
 }
 
-async function appendSome(world: World, process: SimProcess, wal: Wal): Promise<void> {
+async function appendSome(world: Life, process: SimProcess, wal: Wal): Promise<void> {
   const { random } = process;
   const appends = Array.from({ length: 1 + random.below(3) }, async () => {
     const sent = toSend(world, process);
@@ -100,7 +92,7 @@ async function appendSome(world: World, process: SimProcess, wal: Wal): Promise<
 }
 
 /** New rows, or those of a request that got no answer. */
-function toSend(world: World, { machine, random }: SimProcess): SentBatch {
+function toSend(world: Life, { machine, random }: SimProcess): SentBatch {
   const waiting = world.sent.get(machine) ?? new Set();
   world.sent.set(machine, waiting);
   const nowMs = world.scheduler.nowMs;
@@ -129,21 +121,21 @@ export const compactorRole: Role = async (world, process) => {
   }
 };
 
-async function drainOnce(world: World, { random }: SimProcess, parts: CompactorParts) {
+async function drainOnce(world: Life, { random }: SimProcess, parts: CompactorParts) {
   const gate = { targetBytes: 4_096, ageMsMax: 10_000, commitBytesMax: 16_384 };
   const requested = random.chance(0.5) || await parts.drain.admin.takeDrainRequest(EVENTS_LANE);
   const plan = await lookAtLane(parts.drain, EVENTS_LANE, { gate, requested });
   world.count(`drain ${await applyDrain(parts.drain, EVENTS_LANE, plan)}`);
 }
 
-async function sweepTasks(world: World, parts: CompactorParts): Promise<void> {
+async function sweepTasks(world: Life, parts: CompactorParts): Promise<void> {
   if (parts.deletes === undefined) return;
   for (const outcome of (await sweepDeleteTasks(parts.deletes)).values()) {
     world.count(`delete ${outcome}`);
   }
 }
 
-async function upkeepOnce(world: World, { random }: SimProcess, parts: CompactorParts) {
+async function upkeepOnce(world: Life, { random }: SimProcess, parts: CompactorParts) {
   if (world.mutation === "young orphans") {
     const plan = await lookForOrphans(parts.upkeep, EVENTS, { ageMsMin: 0 });
     if (plan !== undefined) await applyOrphans(parts.upkeep, plan);
@@ -224,7 +216,7 @@ export const lastRole: Role = async (world, process) => {
 
 /** Runs `act`; what its network, its disk or another process does to it is no defect. */
 async function quietly(
-  world: World,
+  world: Life,
   process: SimProcess,
   act: () => Promise<unknown>,
 ): Promise<void> {
@@ -240,7 +232,7 @@ async function quietly(
 }
 
 /** Errors: `error`, when it is of no kind that a failing world explains. */
-export function refuseBug(world: World, error: unknown): void {
+export function refuseBug(world: Life, error: unknown): void {
   if (isOperatingError(error) && error.code !== "corrupt") return;
   const isExplained = error instanceof Deno.errors.NotFound ||
     error instanceof Deno.errors.AlreadyExists ||

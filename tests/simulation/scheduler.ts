@@ -9,12 +9,16 @@
 
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { SeededRandom } from "../../shared/testing/seeded_random.ts";
-import type { CallFaults } from "./faults.ts";
-import type { SimProcess } from "./sim_process.ts";
+import type { CallFaults, Place } from "./faults.ts";
 import { Violation } from "./violation.ts";
 
-/** `disk`: of the process's machine. `network`: store and catalog. `none`: a call never fails. */
-export type Place = "disk" | "network" | "none";
+/** A process, as far as its turns go. */
+export interface Runner {
+  readonly name: string;
+  readonly isDead: boolean;
+  /** It stands still until then. */
+  readonly pausedUntilMs: number;
+}
 
 /** What a call is, for the trace and for its faults. */
 export interface Call {
@@ -24,7 +28,7 @@ export interface Call {
 
 interface Ticket {
   /** undefined: on the wire, whatever becomes of its sender. */
-  readonly process: SimProcess | undefined;
+  readonly process: Runner | undefined;
   readonly label: string;
   readonly readyMs: number;
   /** Performs the step. */
@@ -38,7 +42,7 @@ interface Ticket {
 const STEP_MS_MAX = 8;
 /** A late effect comes so much later at most. */
 const LATE_MS_MAX = 120_000;
-/** Turns of the microtask queue after a step: more than any path of the product has between calls. */
+/** Turns of the microtask queue after a step: more than the product takes between calls. */
 const TURNS = 40;
 /** Shares of what becomes of calls that are under way when their process ends. */
 const WIRE_SHARE = 0.4;
@@ -71,7 +75,7 @@ export class Scheduler {
   }
 
   /** A call of `process`; `effect` is told whether its disk shall fail. */
-  call<T>(process: SimProcess, call: Call, effect: (fails: boolean) => Promise<T>): Promise<T> {
+  call<T>(process: Runner, call: Call, effect: (fails: boolean) => Promise<T>): Promise<T> {
     if (process.isDead) return new Promise(() => {});
     return new Promise((resolve, reject) =>
       this.#tickets.push({
@@ -86,7 +90,7 @@ export class Scheduler {
   }
 
   async #perform<T>(
-    process: SimProcess,
+    process: Runner,
     { label, place }: Call,
     { effect, resolve, reject }: {
       effect: (fails: boolean) => Promise<T>;
@@ -120,7 +124,7 @@ export class Scheduler {
     this.#tickets.push({ process, label: `answer ${label}`, place, readyMs, run: answer });
   }
 
-  /** Runs `act` in `ms`, whatever ends until then. What it throws ends the run if it is a promise. */
+  /** Runs `act` in `ms`, whatever ends until then. A promise that it breaks ends the run. */
   later(ms: number, label: string, act: () => Promise<void> | void): void {
     const run = async () => {
       this.note(label);
@@ -134,7 +138,7 @@ export class Scheduler {
   }
 
   /** A pause of `process`; its end is a step like any other. */
-  sleep(process: SimProcess, ms: number, signal?: AbortSignal): Promise<void> {
+  sleep(process: Runner, ms: number, signal?: AbortSignal): Promise<void> {
     if (process.isDead) return new Promise(() => {});
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
@@ -158,7 +162,7 @@ export class Scheduler {
   }
 
   /** `process` has ended. Some of its calls that are under way take effect all the same. */
-  async abandon(process: SimProcess): Promise<void> {
+  async abandon(process: Runner): Promise<void> {
     const own = this.#tickets.filter((ticket) => ticket.process === process);
     this.#tickets = this.#tickets.filter((ticket) => ticket.process !== process);
     for (const { label, place, effect } of own) {

@@ -1,16 +1,22 @@
-/** A machine with a disk in memory that can lose power (`shared/testing/crashable_file_system.ts`). */
+/** A machine whose disk can lose power: `shared/testing/crashable_file_system.ts`. */
 
 import { CrashableFileSystem } from "../../shared/testing/crashable_file_system.ts";
 import type { PowerLoss } from "../../shared/testing/power_loss.ts";
-import type { Scheduler } from "./scheduler.ts";
-import { SimClock, type SimProcess, type WallClock } from "./sim_process.ts";
+import type { Runner, Scheduler } from "./scheduler.ts";
+import { SimClock, type WallClock } from "./sim_clock.ts";
 
 export const WAL_ROOT = "/wal";
 export const SCRATCH_DIR = "/scratch";
 
+/** A process that runs here. */
+export interface MachineProcess extends Runner {
+  pausedUntilMs: number;
+  end(): Promise<void>;
+}
+
 export class SimMachine implements WallClock {
   offsetMs = 0;
-  readonly processes = new Set<SimProcess>();
+  readonly processes = new Set<MachineProcess>();
   /** The next operation of the disk fails. */
   isBreaking = false;
   #files: CrashableFileSystem;

@@ -1,13 +1,11 @@
-/** A process of a simulated machine, and the clock that it sees. */
+/** A process of a simulated machine. */
 
 import type { Clock } from "../../shared/os/clock.ts";
 import type { FileLock } from "../../shared/os/file_system.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import type { Scheduler } from "./scheduler.ts";
+import { SimClock } from "./sim_clock.ts";
 import type { SimMachine } from "./sim_machine.ts";
-
-/** The wall clock's time at the beginning. */
-export const START_MS = Date.UTC(2026, 10, 20, 20);
 
 export class SimProcess {
   isDead = false;
@@ -36,35 +34,5 @@ export class SimProcess {
     await this.scheduler.abandon(this);
     for (const lock of this.locks) lock[Symbol.dispose]();
     this.onEnd();
-  }
-}
-
-/** A wall clock that may be wrong. */
-export interface WallClock {
-  offsetMs: number;
-}
-
-export class SimClock implements Clock {
-  constructor(
-    readonly scheduler: Scheduler,
-    readonly wall: WallClock,
-    readonly process?: SimProcess,
-  ) {}
-
-  nowMs(): number {
-    return START_MS + Math.floor(this.scheduler.nowMs) + this.wall.offsetMs;
-  }
-
-  nowNs(): bigint {
-    return BigInt(this.nowMs()) * 1_000_000n;
-  }
-
-  monotonicMs(): number {
-    return this.scheduler.nowMs;
-  }
-
-  sleep(ms: number, options: { signal?: AbortSignal } = {}): Promise<void> {
-    if (this.process === undefined) throw new Error("nobody sleeps by this clock");
-    return this.scheduler.sleep(this.process, ms, options.signal);
   }
 }

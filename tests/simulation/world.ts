@@ -17,6 +17,7 @@ import { IcebergReader } from "../../shared/iceberg/iceberg_reader.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { pickOf, planSeed, type SeedPlan, type Topology } from "./faults.ts";
 import { watchedCatalog, watchedLedger } from "./gated_parts.ts";
+import type { Life, SentBatch } from "./life.ts";
 import type { Mutation } from "./mutations.ts";
 import { sourceNow } from "./parts.ts";
 import { ask, checkAnswer, readAnswer } from "./read_answer.ts";
@@ -28,12 +29,12 @@ import {
   readerRole,
   refuseBug,
   type Role,
-  type SentBatch,
 } from "./roles.ts";
 import { RowFiles } from "./row_files.ts";
 import { Scheduler } from "./scheduler.ts";
-import { SimMachine } from "./sim_machine.ts";
-import { SimClock, SimProcess, type WallClock } from "./sim_process.ts";
+import { SimClock, type WallClock } from "./sim_clock.ts";
+import { type MachineProcess, SimMachine } from "./sim_machine.ts";
+import { SimProcess } from "./sim_process.ts";
 import { SimStore } from "./sim_store.ts";
 import { type Row, Truth } from "./truth.ts";
 
@@ -75,7 +76,7 @@ interface Parts {
   readonly databaseClock: WallClock;
 }
 
-export class World implements AsyncDisposable {
+export class World implements Life, AsyncDisposable {
   readonly random: SeededRandom;
   readonly scheduler: Scheduler;
   readonly plan: SeedPlan;
@@ -246,13 +247,15 @@ export class World implements AsyncDisposable {
     if (dice > 1 - CHECKS_SHARE - kill - powerCut - pause - jump) await this.check();
   }
 
-  #anyProcess(): SimProcess | undefined {
-    const processes = this.machines.flatMap(({ processes }) => [...processes]);
+  #anyProcess(): { machine: SimMachine; process: MachineProcess } | undefined {
+    const processes = this.machines.flatMap((machine) =>
+      [...machine.processes].map((process) => ({ machine, process }))
+    );
     return processes.length === 0 ? undefined : pickOf(processes, this.random);
   }
 
   async #kill(): Promise<void> {
-    const process = this.#anyProcess();
+    const { process } = this.#anyProcess() ?? {};
     if (process === undefined) return;
     this.scheduler.note(`kill ${process.name}`);
     this.count("kills");
@@ -272,15 +275,15 @@ export class World implements AsyncDisposable {
 
   /** A process stands still; somebody may start another in its place. */
   #pause(): void {
-    const process = this.#anyProcess();
-    if (process === undefined) return;
+    const { machine, process } = this.#anyProcess() ?? {};
+    if (machine === undefined || process === undefined) return;
     const ms = Math.floor(Math.exp(this.random.float() * Math.log(PAUSE_MS_MAX)));
     process.pausedUntilMs = this.scheduler.nowMs + ms;
     this.scheduler.note(`pause ${process.name} ${ms}`);
     this.count("pauses");
     if (!process.name.startsWith("compactor") || this.#replacements >= REPLACEMENTS_MAX) return;
     this.#replacements += 1;
-    this.#start(process.machine, "compactor", `compactor-again-${this.#replacements}`);
+    this.#start(machine, "compactor", `compactor-again-${this.#replacements}`);
   }
 
   #jump(): void {
