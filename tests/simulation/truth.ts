@@ -180,7 +180,10 @@ export class Truth {
     for (const number of removed) this.deleted.set(number, this.states.length);
   }
 
-  /** All rows that the task names go, no other does, and the ledger has their number. */
+  /**
+   * All rows go that the task names and that came before it; none goes that it does not name. One
+   * that was drained while the task was carried out may stay.
+   */
   #compareDelete(
     taskId: string,
     { before, after, rowsDeleted }: {
@@ -192,11 +195,15 @@ export class Truth {
     const task = this.tasks.get(taskId);
     requirePromise(task !== undefined, () => `nobody sent delete task ${taskId}`);
     if (task === undefined) return;
-    const expected = [...before].filter((number) => number % MODULUS !== task.residue);
-    requirePromise(
-      expected.length === after.size && expected.every((number) => after.has(number)),
-      () => `delete task ${taskId} left ${after.size} rows, and not ${expected.length}`,
-    );
+    for (const number of before.difference(after)) {
+      requirePromise(
+        number % MODULUS === task.residue,
+        () => `delete task ${taskId} took row ${number}, which it does not name`,
+      );
+    }
+    for (const number of task.mustGo) {
+      requirePromise(!after.has(number), () => `delete task ${taskId} left its row ${number}`);
+    }
     requirePromise(
       rowsDeleted === before.size - after.size,
       () => `delete task ${taskId} says ${rowsDeleted} rows, and took ${before.size - after.size}`,
