@@ -26,6 +26,7 @@ export function auditRow(record: QueryRecord): RowObject {
     rows_returned: wholeOrNull(record.rowsReturned),
     truncated: record.truncated ? 1 : 0,
     error: record.error ?? null,
+    application_name: record.application ?? null,
   };
 }
 

@@ -4,12 +4,15 @@ import { getLogger } from "@logtape/logtape";
 import { isOperatingError, messageOf } from "../../shared/base/errors.ts";
 import { batchOfRows, type RowObject } from "../../shared/columns/rows.ts";
 import { QUERY_AUDIT_SCHEMA, QUERY_AUDIT_TABLE } from "../../shared/schema/query_audit.ts";
+import { addColumns, widened } from "../../shared/iceberg/add_columns.ts";
 import { commitAppend, ensureTable } from "../../shared/iceberg/commit_append.ts";
 import type { CommitDeps } from "../../shared/iceberg/commit_table.ts";
+import type { LoadedTable } from "../../shared/iceberg/iceberg_reader.ts";
 import { DataFileWriter } from "../../shared/tables/data_file_writer.ts";
 import { applyExpire, type ExpirePolicy } from "../../shared/tables/expire.ts";
 import { fitTo } from "../../shared/tables/fit_schema.ts";
 import type { ParquetEncoder } from "../../shared/parquet/parquet_encoder.ts";
+import type { TableIdent } from "../../shared/tenant/tenant.ts";
 
 /** A reader needs its snapshot for a minute. One commit every five seconds makes twelve. */
 const EXPIRE: ExpirePolicy = { retainLast: 20, ageMsMin: 60_000 };
@@ -38,7 +41,7 @@ export class AuditTable {
   async append(rows: readonly RowObject[], signal: AbortSignal): Promise<void> {
     const deps = { ...this.#deps, signal };
     const ident = { namespace: this.#namespace, name: QUERY_AUDIT_TABLE };
-    const table = await ensureTable(deps, { ident, schema: QUERY_AUDIT_SCHEMA });
+    const table = await this.#table(deps, ident);
     const batch = batchOfRows(QUERY_AUDIT_SCHEMA, rows);
     const writer = new DataFileWriter(deps, table, { inputBytesMax: INPUT_BYTES });
     try {
@@ -59,5 +62,12 @@ export class AuditTable {
         error: messageOf(error),
       })
     );
+  }
+
+  /** The table, with all columns: one of an older program lacks those that came since. */
+  async #table(deps: CommitDeps, ident: TableIdent): Promise<LoadedTable> {
+    const table = await ensureTable(deps, { ident, schema: QUERY_AUDIT_SCHEMA });
+    if (widened(table.schema, QUERY_AUDIT_SCHEMA) === table.schema) return table;
+    return await addColumns(deps, ident, QUERY_AUDIT_SCHEMA) ?? table;
   }
 }

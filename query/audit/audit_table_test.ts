@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { ensureTable } from "../../shared/iceberg/commit_append.ts";
 import { INLINE_PARQUET_ENCODER } from "../../shared/parquet/parquet_encoder.ts";
+import { QUERY_AUDIT_SCHEMA } from "../../shared/schema/query_audit.ts";
 import { TableLab } from "../../shared/testing/table_lab.ts";
 import { auditRow } from "./audit_row.ts";
 import { AuditTable } from "./audit_table.ts";
@@ -34,5 +36,33 @@ Deno.test({
     assert.ok(snapshots <= 40, `${snapshots} snapshots`);
     const metadata = keys.filter((key) => key.includes("/metadata/")).length;
     assert.ok(metadata <= 130, `${metadata} metadata files`);
+  },
+});
+
+Deno.test({
+  name: "AuditTable.append gives a table of an older program the columns that came since",
+  async fn() {
+    await using lab = await TableLab.open();
+    const columns = QUERY_AUDIT_SCHEMA.columns.filter(({ name }) => name !== "application_name");
+    await ensureTable(lab.deps, { ident: AUDIT, schema: { ...QUERY_AUDIT_SCHEMA, columns } });
+    const table = new AuditTable({ ...lab.deps, encoder: INLINE_PARQUET_ENCODER }, "acme");
+    const record = {
+      startedMs: lab.clock.nowMs(),
+      durationMs: 1,
+      caller: { tenant: "acme", namespace: "acme" },
+      endpoint: "pg",
+      query: "SELECT 1",
+      format: "pg",
+      priority: "interactive",
+      status: 200,
+      truncated: false,
+      application: "psql",
+    } as const;
+    for (let n = 0; n < 2; n += 1) {
+      await table.append([auditRow(record)], new AbortController().signal);
+    }
+    assert.equal((await lab.liveKeys(AUDIT))?.length, 2);
+    const loaded = await lab.load(AUDIT);
+    assert.deepEqual(loaded?.schema.columns.at(-1)?.name, "application_name");
   },
 });

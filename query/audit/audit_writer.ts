@@ -238,9 +238,9 @@ export class AuditWriter implements QueryObserver, AsyncDisposable {
   }
 }
 
-function chargeOf({ query, error, caller }: QueryRecord): number {
+function chargeOf({ query, error, caller, application }: QueryRecord): number {
   let text = Buffer.byteLength(query);
-  for (const other of [error, caller.subject, caller.email]) {
+  for (const other of [error, caller.subject, caller.email, application]) {
     if (other !== undefined) text += Buffer.byteLength(other);
   }
   return ROW_BYTES + BYTES_PER_TEXT_BYTE * text;

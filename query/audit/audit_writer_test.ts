@@ -19,6 +19,7 @@ const RECORD: QueryRecord = {
   status: 413,
   rowsReturned: 7,
   truncated: true,
+  application: "psql",
 };
 
 function lab(changes: Partial<AuditDeps> = {}) {
@@ -57,6 +58,7 @@ Deno.test({
     assert.deepEqual([row?.["query"], row?.["subject"], row?.["email"]], ["SELECT 1", "ann", null]);
     assert.deepEqual([row?.["status"], row?.["truncated"], row?.["duration_ms"]], [413, true, 1.5]);
     assert.deepEqual([row?.["rows_returned"], row?.["complexity"]], [7n, null]);
+    assert.equal(row?.["application_name"], "psql");
     assert.equal(row?.["timestamp_ns"], 1_795_136_400_000_000_000n);
     send(1);
     await writer[Symbol.asyncDispose]();

@@ -17,7 +17,7 @@ export const QUERY_AUDIT_SCHEMA: TableSchema = {
     { id: 5, name: "tenant", type: "string", required: true, doc: "whose tables were read" },
     { id: 6, name: "endpoint", type: "string", required: true, doc: "route, for example sql" },
     { id: 7, name: "query", type: "string", required: true, doc: "the statement as it was sent" },
-    { id: 8, name: "format", type: "string", required: false, doc: "records, ndjson or csv" },
+    { id: 8, name: "format", type: "string", required: false, doc: "records, ndjson, csv, pg, …" },
     { id: 9, name: "priority", type: "string", required: true, doc: "interactive or batch" },
     {
       id: 10,
@@ -39,6 +39,13 @@ export const QUERY_AUDIT_SCHEMA: TableSchema = {
     { id: 15, name: "rows_returned", type: "long", required: false },
     { id: 16, name: "truncated", type: "bool", required: true, doc: "the row cap was reached" },
     { id: 17, name: "error", type: "string", required: false, doc: "what the caller was told" },
+    {
+      id: 18,
+      name: "application_name",
+      type: "string",
+      required: false,
+      doc: "the client program, as it named itself to PostgreSQL's protocol",
+    },
   ],
   tags: ["tenant", "endpoint", "status"],
 };
