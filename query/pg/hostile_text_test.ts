@@ -8,7 +8,12 @@ import { plainSpelling } from "../../shared/engine/pg_catalog/postgres_text.ts";
 import { PG_PLANNER } from "../pg_catalog/planner.ts";
 import type { PgSessionView } from "./pg_plan.ts";
 import { parseCopy } from "./session/copy_statement.ts";
-import { splitStatements, withoutComments } from "./session/split_statements.ts";
+import {
+  numberedParameters,
+  splitStatements,
+  withoutComments,
+} from "./session/split_statements.ts";
+import { parseSqlCommand } from "./session/sql_commands.ts";
 import { errorFields } from "./sqlstate.ts";
 import { TEXT_FORMAT } from "./types/formats.ts";
 import { OID } from "./types/oids.ts";
@@ -35,6 +40,13 @@ const SPELLED: readonly string[] = [
   `COPY (${filled("/* ")}`,
   `COPY (${Array.from({ length: LENGTH / 8 }, (_, at) => `$a${at}$ `).join("")}`,
   `SELECT ${filled("set_config('a','x ")}`,
+  `EXECUTE p(${filled("1,")}1)`,
+  `EXECUTE p('${filled(" ")}'::x, ${filled("a ")}'')`,
+  `EXECUTE p(${filled("(")}`,
+  `PREPARE p(${filled("int,")}int) AS SELECT ${filled("$1,")}`,
+  `PREPARE p(${filled("a ")}) AS SELECT 1`,
+  filled("PREPARE p AS "),
+  `DECLARE c ${filled("no scroll ")}`,
 ];
 
 const VALUES: readonly (readonly [oid: number, text: string])[] = [
@@ -52,6 +64,8 @@ Deno.test({
       await inTime(sql, async () => {
         splitStatements(sql);
         parseCopy(withoutComments(sql));
+        parseSqlCommand(withoutComments(sql));
+        numberedParameters(sql);
         await PG_PLANNER.plan(sql, session);
       });
       await inTime(sql, () => plainSpelling(`${sql} pg_catalog.x`).replace(BLANK_END, ""));

@@ -23,6 +23,8 @@ export const PORTALS_MAX = 64;
 export const SUSPENDED_PORTALS_MAX = 2;
 /** Parameters of a statement, as of a request over HTTP. */
 export const PARAMETERS_MAX = 1_000;
+/** Columns of an answer: a message counts them in a signed number of 16 bits. */
+export const COLUMNS_MAX = 32_767;
 /** Statements of one simple query. */
 export const STATEMENTS_PER_QUERY_MAX = 64;
 /** What the memory that a session's statements and portals hold is counted with besides texts. */

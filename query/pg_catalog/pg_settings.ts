@@ -160,6 +160,10 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
   ssl_renegotiation_limit: { value: "0", check: any },
 };
 
+/** What a client is told of at the start. */
+const REPORTED = Object.entries(SETTINGS).filter(([, { isReported }]) => isReported === true)
+  .map(([name]) => name);
+
 /** Names in lower case, and other names of the same setting. */
 const NAMES: ReadonlyMap<string, string> = new Map([
   ...Object.keys(SETTINGS).map((name) => [name.toLowerCase(), name] as const),
@@ -172,28 +176,34 @@ const NAMES: ReadonlyMap<string, string> = new Map([
 const CUSTOM_MAX = 64;
 const CUSTOM_LENGTH_MAX = 1_024;
 
-/** The settings of one session. */
+/** What every session begins with, by lower-cased name. */
+const DEFAULTS: ReadonlyMap<string, string> = new Map(
+  Object.entries(SETTINGS).map(([name, { value }]) => [name.toLowerCase(), value]),
+);
+
+/** The settings of one session. It holds those alone that are not the default. */
 export class SessionSettings implements PgSettings {
-  /** By lower-cased name, as `current_setting` reads them. */
-  readonly values = new Map<string, string>();
+  #own: Map<string, string>;
   #initial: ReadonlyMap<string, string>;
 
   /** `own`: what this session begins with. Errors: `invalid_argument`. */
   constructor(own: ReadonlyMap<string, string>) {
-    for (const [name, { value }] of Object.entries(SETTINGS)) {
-      this.values.set(name.toLowerCase(), value);
-    }
-    for (const [name, value] of own) this.values.set(name.toLowerCase(), value);
-    this.#initial = new Map(this.values);
+    this.#own = new Map([...own].map(([name, value]) => [name.toLowerCase(), value]));
+    this.#initial = new Map(this.#own);
+  }
+
+  /** By lower-cased name, as `current_setting` reads them. */
+  get values(): ReadonlyMap<string, string> {
+    return new Map([...DEFAULTS, ...this.#own]);
   }
 
   get(name: string): string | undefined {
-    return this.values.get(keyOf(name));
+    const key = keyOf(name);
+    return this.#own.get(key) ?? DEFAULTS.get(key);
   }
 
   reported(): ReadonlyMap<string, string> {
-    const reported = Object.entries(SETTINGS).filter(([, { isReported }]) => isReported === true);
-    return new Map(reported.map(([name]) => [name, this.get(name) ?? ""]));
+    return new Map(REPORTED.map((name) => [name, this.get(name) ?? ""]));
   }
 
   get statementTimeoutMs(): number | undefined {
@@ -206,12 +216,12 @@ export class SessionSettings implements PgSettings {
 
   /** From now on RESET goes back to what the values are now. */
   asInitial(): void {
-    this.#initial = new Map(this.values);
+    this.#initial = new Map(this.#own);
   }
 
   /** The schema in which names are looked up, where the client named no other. */
   foundIn(schema: string): void {
-    if (this.get("search_path") === "") this.values.set("search_path", schema);
+    if (this.get("search_path") === "") this.#own.set("search_path", schema);
   }
 
   /** Returns the value as it is told from then on. Errors: `invalid_argument`. */
@@ -219,24 +229,23 @@ export class SessionSettings implements PgSettings {
     const key = keyOf(name);
     const known = SETTINGS[NAMES.get(key) ?? ""];
     const told = known === undefined ? custom(key, value) : checked(known, name, value);
-    if (known === undefined && !this.values.has(key) && this.#customs() >= CUSTOM_MAX) {
+    if (known === undefined && !this.#own.has(key) && this.#customs() >= CUSTOM_MAX) {
       throw refused(name, value, `a session keeps ${CUSTOM_MAX} settings of its own`);
     }
-    this.values.set(key, told);
+    this.#own.set(key, told);
     return told;
   }
 
   /** Undefined: all of them. Errors: `invalid_argument`. */
   reset(name?: string): void {
     if (name === undefined) {
-      this.values.clear();
-      for (const [key, value] of this.#initial) this.values.set(key, value);
+      this.#own = new Map(this.#initial);
       return;
     }
     const key = keyOf(name);
     const initial = this.#initial.get(key);
-    if (initial === undefined) this.values.delete(key);
-    else this.values.set(key, initial);
+    if (initial === undefined) this.#own.delete(key);
+    else this.#own.set(key, initial);
   }
 
   /** All names and values, for `SHOW ALL`. */
@@ -246,7 +255,7 @@ export class SessionSettings implements PgSettings {
   }
 
   #customs(): number {
-    return [...this.values.keys()].filter((key) => !NAMES.has(key)).length;
+    return [...this.#own.keys()].filter((key) => !NAMES.has(key)).length;
   }
 }
 

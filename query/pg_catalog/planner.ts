@@ -75,5 +75,10 @@ const SET_CONFIG =
 function sessionOf(session: PgSessionView, settings: SessionSettings): PgSession {
   const { user, database, processId } = session;
   const version = `PostgreSQL ${SERVER_VERSION} (svc)`;
-  return { user, database, processId, version, settings: settings.values };
+  return {
+    ...{ user, database, processId, version },
+    get settings() {
+      return settings.values;
+    },
+  };
 }

@@ -2,19 +2,19 @@
 
 import type { ByteBudget } from "../../../shared/base/byte_budget.ts";
 import { OperatingError } from "../../../shared/base/errors.ts";
-import type { Parameters } from "../../../shared/engine/types.ts";
+import type { Parameters, ResultColumn } from "../../../shared/engine/types.ts";
 import { SUSPENDED_PORTALS_MAX } from "../limits.ts";
 import type { PgPlan, PgPlanner, PgSessionView, PgSettings } from "../pg_plan.ts";
 import { pgError } from "../sqlstate.ts";
 import { BINARY_FORMAT, type Format, TEXT_FORMAT } from "../types/formats.ts";
 import { cellBytes } from "../types/cells_at_hand.ts";
 import { columnTypeOf } from "../types/column_type.ts";
-import { OID, sizeOfType } from "../types/oids.ts";
+import { OID } from "../types/oids.ts";
 import { nullOfType } from "../types/parameters.ts";
 import { CopyTextEncoder } from "../wire/copy_text.ts";
 import { RowEncoder } from "../wire/data_rows.ts";
 import type { MessageReader } from "../wire/message_reader.ts";
-import type { MessageWriter, ToldColumn } from "../wire/message_writer.ts";
+import type { MessageWriter } from "../wire/message_writer.ts";
 import { parseCopy } from "./copy_statement.ts";
 import {
   type AskedStatement,
@@ -25,6 +25,7 @@ import {
 import type { Portal, Prepared, SessionPlan } from "./prepared_statements.ts";
 import type { SessionCaller } from "./session_caller.ts";
 import { withoutComments } from "./split_statements.ts";
+import { columnsAtHand, toldColumns } from "./told_columns.ts";
 
 /** What sessions need of the server. */
 export interface SessionService extends PgCallService {
@@ -45,6 +46,16 @@ interface AnswersParts {
 type EnginePlan = Extract<PgPlan, { readonly kind: "engine" }>;
 type RowsPlan = Extract<PgPlan, { readonly kind: "rows" }>;
 type CopyPlan = Extract<SessionPlan, { readonly kind: "copy" }>;
+export type DeclarePlan = Extract<SessionPlan, { readonly kind: "declare" }>;
+type FetchPlan = Extract<SessionPlan, { readonly kind: "fetch" }>;
+
+/** How rows are sent: those of a portal itself, or of one that a FETCH names. */
+interface Sending {
+  readonly max: number;
+  readonly formats: readonly Format[];
+  /** Ends the rows that were asked for; `isMore`: more may follow. */
+  readonly end: (sent: number, isMore: boolean) => void;
+}
 
 /** The first bytes of a binary copy: signature, flags, length of an extension. */
 const COPY_SIGNATURE = Uint8Array.from([
@@ -60,7 +71,13 @@ export class SessionAnswers {
 
   constructor(
     private readonly parts: AnswersParts,
-    private readonly portals: () => readonly Portal[],
+    private readonly portals: {
+      readonly all: () => readonly Portal[];
+      /** Errors: SQLSTATE 34000. */
+      readonly named: (name: string) => Portal;
+      /** Adds the portal of a DECLARE. */
+      readonly declare: (plan: DeclarePlan, portal: Portal) => void;
+    },
   ) {}
 
   /** What is to be done for a statement. Errors: the planner's, those of `parseCopy`. */
@@ -80,7 +97,7 @@ export class SessionAnswers {
 
   /** Called before the session waits for its client: what was only planned is given back. */
   async rest(): Promise<void> {
-    for (const portal of this.portals()) {
+    for (const portal of this.portals.all()) {
       const { answer } = portal;
       if (answer?.isRunning === true && !answer.isOver) answer.pause();
     }
@@ -89,7 +106,7 @@ export class SessionAnswers {
 
   /** Each answer that was planned and not run holds a slot of the engine. */
   async #giveBackPlanned(): Promise<void> {
-    for (const portal of this.portals()) {
+    for (const portal of this.portals.all()) {
       const { answer } = portal;
       if (answer === undefined || answer.isOver || answer.isRunning) continue;
       delete portal.answer;
@@ -100,8 +117,9 @@ export class SessionAnswers {
   /** Types of a statement's parameters: the client's, else what the engine infers, else text. */
   async typesOf(statement: Prepared): Promise<readonly number[]> {
     if (statement.oids !== undefined) return statement.oids;
-    const { plan, given } = statement;
-    const engine = plan.kind === "copy" ? plan.inner : plan;
+    const { plan, given, fixed } = statement;
+    if (fixed !== undefined) return [];
+    const engine = "inner" in plan ? plan.inner : plan;
     if (engine.kind !== "engine" || !engine.sql.includes("$")) return statement.oids = given;
     const types = await this.#describing(
       engine,
@@ -122,27 +140,39 @@ export class SessionAnswers {
     });
   }
 
+  /** What is wrong with a statement is told now, not when it runs. */
+  async check(statement: Prepared): Promise<void> {
+    const { plan } = statement;
+    if (plan.kind === "engine") await this.#columnsTold(statement, plan);
+  }
+
+  /** Asks the engine once, which plans the statement with NULLs as its values. */
+  async #columnsTold(statement: Prepared, plan: EnginePlan): Promise<readonly ResultColumn[]> {
+    const oids = await this.typesOf(statement);
+    return statement.columns ??= await this.#describing(
+      plan,
+      statement.fixed ?? oids.map((oid) => nullOfType(oid)),
+      (asked) =>
+        describeInEngine(
+          this.parts.service,
+          asked,
+          (call, request, limits) => call.describe(request, limits),
+        ),
+    );
+  }
+
   async describeStatement(statement: Prepared): Promise<void> {
-    const { writer, service } = this.parts;
+    const { writer } = this.parts;
     const oids = await this.typesOf(statement);
     const { plan } = statement;
-    if (plan.kind === "engine" && statement.columns === undefined) {
-      statement.columns = await this.#describing(
-        plan,
-        oids.map((oid) => nullOfType(oid)),
-        (asked) =>
-          describeInEngine(
-            service,
-            asked,
-            (call, request, limits) => call.describe(request, limits),
-          ),
-      );
-    }
+    const columns = plan.kind === "engine" ? await this.#columnsTold(statement, plan) : [];
     writer.parameterDescription(oids);
     if (plan.kind === "engine") {
-      writer.rowDescription(toldColumns(plan, statement.columns ?? [], []));
+      writer.rowDescription(toldColumns(plan, columns, []));
     } else if (plan.kind === "rows") {
       writer.rowDescription(columnsAtHand(plan, []));
+    } else if (plan.kind === "fetch") {
+      await this.#describeFetched(plan, []);
     } else {
       writer.plain("n");
     }
@@ -157,6 +187,8 @@ export class SessionAnswers {
       writer.rowDescription(this.#columnsOf(portal, plan, answer));
     } else if (plan.kind === "rows") {
       writer.rowDescription(columnsAtHand(plan, portal.formats));
+    } else if (plan.kind === "fetch") {
+      await this.#describeFetched(plan, portal.formats);
     } else if (hasNoData) {
       writer.plain("n");
     }
@@ -176,32 +208,91 @@ export class SessionAnswers {
         return writer.commandComplete(tag);
       }
       case "rows":
-        return await this.#sendRowsAtHand(portal, plan, max);
+      case "engine":
+        return await this.#sendAll(portal, portal.formats, max);
       case "copy":
         return await this.#copy(portal, plan);
-      case "engine":
-        return await this.#sendRows(portal, plan, max);
+      case "declare":
+        this.portals.declare(plan, portal);
+        return writer.commandComplete("DECLARE CURSOR");
+      case "fetch":
+        return await this.#fetch(portal, plan, max);
     }
   }
 
-  async #sendRows(portal: Portal, plan: EnginePlan, max: number): Promise<void> {
+  /** Rows of a portal; that there may be more is told by PortalSuspended. */
+  async #sendAll(portal: Portal, formats: readonly Format[], max: number): Promise<void> {
     const { writer } = this.parts;
-    if (portal.isDone === true) return writer.commandComplete(`${plan.tag ?? "SELECT"} 0`);
+    const { plan } = portal.statement;
+    const end = (sent: number, isMore: boolean) => {
+      if (isMore) return writer.plain("s");
+      const tag = "tag" in plan ? plan.tag : undefined;
+      writer.commandComplete(
+        plan.kind === "rows" && tag !== undefined ? tag : `${tag ?? "SELECT"} ${sent}`,
+      );
+    };
+    await this.#send(portal, { max, formats, end });
+  }
+
+  async #fetch(portal: Portal, { name, rows }: FetchPlan, max: number): Promise<void> {
+    const { writer } = this.parts;
+    const target = this.portals.named(name);
+    const left = portal.left ?? rows;
+    const end = (sent: number, isMore: boolean) => {
+      portal.left = left - sent;
+      if (isMore && portal.left > 0) writer.plain("s");
+      else writer.commandComplete(`FETCH ${sent}`);
+    };
+    if (left === 0) return end(0, false);
+    await this.#send(target, {
+      ...{ max: Math.min(max, left), end },
+      formats: portal.formats.length > 0 ? portal.formats : target.formats,
+    });
+  }
+
+  async #describeFetched({ name }: FetchPlan, formats: readonly Format[]): Promise<void> {
+    const target = this.portals.named(name);
+    const wanted = { ...target, formats: formats.length > 0 ? formats : target.formats };
+    const { writer } = this.parts;
+    const { plan } = target.statement;
+    if (plan.kind === "engine") {
+      const answer = await this.#prepared(target, plan);
+      writer.rowDescription(this.#columnsOf(wanted, plan, answer));
+    } else if (plan.kind === "rows") {
+      writer.rowDescription(columnsAtHand(plan, wanted.formats));
+    } else {
+      writer.plain("n");
+    }
+  }
+
+  async #send(portal: Portal, sending: Sending): Promise<void> {
+    const { plan } = portal.statement;
+    if (plan.kind === "engine") await this.#sendRows(portal, plan, sending);
+    else if (plan.kind === "rows") await this.#sendRowsAtHand(portal, plan, sending);
+    else throw pgError("34000", "Cannot fetch from a portal that has no rows");
+  }
+
+  async #sendRows(
+    portal: Portal,
+    plan: EnginePlan,
+    { max, formats, end }: Sending,
+  ): Promise<void> {
+    if (portal.isDone === true) return end(0, false);
     const answer = await this.#prepared(portal, plan);
     this.#checkSuspended(answer);
-    const encoder = new RowEncoder(this.#columnsOf(portal, plan, answer));
+    const encoder = new RowEncoder(this.#columnsOf({ ...portal, formats }, plan, answer));
     let sent = 0;
     await this.#running(answer, async () => {
       while (sent < max) {
         const rows = await answer.next(max - sent);
         if (rows === undefined) break;
         sent += rows.to - rows.from;
-        await this.#send(encoder.encode(rows.message, rows.from, rows.to), answer);
+        await this.#sendBytes(encoder.encode(rows.message, rows.from, rows.to), answer);
       }
     });
-    if (sent >= max) return writer.plain("s");
-    portal.isDone = true;
-    writer.commandComplete(`${plan.tag ?? "SELECT"} ${sent}`);
+    const isMore = sent >= max;
+    if (!isMore) portal.isDone = true;
+    end(sent, isMore);
   }
 
   async #copy(portal: Portal, { inner, options }: CopyPlan): Promise<void> {
@@ -224,7 +315,7 @@ export class SessionAnswers {
       }
       for (; rows !== undefined; rows = await answer.next(Infinity)) {
         sent += rows.to - rows.from;
-        await this.#send(encoder.encode(rows.message, rows.from, rows.to), answer);
+        await this.#sendBytes(encoder.encode(rows.message, rows.from, rows.to), answer);
       }
     });
     if (isBinary) writer.copyData(COPY_END);
@@ -232,9 +323,13 @@ export class SessionAnswers {
     writer.commandComplete(`COPY ${sent}`);
   }
 
-  async #sendRowsAtHand(portal: Portal, plan: RowsPlan, max: number): Promise<void> {
+  async #sendRowsAtHand(
+    portal: Portal,
+    plan: RowsPlan,
+    { max, formats, end }: Sending,
+  ): Promise<void> {
     const { writer } = this.parts;
-    const columns = columnsAtHand(plan, portal.formats);
+    const columns = columnsAtHand(plan, formats);
     portal.rows ??= [...await plan.rows(Object.values(portal.parameters))];
     const rows = portal.rows.splice(0, Math.min(max, portal.rows.length));
     for (const row of rows) {
@@ -243,8 +338,7 @@ export class SessionAnswers {
       );
       if (writer.isFull) await writer.flush();
     }
-    if (rows.length >= max) return writer.plain("s");
-    writer.commandComplete(plan.tag ?? `SELECT ${rows.length}`);
+    end(rows.length, rows.length >= max);
   }
 
   async #prepared(portal: Portal, plan: EnginePlan): Promise<EngineAnswer> {
@@ -293,7 +387,7 @@ export class SessionAnswers {
   }
 
   /** A client that takes nothing for long is given up. */
-  async #send(messages: Uint8Array, answer: EngineAnswer): Promise<void> {
+  async #sendBytes(messages: Uint8Array, answer: EngineAnswer): Promise<void> {
     answer.pause();
     await this.parts.writer.send(messages);
   }
@@ -303,7 +397,7 @@ export class SessionAnswers {
   }
 
   #checkSuspended(answer: EngineAnswer): void {
-    const others = this.portals().filter((portal) =>
+    const others = this.portals.all().filter((portal) =>
       portal.answer !== answer && portal.answer?.isRunning === true && !portal.answer.isOver
     );
     if (others.length < SUSPENDED_PORTALS_MAX) return;
@@ -315,42 +409,6 @@ export class SessionAnswers {
   }
 }
 
-/** `described`: what the client was told before, which then stays. */
-function toldColumns(
-  { oids }: EnginePlan,
-  columns: EngineAnswer["columns"],
-  formats: readonly Format[],
-  described?: EngineAnswer["columns"],
-): ToldColumn[] {
-  checkFormats(formats, columns.length);
-  return columns.map(({ name, type }, at) => {
-    const before = described?.[at]?.type ?? type;
-    const told = oids?.get(at) ?? columnTypeOf(before).oid;
-    return { name, type: columnTypeOf(type, told), format: formatAt(formats, at) };
-  });
-}
-
-function columnsAtHand({ columns }: RowsPlan, formats: readonly Format[]): ToldColumn[] {
-  checkFormats(formats, columns.length);
-  return columns.map(({ name, oid, typmod = -1 }, at) => ({
-    name,
-    type: { oid, size: sizeOfType(oid), typmod, layout: { kind: "texts" } },
-    format: formatAt(formats, at),
-  }));
-}
-
-function checkFormats(formats: readonly Format[], columns: number): void {
-  if (formats.length <= 1 || formats.length === columns) return;
-  throw pgError(
-    "08P01",
-    `Cannot send ${columns} columns in the formats of ${formats.length}`,
-  );
-}
-
 function clientLeft(): OperatingError {
   return new OperatingError("cancelled", "The client closed the connection");
-}
-
-function formatAt(formats: readonly Format[], at: number): Format {
-  return (formats.length === 1 ? formats[0] : formats[at]) ?? TEXT_FORMAT;
 }

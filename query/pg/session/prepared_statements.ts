@@ -9,12 +9,27 @@ import type { Format } from "../types/formats.ts";
 import type { CopyOptions } from "./copy_statement.ts";
 import type { EngineAnswer } from "./engine_answer.ts";
 
-/** What a session does for a statement: what the planner says, or COPY. */
-export type SessionPlan = PgPlan | {
-  readonly kind: "copy";
-  readonly inner: Extract<PgPlan, { readonly kind: "engine" }>;
-  readonly options: CopyOptions;
-};
+/** What a session does for a statement: what the planner says, COPY, or what is for a cursor. */
+export type SessionPlan =
+  | PgPlan
+  | {
+    readonly kind: "copy";
+    readonly inner: Extract<PgPlan, { readonly kind: "engine" }>;
+    readonly options: CopyOptions;
+  }
+  /** A portal of that name begins; `sql`: the statement that `inner` is the plan of. */
+  | {
+    readonly kind: "declare";
+    readonly inner: QueryPlan;
+    readonly name: string;
+    readonly isBinary: boolean;
+    readonly sql: string;
+  }
+  /** The next rows of the portal of that name. */
+  | { readonly kind: "fetch"; readonly name: string; readonly rows: number };
+
+/** A plan that gives rows. */
+export type QueryPlan = Extract<PgPlan, { readonly kind: "engine" | "rows" }>;
 
 /** A statement that was parsed. */
 export interface Prepared {
@@ -23,6 +38,10 @@ export interface Prepared {
   readonly plan: SessionPlan;
   /** Types that the client gave; 0: it left one open. */
   readonly given: readonly number[];
+  /** How many numbered parameters its text has. */
+  readonly needed: number;
+  /** The values of its parameters, which EXECUTE has given: it has none for a Bind. */
+  readonly fixed?: Parameters;
   /** Types of all parameters, once they were asked for. */
   oids?: readonly number[];
   /** What it answers, as the client was told. */
@@ -39,6 +58,10 @@ export interface Portal {
   /** Rows at hand that were not sent yet. */
   rows?: (readonly PgCell[])[];
   isDone?: boolean;
+  /** Rows that a FETCH is still to send. */
+  left?: number;
+  /** DECLARE made it. */
+  readonly isCursor?: boolean;
 }
 
 interface Held<T> {

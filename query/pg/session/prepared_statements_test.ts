@@ -3,7 +3,7 @@ import { ByteBudget } from "../../../shared/base/byte_budget.ts";
 import { isOperatingError } from "../../../shared/base/errors.ts";
 import { SessionStatements } from "./prepared_statements.ts";
 
-const EMPTY = { text: "", plan: { kind: "empty" }, given: [] } as const;
+const EMPTY = { text: "", plan: { kind: "empty" }, given: [], needed: 0 } as const;
 
 Deno.test({
   name: "SessionStatements counts the names of statements and their parameters' types",

@@ -8,19 +8,25 @@
 
 import { getLogger } from "@logtape/logtape";
 import { isOperatingError, messageOf, OperatingError } from "../../../shared/base/errors.ts";
-import type { Parameters, ParameterValue } from "../../../shared/engine/types.ts";
-import { PARAMETERS_MAX, STATEMENTS_PER_QUERY_MAX } from "../limits.ts";
+import { STATEMENTS_PER_QUERY_MAX } from "../limits.ts";
 import type { PgSessionView, PgSettings } from "../pg_plan.ts";
 import { errorFields, pgError } from "../sqlstate.ts";
-import { BINARY_FORMAT, type Format, TEXT_FORMAT } from "../types/formats.ts";
-import { parameterValue, type SentParameter } from "../types/parameters.ts";
 import { MessageFields } from "../wire/message_fields.ts";
 import type { Message, MessageReader } from "../wire/message_reader.ts";
 import type { MessageWriter, TransactionStatus } from "../wire/message_writer.ts";
 import { SessionAnswers, type SessionService } from "./answers.ts";
+import {
+  boundValues,
+  formatsOf,
+  parametersNeeded,
+  refuseParameters,
+  sentValues,
+} from "./bound_values.ts";
+import { declared, plannedCommand } from "./command_plans.ts";
 import { type Portal, type Prepared, SessionStatements } from "./prepared_statements.ts";
 import type { SessionCaller } from "./session_caller.ts";
-import { type PartOfQuery, splitStatements } from "./split_statements.ts";
+import { type PartOfQuery, splitStatements, withoutComments } from "./split_statements.ts";
+import { parseSqlCommand } from "./sql_commands.ts";
 
 /** What a session is made of, once its client is known. */
 export interface SessionParts {
@@ -43,12 +49,30 @@ const STATUS: Readonly<Record<PgSessionView["transaction"], TransactionStatus>> 
 };
 
 export class PgSession implements PgSessionView {
+  /** By code; one table for all sessions, since each idle one would hold its own. */
+  static readonly #extended: Readonly<
+    Record<string, (session: PgSession, body: Uint8Array) => Promise<void> | void>
+  > = {
+    P: (session, body) => session.#parse(new MessageFields(body, "Parse")),
+    B: (session, body) => session.#bind(new MessageFields(body, "Bind")),
+    D: (session, body) => session.#describe(new MessageFields(body, "Describe")),
+    E: (session, body) => session.#execute(new MessageFields(body, "Execute")),
+    C: (session, body) => session.#close(new MessageFields(body, "Close")),
+    H: (session) => session.#parts.writer.flush(),
+    F: () => {
+      throw pgError("0A000", "Cannot call a function by its own message: write a SELECT");
+    },
+    // A client that copies in, which was refused, ends it like this.
+    d: () => {},
+    c: () => {},
+    f: () => {},
+  };
   readonly user: string;
   readonly database: string;
   readonly processId: number;
   readonly settings: PgSettings;
   readonly #parts: SessionParts;
-  readonly #kept: SessionStatements;
+  readonly kept: SessionStatements;
   readonly #answers: SessionAnswers;
   readonly #told: Map<string, string>;
   #transaction: PgSessionView["transaction"] = "idle";
@@ -66,8 +90,12 @@ export class PgSession implements PgSessionView {
     this.processId = processId;
     this.settings = settings;
     this.#told = new Map(settings.reported());
-    this.#kept = new SessionStatements(service.answers);
-    this.#answers = new SessionAnswers(parts, () => this.#kept.portals.values);
+    this.kept = new SessionStatements(service.answers);
+    this.#answers = new SessionAnswers(parts, {
+      all: () => this.kept.portals.values,
+      named: (name) => this.kept.portal(name),
+      declare: (plan, portal) => declared(this, plan, portal),
+    });
   }
 
   get caller(): PgSessionView["caller"] {
@@ -87,7 +115,7 @@ export class PgSession implements PgSessionView {
   }
 
   deallocate(name: string | undefined): boolean {
-    const { statements } = this.#kept;
+    const { statements } = this.kept;
     if (name !== undefined) return statements.delete(name) !== undefined;
     for (const each of statements.names()) statements.delete(each);
     return true;
@@ -133,7 +161,7 @@ export class PgSession implements PgSessionView {
       await this.#endWith(error);
     } finally {
       await this.#dropPortals();
-      this.#kept[Symbol.dispose]();
+      this.kept[Symbol.dispose]();
     }
   }
 
@@ -154,12 +182,12 @@ export class PgSession implements PgSessionView {
     if (code === "S") return await this.#sync();
     if (this.#isSkipping && code !== "Q") return;
     if (code === "Q") return await this.#simpleQuery(new MessageFields(body, "Query"));
-    const handler = this.#extended[code];
+    const handler = PgSession.#extended[code];
     if (handler === undefined) {
       throw pgError("08P01", `Cannot read a message of type ${JSON.stringify(code)}`);
     }
     try {
-      await handler(body);
+      await handler(this, body);
     } catch (error) {
       const text = this.#textOfFailure(code, body);
       this.#fail(error, text === undefined ? undefined : { text, at: 0 });
@@ -169,22 +197,6 @@ export class PgSession implements PgSessionView {
     }
   }
 
-  readonly #extended: Readonly<Record<string, (body: Uint8Array) => Promise<void> | void>> = {
-    P: (body) => this.#parse(new MessageFields(body, "Parse")),
-    B: (body) => this.#bind(new MessageFields(body, "Bind")),
-    D: (body) => this.#describe(new MessageFields(body, "Describe")),
-    E: (body) => this.#execute(new MessageFields(body, "Execute")),
-    C: (body) => this.#close(new MessageFields(body, "Close")),
-    H: () => this.#parts.writer.flush(),
-    F: () => {
-      throw pgError("0A000", "Cannot call a function by its own message: write a SELECT");
-    },
-    // A client that copies in, which was refused, ends it like this.
-    d: () => {},
-    c: () => {},
-    f: () => {},
-  };
-
   /** The statement that an error is about, to point into. */
   #textOfFailure(code: string, body: Uint8Array): string | undefined {
     try {
@@ -193,9 +205,9 @@ export class PgSession implements PgSessionView {
         fields.text();
         return fields.text();
       }
-      if (code === "E") return this.#kept.portals.get(fields.text())?.statement.text;
+      if (code === "E") return this.kept.portals.get(fields.text())?.statement.text;
       if (code === "D" && fields.byte() === STATEMENT) {
-        return this.#kept.statements.get(fields.text())?.text;
+        return this.kept.statements.get(fields.text())?.text;
       }
     } catch { /* What cannot be read has no statement. */ }
     return undefined;
@@ -232,11 +244,11 @@ export class PgSession implements PgSessionView {
   }
 
   async #dropPortals(): Promise<void> {
-    for (const name of this.#kept.portals.names()) await this.#dropPortal(name);
+    for (const name of this.kept.portals.names()) await this.dropPortal(name);
   }
 
-  async #dropPortal(name: string): Promise<void> {
-    await this.#kept.portals.delete(name)?.answer?.[Symbol.asyncDispose]();
+  async dropPortal(name: string): Promise<void> {
+    await this.kept.portals.delete(name)?.answer?.[Symbol.asyncDispose]();
   }
 
   async #simpleQuery(fields: MessageFields): Promise<void> {
@@ -253,8 +265,8 @@ export class PgSession implements PgSessionView {
           `Cannot run more than ${STATEMENTS_PER_QUERY_MAX} statements at once`,
         );
       }
-      this.#kept.statements.delete("");
-      await this.#dropPortal("");
+      this.kept.statements.delete("");
+      await this.dropPortal("");
       if (statements.length === 0) writer.plain("I");
       for (const statement of statements) {
         failing = statement;
@@ -266,10 +278,31 @@ export class PgSession implements PgSessionView {
     await this.#ready();
   }
 
+  /** `given`: types of parameters; absent: there are none. Errors: the planner's, of commands. */
+  async #prepare(text: string, given?: readonly number[]): Promise<Prepared> {
+    const command = parseSqlCommand(withoutComments(text));
+    if (command !== undefined) return await plannedCommand(this, command, { text, given });
+    return await this.prepareQuery(text, given);
+  }
+
+  async prepareQuery(text: string, given?: readonly number[]): Promise<Prepared> {
+    const needed = given === undefined ? refuseParameters(text) : parametersNeeded(text, given);
+    return { text, plan: await this.#answers.plan(text, this), given: given ?? [], needed };
+  }
+
+  check(statement: Prepared): Promise<void> {
+    return this.#answers.check(statement);
+  }
+
+  /** Types of a statement's parameters. */
+  typesOf(statement: Prepared): Promise<readonly number[]> {
+    return this.#answers.typesOf(statement);
+  }
+
   async #simpleStatement(text: string): Promise<void> {
-    const statement: Prepared = { text, plan: await this.#answers.plan(text, this), given: [] };
+    const statement = await this.#prepare(text);
     this.#checkTransaction(statement);
-    const portal: Portal = { statement, parameters: [], formats: [] };
+    const portal: Portal = { statement, parameters: statement.fixed ?? [], formats: [] };
     try {
       await this.#answers.describePortal(portal, { hasNoData: false });
       await this.#answers.execute(portal, 0);
@@ -292,28 +325,27 @@ export class PgSession implements PgSessionView {
     const text = fields.text();
     const given = Array.from({ length: fields.uint16() }, () => fields.uint32());
     fields.end();
-    if (given.length > PARAMETERS_MAX) throw tooManyParameters();
     if (splitStatements(text).length > 1) {
       throw pgError("42601", "Cannot prepare more than one statement at once");
     }
-    const prepared: Prepared = { text, plan: await this.#answers.plan(text, this), given };
+    const prepared = await this.#prepare(text, given);
     this.#checkTransaction(prepared);
-    this.#kept.addStatement(name, prepared);
+    this.kept.addStatement(name, prepared);
     this.#parts.writer.plain("1");
   }
 
   async #bind(fields: MessageFields): Promise<void> {
     const name = fields.text();
-    const statement = this.#kept.statement(fields.text());
+    const statement = this.kept.statement(fields.text());
     const formats = formatsOf(fields);
     const sent = sentValues(fields);
     const wanted = formatsOf(fields);
     fields.end();
     this.#checkTransaction(statement);
-    const parameters = await this.#values(statement, { formats, sent });
-    await this.#dropPortal(name);
+    const parameters = await boundValues(this, statement, { formats, sent });
+    await this.dropPortal(name);
     const bytes = sent.reduce((sum, value) => sum + (value?.byteLength ?? 0), 0);
-    this.#kept.portals.set(
+    this.kept.portals.set(
       name,
       { statement, parameters, formats: wanted },
       4 * bytes + 8 * wanted.length,
@@ -321,42 +353,17 @@ export class PgSession implements PgSessionView {
     this.#parts.writer.plain("2");
   }
 
-  async #values(
-    statement: Prepared,
-    { formats, sent }: {
-      readonly formats: readonly Format[];
-      readonly sent: readonly (Uint8Array | null)[];
-    },
-  ): Promise<Parameters> {
-    if (formats.length > 1 && formats.length !== sent.length) {
-      throw pgError("08P01", "Cannot bind: there are formats for another number of parameters");
-    }
-    const formatOf = (at: number) =>
-      (formats.length === 1 ? formats[0] : formats[at]) ??
-        TEXT_FORMAT;
-    const isOpen = sent.some((value, at) =>
-      value !== null && (statement.given[at] ?? 0) === 0 &&
-      (formatOf(at) === BINARY_FORMAT || NEEDS_TYPE.has(value[0] ?? 0))
-    );
-    if (isOpen) await this.#answers.typesOf(statement);
-    const oids = statement.oids ?? statement.given;
-    return sent.map((bytes, at): ParameterValue => {
-      const value: SentParameter = { bytes, format: formatOf(at), oid: oids[at] ?? 0 };
-      return parameterValue(value, at + 1);
-    });
-  }
-
   async #describe(fields: MessageFields): Promise<void> {
     const kind = fields.byte();
     const name = fields.text();
     fields.end();
     if (kind === STATEMENT) {
-      const statement = this.#kept.statement(name);
+      const statement = this.kept.statement(name);
       this.#checkTransaction(statement);
       return await this.#answers.describeStatement(statement);
     }
     if (kind !== PORTAL) throw fields.violation("neither S nor P");
-    const portal = this.#kept.portal(name);
+    const portal = this.kept.portal(name);
     this.#checkTransaction(portal.statement);
     await this.#answers.describePortal(portal, { hasNoData: true });
   }
@@ -365,7 +372,7 @@ export class PgSession implements PgSessionView {
     const name = fields.text();
     const rowsMax = fields.int32();
     fields.end();
-    const portal = this.#kept.portal(name);
+    const portal = this.kept.portal(name);
     this.#checkTransaction(portal.statement);
     await this.#answers.execute(portal, Math.max(rowsMax, 0));
   }
@@ -374,38 +381,15 @@ export class PgSession implements PgSessionView {
     const kind = fields.byte();
     const name = fields.text();
     fields.end();
-    if (kind === STATEMENT) this.#kept.statements.delete(name);
-    else if (kind === PORTAL) await this.#dropPortal(name);
+    if (kind === STATEMENT) this.kept.statements.delete(name);
+    else if (kind === PORTAL) await this.dropPortal(name);
     else throw fields.violation("neither S nor P");
     this.#parts.writer.plain("3");
   }
 }
 
-/** `{` of an array and `\\` of bytes: texts that DuckDB reads in another way. */
-const NEEDS_TYPE: ReadonlySet<number> = new Set([0x7b, 0x5c]);
 const STATEMENT = 0x53;
 const PORTAL = 0x50;
-
-function formatsOf(fields: MessageFields): Format[] {
-  return Array.from({ length: fields.uint16() }, () => {
-    const format = fields.int16();
-    if (format === TEXT_FORMAT || format === BINARY_FORMAT) return format;
-    throw fields.violation(`the format ${format}`);
-  });
-}
-
-function sentValues(fields: MessageFields): (Uint8Array | null)[] {
-  const count = fields.uint16();
-  if (count > PARAMETERS_MAX) throw tooManyParameters();
-  return Array.from({ length: count }, () => {
-    const length = fields.int32();
-    return length === -1 ? null : fields.bytes(length);
-  });
-}
-
-function tooManyParameters(): OperatingError {
-  return pgError("54023", `Cannot prepare more than ${PARAMETERS_MAX} parameters`);
-}
 
 /** Whoever is not known any more has no session. */
 function isFatal(error: unknown): boolean {

@@ -5,8 +5,15 @@
 
 import type { CallerGate, QueryCaller } from "../../query_caller.ts";
 
+interface CallerRequest {
+  readonly headers: Headers;
+}
+
+/** What those ask with who gave no token: one for all sessions. */
+const NAMELESS: CallerRequest = { headers: new Headers() };
+
 export class SessionCaller {
-  readonly #request: { readonly headers: Headers };
+  readonly #request: CallerRequest;
   #known: QueryCaller | undefined;
 
   /** `token`: what the client gave as its password; undefined: nobody asked for one. */
@@ -15,9 +22,9 @@ export class SessionCaller {
     private readonly options: { readonly peer: string; readonly token: string | undefined },
   ) {
     const { token } = options;
-    this.#request = {
-      headers: new Headers(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-    };
+    this.#request = token === undefined
+      ? NAMELESS
+      : { headers: new Headers({ authorization: `Bearer ${token}` }) };
   }
 
   /** Errors: those of `CallerGate.admit`. */

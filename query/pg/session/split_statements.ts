@@ -9,6 +9,34 @@ export interface PartOfQuery {
   readonly at: number;
 }
 
+/** A word, a text in quotes, a sign; or blanks, or a comment. */
+export interface SqlToken {
+  readonly text: string;
+  readonly at: number;
+  readonly isBlank: boolean;
+}
+
+/** A statement in its tokens, nothing left out. */
+export function sqlTokens(text: string): SqlToken[] {
+  return Array.from(
+    text.matchAll(TOKEN),
+    ({ 0: token, index }) => ({ text: token, at: index, isBlank: isBlank(token) }),
+  );
+}
+
+/** A parameter `$1`, and where it stands. */
+export interface NumberedParameter {
+  readonly number: number;
+  readonly at: number;
+}
+
+/** The numbered parameters of a statement, in order. */
+export function numberedParameters(text: string): NumberedParameter[] {
+  if (!text.includes("$")) return [];
+  return sqlTokens(text).filter(({ text }) => /^\$\d+$/.test(text))
+    .map(({ text, at }) => ({ number: Number(text.slice(1)), at }));
+}
+
 /** The texts between semicolons, those without a word left out. */
 export function splitStatements(text: string): PartOfQuery[] {
   const statements: PartOfQuery[] = [];
@@ -19,7 +47,7 @@ export function splitStatements(text: string): PartOfQuery[] {
       if (hasWord) statements.push({ text: text.slice(from, index), at: from });
       from = index + 1;
       hasWord = false;
-    } else if (!/^(?:\s|--|\/\*)/.test(token)) {
+    } else if (!isBlank(token)) {
       hasWord = true;
     }
   }
@@ -32,11 +60,15 @@ export function withoutComments(text: string): string {
   let first = -1;
   let last = 0;
   for (const { 0: token, index } of text.matchAll(TOKEN)) {
-    if (/^(?:\s|--|\/\*)/.test(token)) continue;
+    if (isBlank(token)) continue;
     if (first < 0) first = index;
     last = index + token.length;
   }
   return first < 0 ? "" : text.slice(first, last);
+}
+
+function isBlank(token: string): boolean {
+  return /^(?:\s|--|\/\*)/.test(token);
 }
 
 /** What begins and does not end goes to the end of the text. */

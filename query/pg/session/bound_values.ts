@@ -1,0 +1,118 @@
+/** Values that a Bind message or an EXECUTE has for the parameters of a statement. */
+
+import { OperatingError } from "../../../shared/base/errors.ts";
+import type { Parameters, ParameterValue } from "../../../shared/engine/types.ts";
+import { PARAMETERS_MAX } from "../limits.ts";
+import { pgError } from "../sqlstate.ts";
+import { BINARY_FORMAT, type Format, TEXT_FORMAT } from "../types/formats.ts";
+import { parameterValue, type SentParameter } from "../types/parameters.ts";
+import type { MessageFields } from "../wire/message_fields.ts";
+import type { Prepared } from "./prepared_statements.ts";
+import { type NumberedParameter, numberedParameters } from "./split_statements.ts";
+
+/** Values as they were sent. */
+export interface SentValues {
+  /** None: text; one: of all values. */
+  readonly formats: readonly Format[];
+  /** null: NULL. */
+  readonly sent: readonly (Uint8Array | null)[];
+}
+
+/**
+ * What the engine binds. The session is asked for types that the client left open, where they matter.
+ * Errors: SQLSTATE 08P01 for another number of values than the statement has parameters; those of
+ * `parameterValue`.
+ */
+export async function boundValues(
+  session: { typesOf(statement: Prepared): Promise<readonly number[]> },
+  statement: Prepared,
+  { formats, sent }: SentValues,
+): Promise<Parameters> {
+  if (formats.length > 1 && formats.length !== sent.length) {
+    throw pgError("08P01", "Cannot bind: there are formats for another number of parameters");
+  }
+  const { fixed, needed } = statement;
+  if (
+    fixed === undefined && needed > 0 && sent.length !== Math.max(needed, statement.given.length)
+  ) {
+    throw pgError(
+      "08P01",
+      `Cannot bind ${sent.length} values: the prepared statement has ${needed} parameters`,
+    );
+  }
+  if (fixed !== undefined) return fixed;
+  const formatOf = (at: number) =>
+    (formats.length === 1 ? formats[0] : formats[at]) ??
+      TEXT_FORMAT;
+  const isOpen = sent.some((value, at) =>
+    value !== null && (statement.given[at] ?? 0) === 0 &&
+    (formatOf(at) === BINARY_FORMAT || NEEDS_TYPE.has(value[0] ?? 0))
+  );
+  if (isOpen) await session.typesOf(statement);
+  const oids = statement.oids ?? statement.given;
+  return sent.map((bytes, at): ParameterValue => {
+    const value: SentParameter = { bytes, format: formatOf(at), oid: oids[at] ?? 0 };
+    return parameterValue(value, at + 1);
+  });
+}
+
+/** `{` of an array and `\\` of bytes: texts that DuckDB reads in another way. */
+const NEEDS_TYPE: ReadonlySet<number> = new Set([0x7b, 0x5c]);
+
+/** Errors: SQLSTATE 08P01. */
+export function formatsOf(fields: MessageFields): Format[] {
+  return Array.from({ length: fields.uint16() }, () => {
+    const format = fields.int16();
+    if (format === TEXT_FORMAT || format === BINARY_FORMAT) return format;
+    throw fields.violation(`the format ${format}`);
+  });
+}
+
+/** Errors: SQLSTATE 08P01, 54023. */
+export function sentValues(fields: MessageFields): (Uint8Array | null)[] {
+  const count = fields.uint16();
+  if (count > PARAMETERS_MAX) throw tooManyParameters();
+  return Array.from({ length: count }, () => {
+    const length = fields.int32();
+    return length === -1 ? null : fields.bytes(length);
+  });
+}
+
+export function tooManyParameters(): OperatingError {
+  return pgError("54023", `Cannot prepare more than ${PARAMETERS_MAX} parameters`);
+}
+
+/**
+ * The number of `$1`, `$2`, … that a statement has. Errors: SQLSTATE 42P02 for one that cannot be,
+ * 54023 past the bound, 42P18 for one that nothing tells the type of.
+ */
+export function parametersNeeded(text: string, given: readonly number[]): number {
+  if (given.length > PARAMETERS_MAX) throw tooManyParameters();
+  const found = numberedParameters(text);
+  const numbers = new Set(found.map(({ number }) => number));
+  if (numbers.size === 0) return 0;
+  if (numbers.has(0)) throw noParameter(text, found.find(({ number }) => number === 0));
+  const max = [...numbers].reduce((most, number) => Math.max(most, number), 0);
+  if (max > PARAMETERS_MAX) throw tooManyParameters();
+  for (let number = 1; number < max; number += 1) {
+    if (numbers.has(number) || (given[number - 1] ?? 0) !== 0) continue;
+    throw pgError("42P18", `Cannot determine the type of parameter $${number}: nothing names it`);
+  }
+  return max;
+}
+
+/** A statement of a simple query has no values, so no parameters. Errors: SQLSTATE 42P02. */
+export function refuseParameters(text: string): 0 {
+  const [first] = numberedParameters(text);
+  if (first !== undefined) throw noParameter(text, first);
+  return 0;
+}
+
+function noParameter(text: string, parameter: NumberedParameter | undefined): OperatingError {
+  const { number = 0, at = 0 } = parameter ?? {};
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot run the statement: there is no parameter $${number}`,
+    { details: { sqlstate: "42P02", position: [...text.slice(0, at)].length + 1 } },
+  );
+}

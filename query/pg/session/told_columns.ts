@@ -1,0 +1,58 @@
+/** Columns of an answer as a client is told of them. */
+
+import type { ResultColumn } from "../../../shared/engine/types.ts";
+import { COLUMNS_MAX } from "../limits.ts";
+import type { PgPlan } from "../pg_plan.ts";
+import { pgError } from "../sqlstate.ts";
+import { columnTypeOf } from "../types/column_type.ts";
+import { type Format, TEXT_FORMAT } from "../types/formats.ts";
+import { sizeOfType } from "../types/oids.ts";
+import type { ToldColumn } from "../wire/message_writer.ts";
+
+type EnginePlan = Extract<PgPlan, { readonly kind: "engine" }>;
+type RowsPlan = Extract<PgPlan, { readonly kind: "rows" }>;
+
+/** `described`: what the client was told before, which then stays. */
+export function toldColumns(
+  { oids }: Pick<EnginePlan, "oids">,
+  columns: readonly ResultColumn[],
+  formats: readonly Format[],
+  described?: readonly ResultColumn[],
+): ToldColumn[] {
+  checkColumns(columns.length);
+  checkFormats(formats, columns.length);
+  return columns.map(({ name, type }, at) => {
+    const before = described?.[at]?.type ?? type;
+    const told = oids?.get(at) ?? columnTypeOf(before).oid;
+    return { name, type: columnTypeOf(type, told), format: formatAt(formats, at) };
+  });
+}
+
+export function columnsAtHand({ columns }: RowsPlan, formats: readonly Format[]): ToldColumn[] {
+  checkFormats(formats, columns.length);
+  return columns.map(({ name, oid, typmod = -1 }, at) => ({
+    name,
+    type: { oid, size: sizeOfType(oid), typmod, layout: { kind: "texts" } },
+    format: formatAt(formats, at),
+  }));
+}
+
+/** A message could not count more, and a client would read it wrongly. */
+function checkColumns(columns: number): void {
+  if (columns <= COLUMNS_MAX) return;
+  throw pgError("54011", `Cannot answer with ${columns} columns: at most ${COLUMNS_MAX} are told`, {
+    hint: "Name the columns that are needed, or ask over HTTP.",
+  });
+}
+
+function checkFormats(formats: readonly Format[], columns: number): void {
+  if (formats.length <= 1 || formats.length === columns) return;
+  throw pgError(
+    "08P01",
+    `Cannot send ${columns} columns in the formats of ${formats.length}`,
+  );
+}
+
+function formatAt(formats: readonly Format[], at: number): Format {
+  return (formats.length === 1 ? formats[0] : formats[at]) ?? TEXT_FORMAT;
+}
