@@ -80,7 +80,7 @@ export class EnginePair implements AsyncDisposable {
     const ours: number[] = [];
     const raw: number[] = [];
     for (let round = -1; round < rounds; round += 1) {
-      const [oursMs, oursRows] = await timed(() => this.#runOurs(query.ours), nowMs);
+      const [oursMs, oursRows] = await timed(() => this.ask(query.ours), nowMs);
       const [rawMs, rawRows] = await timed(() => this.#runRaw(query.raw), nowMs);
       if (oursRows !== rawRows) {
         throw new Error(`${query.what}: ${oursRows} rows from the engine, ${rawRows} from DuckDB`);
@@ -100,8 +100,8 @@ export class EnginePair implements AsyncDisposable {
   ): Promise<{ readonly oursMs: number; readonly otherMs: number }> {
     const [ours, others]: [number[], number[]] = [[], []];
     for (let round = -1; round < rounds; round += 1) {
-      const [oursMs] = await timed(() => this.#runOurs(sql));
-      const [otherMs] = await timed(() => other.#runOurs(sql));
+      const [oursMs] = await timed(() => this.ask(sql));
+      const [otherMs] = await timed(() => other.ask(sql));
       if (round < 0) continue;
       ours.push(oursMs);
       others.push(otherMs);
@@ -114,7 +114,8 @@ export class EnginePair implements AsyncDisposable {
     this.instance.closeSync();
   }
 
-  async #runOurs(sql: string): Promise<number> {
+  /** Runs one statement on the engine, without fast paths; how many rows it answers. */
+  async ask(sql: string): Promise<number> {
     await using prepared = await this.engine.prepare({
       sql,
       namespace: DEFAULT_NAMESPACE,

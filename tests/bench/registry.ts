@@ -17,6 +17,7 @@ import { MERGE } from "./merge_benchmark.ts";
 import { METADATA } from "./metadata_benchmark.ts";
 import { MIXED } from "./mixed_benchmark.ts";
 import { OBJECT_STORE } from "./object_store_benchmark.ts";
+import { PG } from "./pg_benchmark.ts";
 import { PLAIN } from "./plain_benchmark.ts";
 import { QUERY } from "./query_benchmark.ts";
 import { RECOVERY } from "./recovery_benchmark.ts";
@@ -40,6 +41,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   SEARCH,
   PLAIN,
   QUERY,
+  PG,
   METADATA,
   TRACES,
   JOBS,
