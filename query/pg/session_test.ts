@@ -1,6 +1,7 @@
 /** Sessions over a real engine, by messages and by the drivers of npm. */
 
 import assert from "node:assert/strict";
+import { configure, reset } from "@logtape/logtape";
 // @ts-types="@types/pg"
 import pg from "pg";
 import postgres from "postgres";
@@ -287,6 +288,36 @@ Deno.test({
     using other = await PgWireClient.start(lab.port);
     await other.simple("SET statement_timeout = '200ms'");
     assert.equal((await other.simple(HELD_UP)).error?.get("C"), "57014");
+  },
+});
+
+Deno.test({
+  name: "a client that leaves amid an answer is no bug, and leaves nothing",
+  fn: async () => {
+    const logged: string[] = [];
+    await using lab = await pgLab();
+    await configure({
+      reset: true,
+      sinks: { logged: ({ message }) => void logged.push(message.join("")) },
+      loggers: [
+        { category: ["svc", "query"], sinks: ["logged"], lowestLevel: "error" },
+        { category: ["logtape", "meta"], sinks: [], lowestLevel: "error" },
+      ],
+    });
+    try {
+      for (let round = 0; round < 5; round += 1) {
+        const client = await PgWireClient.start(lab.port);
+        await client.write(frame("Q", zero("SELECT repeat('x', 1000) FROM range(50000)")));
+        while ((await client.read())?.code !== "D");
+        client[Symbol.dispose]();
+        await until(async () => await inFlight(lab) === 0);
+      }
+      using other = await PgWireClient.start(lab.port);
+      assert.deepEqual(texts((await other.simple("SELECT 1")).rows), [["1"]]);
+      assert.deepEqual(logged, []);
+    } finally {
+      await reset();
+    }
   },
 });
 

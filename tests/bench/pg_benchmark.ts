@@ -1,6 +1,6 @@
 /**
- * PostgreSQL's protocol beside HTTP and the engine itself: what a small statement costs, how fast a
- * binary COPY streams, how soon a large answer begins, what an idle session holds.
+ * PostgreSQL's protocol beside HTTP and the engine itself. What a small statement costs, how fast a
+ * binary COPY streams, how soon a large answer begins, and what an idle session holds.
  */
 
 import { DuckDBInstance } from "@duckdb/node-api";
@@ -63,7 +63,7 @@ export const PG: Benchmark = {
   },
 };
 
-/** The same statement in turn: by each protocol, and by an engine of this process. */
+/** One statement in turn: by each protocol, and by an engine of this process. */
 async function small({ http, pg, table }: Sides): Promise<BenchRow[]> {
   await using pair = await EnginePair.open(table, { name: "pg-bench" });
   using client = await PgWireClient.start(pg);

@@ -105,9 +105,58 @@ async def ask_asyncpg(port):
         await connection.close()
 
 
+def ask_sqlalchemy(port):
+    import sqlalchemy as sa
+
+    engine = sa.create_engine(f"postgresql+psycopg://u@127.0.0.1:{port}/svc")
+    told = {}
+    with engine.connect() as connection:
+        inspector = sa.inspect(connection)
+        schema = inspector.default_schema_name
+        told["schema"] = schema
+        told["has"] = [inspector.has_table(name) for name in ("events", "nothing")]
+        told["tables"] = "events" in inspector.get_table_names()
+        told["columns"] = [
+            [column["name"], str(column["type"]), column["nullable"], column["comment"]]
+            for column in inspector.get_columns("events")
+        ]
+        told["keys"] = [
+            inspector.get_pk_constraint("events")["constrained_columns"],
+            inspector.get_foreign_keys("events"),
+            inspector.get_indexes("events"),
+            inspector.get_unique_constraints("events"),
+            inspector.get_check_constraints("events"),
+        ]
+        # What a table reflects of itself is enough to ask it.
+        events = sa.Table("events", sa.MetaData(), autoload_with=connection)
+        found = (
+            sa.select(events.c.raw)
+            .where(events.c.timestamp >= EPOCH, events.c.raw.in_(["row 1", "row 3", "other"]))
+            .order_by(events.c.raw)
+        )
+        told["found"] = [row.raw for row in connection.execute(found)]
+        counted = sa.select(sa.func.count().label("n"), sa.func.max(events.c.timestamp).label("t"))
+        told["counted"] = shown(list(connection.execute(counted).one()))
+        # A cursor of SQL, whose rows come in parts.
+        streaming = connection.execution_options(stream_results=True, max_row_buffer=2)
+        rows = streaming.execute(sa.text("SELECT i FROM range(7) r(i) ORDER BY i"))
+        told["streamed"] = [row.i for row in rows]
+        rows.close()
+        try:
+            connection.execute(sa.text("SELECT nope FROM events"))
+        except sa.exc.ProgrammingError as error:
+            told["error"] = error.orig.sqlstate
+        connection.rollback()
+        told["after"] = connection.scalar(sa.text("SELECT :n + 1"), {"n": 1})
+    engine.dispose()
+    return told
+
+
 client, port = sys.argv[1], int(sys.argv[2])
 if client == "asyncpg":
     answer = asyncio.run(ask_asyncpg(port))
+elif client == "sqlalchemy":
+    answer = ask_sqlalchemy(port)
 else:
     answer = ask_psycopg(port)
 print(json.dumps(answer))

@@ -32,6 +32,7 @@ async function labOfRows(): Promise<EngineLab> {
 
 const HAS_PSYCOPG = await hasPackages(["psycopg"]);
 const HAS_ASYNCPG = await hasPackages(["asyncpg"]);
+const HAS_SQLALCHEMY = await hasPackages(["psycopg", "sqlalchemy"]);
 const HAS_PSQL = await isInstalled("psql");
 const named = (name: string, isThere: boolean) => isThere ? name : `${name} (${NO_PYTHON})`;
 
@@ -66,6 +67,34 @@ Deno.test({
       ],
       cursor: [[0, 1, 2], [3, 4, 5], [6]],
       error: "42703",
+    });
+  },
+});
+
+Deno.test({
+  name: named("SQLAlchemy reflects tables, asks by them and streams by a cursor", HAS_SQLALCHEMY),
+  ignore: !HAS_SQLALCHEMY,
+  fn: async () => {
+    assert.deepEqual(await asked("sqlalchemy"), {
+      schema: "svc",
+      has: [true, false],
+      tables: true,
+      columns: [
+        ["timestamp", "TIMESTAMP", false, "event time"],
+        ["timestamp_ns", "BIGINT", false, "event time, exact Unix nanoseconds"],
+        ["host", "TEXT", false, "host.name, else unknown"],
+        ["source", "TEXT", false, "service.name, else scope, else otel"],
+        ["sourcetype", "TEXT", false, "kind of source"],
+        ["index", "TEXT", false, "logical index, else main"],
+        ["raw", "TEXT", false, "log body"],
+        ["attributes", "TEXT", true, "remaining attributes, JSON object"],
+      ],
+      keys: [[], [], [], [], []],
+      found: ["row 1", "row 3"],
+      counted: [5, "2023-11-14T22:13:24+00:00"],
+      streamed: [0, 1, 2, 3, 4, 5, 6],
+      error: "42703",
+      after: 2,
     });
   },
 });

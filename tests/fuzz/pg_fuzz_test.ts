@@ -1,6 +1,7 @@
 /**
  * Damaged messages against a real query server: another session goes on meanwhile, and nothing is
- * left of what was damaged. `SVC_FUZZ_MESSAGES` raises the number; the seed is printed first.
+ * left of what was damaged. `SVC_FUZZ_MESSAGES` and `SVC_FUZZ_REFUSALS` raise the numbers; the seed is printed
+ * first.
  */
 
 import assert from "node:assert/strict";
@@ -10,6 +11,7 @@ import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { until } from "../../shared/testing/until.ts";
 import { startLabServer } from "../doubles/lab_server.ts";
 import {
+  answerOf,
   bind,
   execute,
   frame,
@@ -23,6 +25,9 @@ import {
 
 const MESSAGES = Number(Deno.env.get("SVC_FUZZ_MESSAGES") ?? 3_000);
 const PER_SESSION = 40;
+const REFUSALS = Number(Deno.env.get("SVC_FUZZ_REFUSALS") ?? 1_000);
+const AT_ONCE = 40;
+const SESSIONS_MAX = 64;
 const SEED = Number(Deno.env.get("SVC_FUZZ_SEED") ?? 29);
 
 const STATEMENTS = [
@@ -133,42 +138,54 @@ Deno.test({
 });
 
 Deno.test({
-  name: "half-open and slow startups hold up nobody, and connections past the bound are refused",
+  name:
+    `half-open and slow sessions hold up nobody; ${REFUSALS} connections past the bound refused`,
   fn: async () => {
     await using lab = await EngineLab.open();
     await using server = await startLabServer(lab, [
-      ...["--pg-listen", "127.0.0.1:0", "--pg-max-sessions", "64"],
+      ...["--pg-listen", "127.0.0.1:0", "--pg-max-sessions", String(SESSIONS_MAX)],
       "--max-connections-per-address",
       "0",
     ]);
     const port = server.server.pgAddress?.port ?? 0;
     using steady = await PgWireClient.start(port);
-    const halves = await Promise.all(
-      Array.from({ length: 40 }, async (_, at) => {
-        const client = await PgWireClient.open(port);
-        const whole = packet(concatBytes([int32(0x30000), zero("user"), zero("u"), utf8("\0")]));
-        await client.write(whole.subarray(0, at % whole.byteLength));
-        return client;
-      }),
-    );
-    assert.equal((await steady.simple("SELECT 1")).tags[0], "SELECT 1");
-    let refused = 0;
-    for (let round = 0; round < 50; round += 1) {
-      const clients = await Promise.all(Array.from({ length: 40 }, () => PgWireClient.open(port)));
-      const told = await Promise.all(clients.map(async (client) => {
-        const first = await Promise.race([
-          client.read(),
-          new Promise<undefined>((resolve) => setTimeout(() => resolve(undefined), 200)),
-        ]);
-        return first?.code === "E" && textOf(first.body).includes("53300");
-      }));
-      refused += told.filter(Boolean).length;
-      for (const client of clients) client[Symbol.dispose]();
+    const goesOn = async () =>
+      assert.deepEqual((await steady.simple("SELECT 1")).tags, ["SELECT 1"]);
+    {
+      using halves = new DisposableStack();
+      const startup = packet(concatBytes([int32(0x30000), zero("user"), zero("u"), utf8("\0")]));
+      for (let at = 0; at < AT_ONCE; at += 1) {
+        const client = halves.use(await PgWireClient.open(port));
+        await client.write(startup.subarray(0, at % startup.byteLength));
+      }
+      await goesOn();
     }
-    assert.ok(refused >= 500, `${refused} of 2,000 connections were refused in words`);
-    assert.equal((await steady.simple("SELECT 1")).tags[0], "SELECT 1");
-    for (const client of halves) client[Symbol.dispose]();
     await untilOnly(server, 1);
+    using slow = await PgWireClient.start(port);
+    for (const byte of frame("Q", zero("SELECT 7"))) {
+      await slow.write(Uint8Array.of(byte));
+      await goesOn();
+    }
+    assert.deepEqual(answerOf(await slow.untilReady()).tags, ["SELECT 1"]);
+    using sessions = new DisposableStack();
+    for (let open = 2; open < SESSIONS_MAX; open += 1) {
+      sessions.use(await PgWireClient.start(port));
+    }
+    await untilOnly(server, SESSIONS_MAX);
+    for (let refused = 0; refused < REFUSALS; refused += AT_ONCE) {
+      await Promise.all(Array.from({ length: AT_ONCE }, async () => {
+        using client = await PgWireClient.open(port);
+        const told = await client.read();
+        assert.equal(told?.code, "E");
+        assert.match(textOf(told?.body ?? new Uint8Array()), /FATAL.*53300/s);
+        assert.equal(await client.read(), undefined);
+      }));
+      await goesOn();
+    }
+    sessions.dispose();
+    await untilOnly(server, 2);
+    using next = await PgWireClient.start(port);
+    assert.deepEqual((await next.simple("SELECT 1")).tags, ["SELECT 1"]);
   },
 });
 

@@ -4,9 +4,11 @@ import { readSources } from "./sources.ts";
 
 /** Runs alone, one file after the other: its tests are about load and times. */
 const ALONE = "tests/load";
+/** Needs programs of other languages that `.ci/run` obtains: a task of its own. */
+const APART = "tests/drivers";
 
 Deno.test({
-  name: "task test runs each folder of tests once, and those of load alone",
+  name: "task test runs each folder of tests once, and those of load alone, of drivers apart",
   fn: async () => {
     const commands = denoJson.tasks.test.split(/ && | & /)
       .filter((command) => command.startsWith("deno test "))
@@ -17,7 +19,9 @@ Deno.test({
     assert.deepEqual(foldersOf(alone), [ALONE]);
     const folders = [...(await readSources()).keys()]
       .filter((file) => /_test\.tsx?$/.test(file) && !file.startsWith(`${ALONE}/`))
+      .filter((file) => !file.startsWith(`${APART}/`))
       .map((file) => file.startsWith("tests/") ? file.split("/", 2).join("/") : file.split("/")[0]);
+    assert.deepEqual(foldersOf(denoJson.tasks.drivers.split(" ")), [APART]);
     assert.deepEqual(foldersOf(parallel).toSorted(), [...new Set(folders)].toSorted());
   },
 });

@@ -19,7 +19,8 @@ export interface SentValues {
 }
 
 /**
- * What the engine binds. The session is asked for types that the client left open, where they matter.
+ * What the engine binds. The session is asked for types that the client left open, where they
+ * matter.
  * Errors: SQLSTATE 08P01 for another number of values than the statement has parameters; those of
  * `parameterValue`.
  */

@@ -13,7 +13,11 @@ import type { PgSessionView, PgSettings } from "../pg_plan.ts";
 import { errorFields, pgError } from "../sqlstate.ts";
 import { MessageFields } from "../wire/message_fields.ts";
 import type { Message, MessageReader } from "../wire/message_reader.ts";
-import type { MessageWriter, TransactionStatus } from "../wire/message_writer.ts";
+import {
+  ConnectionLost,
+  type MessageWriter,
+  type TransactionStatus,
+} from "../wire/message_writer.ts";
 import { SessionAnswers, type SessionService } from "./answers.ts";
 import {
   boundValues,
@@ -214,7 +218,7 @@ export class PgSession implements PgSessionView {
   }
 
   #fail(error: unknown, part: PartOfQuery | undefined): void {
-    if (isFatal(error)) throw error;
+    if (isFatal(error) || error instanceof ConnectionLost) throw error;
     if (!isOperatingError(error)) {
       getLogger(["svc", "query"]).error("a PostgreSQL session met a bug: {error}", { error });
     }

@@ -16,6 +16,9 @@ export interface ToldColumn extends WantedColumn {
 
 export type TransactionStatus = "I" | "T" | "E";
 
+/** The client is gone: nothing can be told it, and nothing is wrong here. */
+export class ConnectionLost extends Error {}
+
 export class MessageWriter {
   #out: ByteBuilder | undefined;
   #transport: Transport;
@@ -60,6 +63,8 @@ export class MessageWriter {
     const timer = setTimeout(() => transport.close(), this.stallMsMax);
     try {
       await transport.write(bytes);
+    } catch (cause) {
+      throw new ConnectionLost("the client left amid an answer", { cause });
     } finally {
       clearTimeout(timer);
     }
