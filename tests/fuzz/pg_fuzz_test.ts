@@ -1,7 +1,7 @@
 /**
  * Damaged messages against a real query server: another session goes on meanwhile, and nothing is
- * left of what was damaged. `SVC_FUZZ_MESSAGES` and `SVC_FUZZ_REFUSALS` raise the numbers; the seed is printed
- * first.
+ * left of what was damaged. `SVC_FUZZ_MESSAGES` and `SVC_FUZZ_REFUSALS` raise the numbers; the seed
+ * is printed first.
  */
 
 import assert from "node:assert/strict";
