@@ -1,6 +1,6 @@
 /**
- * `svc wal-requeue`: brings segments set aside under `poison/` back to `sealed/`, where a drain takes
- * the intact frames of damaged ones. See docs/api/command_line.md#what-changes-something.
+ * `svc wal-requeue`: brings segments set aside under `poison/` back to `sealed/`, where a drain
+ * takes the intact frames of damaged ones. See docs/api/command_line.md#what-changes-something.
  */
 
 import { counted } from "../../shared/base/counted.ts";

@@ -31,8 +31,8 @@ const HEAD = z.strictObject({
 });
 const FILE = z.strictObject({ key: z.string(), modifiedMs: z.number(), ...STORED });
 /**
- * Files of a lane: segments by state, the damaged original of one, the damaged bytes of one that was
- * drained, and idempotency keys.
+ * Files of a lane: segments by state, the damaged original of one, the damaged bytes of one that
+ * was drained, and idempotency keys.
  */
 export const SEGMENT_KINDS = ["active", "sealed", "poison", "torn", "damaged", "keys"] as const;
 const SEGMENT = z.strictObject({

@@ -100,7 +100,7 @@ export interface AppendResult {
    * After both nothing has changed.
    */
   readonly outcome: "committed" | "consumed" | "claim_lost";
-  /** Of `consumed`: segments that a snapshot has, and that the catalog did not tell as consumed. */
+  /** Segments of `consumed` that a snapshot has, and that the catalog did not tell as consumed. */
   readonly forgotten: readonly string[];
   readonly snapshotId: bigint;
   readonly metadataLocation: string;

@@ -1,8 +1,8 @@
 /**
  * Brings segments that were set aside under `poison/` back to `sealed/`, for a drain that can read
- * them now. A damaged one is moved as it is: the drain takes what is damaged from the mirror's copy,
- * and what it cannot have it sets aside, by frame (`damaged_bytes.ts`). One without an intact frame
- * stays.
+ * them now. A damaged one is moved as it is: the drain takes what is damaged from the mirror's
+ * copy, and what it cannot have it sets aside, by frame (`damaged_bytes.ts`). One without an intact
+ * frame stays.
  *
  * Interrupted anywhere, it can be run again: a segment keeps its name, and a table takes each name
  * once.
@@ -29,7 +29,7 @@ export interface RequeueStep {
   readonly why?: string;
   /** Rows of its intact frames; undefined when it is refused. */
   readonly rows?: number;
-  /** Bytes of it that are damaged, if any; a drain reads them from the mirror, or leaves them out. */
+  /** Its damaged bytes, if any; a drain reads them from the mirror, or leaves them out. */
   readonly damagedBytes?: number;
   /** Rows that lay there, where that is known. */
   readonly damagedRows?: number;

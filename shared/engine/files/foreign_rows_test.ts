@@ -1,6 +1,6 @@
 /**
- * Tables of which another engine wrote parts without asking this service: a manifest that says
- * another number of rows than its file has, and deletes of rows that nobody has.
+ * Tables of which another engine wrote parts without asking this service. A manifest says another
+ * number of rows than its file has, and deletes name rows that nobody has.
  */
 
 import assert from "node:assert/strict";
