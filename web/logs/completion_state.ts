@@ -1,12 +1,12 @@
 /** What the search bar offers while one types: names of fields, and their values. */
 
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { SEVERITIES } from "../../shared/search/severities.ts";
 import { completionAt, type SearchCompletion } from "../../shared/search/search_completion.ts";
 import { allFields, valuesOf } from "./field_state.ts";
 import { fieldTerm } from "./field_term.ts";
 import { typed } from "./log_address.ts";
-import { asked } from "./log_state.ts";
+import { type Asked, asked } from "./log_state.ts";
 import { refreshed } from "./refreshed.ts";
 
 export interface Offer {
@@ -34,9 +34,9 @@ export const activeOffer = signal<number | undefined>(undefined);
 export async function complete(text: string, at: number): Promise<void> {
   const signal = refreshed("completion");
   const place = completionAt(text, at);
-  const now = asked.peek();
-  if (place === undefined || now === undefined || isDone(text, at)) return closeOffers();
+  if (place === undefined || isDone(text, at)) return closeOffers();
   try {
+    const now = await firstAsked(signal);
     let list: readonly Offer[];
     if (place.kind === "name") {
       list = nameOffers(await allFields(now), place.typed);
@@ -52,6 +52,19 @@ export async function complete(text: string, at: number): Promise<void> {
     // A search goes without completion; what is wrong is told when it runs.
     if (!signal.aborted) closeOffers();
   }
+}
+
+/** What is searched. A page that was just opened asks for its table's columns first. */
+function firstAsked(signal: AbortSignal): Promise<Asked> {
+  return new Promise((resolve, reject) => {
+    const end = effect(() => {
+      if (asked.value !== undefined) resolve(asked.value);
+    });
+    signal.addEventListener("abort", () => {
+      end();
+      reject(signal.reason);
+    }, { once: true });
+  });
 }
 
 export function closeOffers(): void {
