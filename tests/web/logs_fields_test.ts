@@ -82,7 +82,7 @@ Deno.test({
           await rowsAre(page, 40);
           strictEqual(await page.locator(".field-list").count(), 0);
           await page.keyboard.press("f");
-          await isTrueIn(page, 'document.activeElement.id === "field-filter"');
+          await isTrueIn(page, 'document.activeElement?.id === "field-filter"');
           await page.getByRole("button", { name: "host", exact: true }).waitFor();
           await expectAccessible(page);
           await page.keyboard.press("Escape");
@@ -134,7 +134,7 @@ Deno.test({
       "completion in the middle of a search changes that word alone",
       () =>
         withPage(lab, `?range=${RANGE}&q=stat:500 request`, async (page) => {
-          await isTrueIn(page, "document.querySelector('#search').value !== ''");
+          await isTrueIn(page, "!!document.querySelector('#search')?.value");
           await page.locator("#search").focus();
           await page.locator("#search").evaluate((input) =>
             (input as unknown as { setSelectionRange(start: number, end: number): void })

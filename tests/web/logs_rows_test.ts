@@ -256,7 +256,7 @@ Deno.test({
           const goesTo = (text: string) =>
             isTrueIn(
               page,
-              `document.activeElement.querySelector(".text")?.textContent === "${text}"`,
+              `document.activeElement?.querySelector(".text")?.textContent === "${text}"`,
             );
           await page.keyboard.press("j");
           await goesTo("step 29");
