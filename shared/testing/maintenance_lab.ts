@@ -146,7 +146,7 @@ export class MaintenanceLab implements AsyncDisposable {
     const table = await ensureTable(deps, TABLE);
     const writer = new DataFileWriter(deps, table, { inputBytesMax });
     const fit = fitTo(table.schema, EVENTS_SCHEMA.columns);
-    await writer.add(fit(batchOfRows(EVENTS_SCHEMA, rows.map(eventOf))));
+    await writer.add(fit(batchOfRows(EVENTS_SCHEMA, rows.map((row) => numberedEvent(row)))));
     const files = await writer.finish();
     this.#segments += 1;
     const consumed = [`segment-${this.#segments}`];
@@ -211,13 +211,14 @@ export class MaintenanceLab implements AsyncDisposable {
   }
 }
 
-function eventOf({ number, ns }: LabRow) {
+/** The event of a number at a time: `host` and `attributes` follow from the number. */
+export function numberedEvent({ number, ns }: LabRow, source = "lab") {
   return {
     timestamp: ns / 1_000n,
     timestamp_ns: ns,
     host: `host-${number % 3}`,
-    source: "lab",
-    sourcetype: "lab",
+    source,
+    sourcetype: source,
     index: "main",
     raw: String(number),
     attributes: number % 5 === 0 ? null : `{"n":${number}}`,

@@ -4,6 +4,7 @@ import type { EncodedBatch } from "../../shared/columns/batch.ts";
 import { encodeBatch } from "../../shared/columns/ipc.ts";
 import { batchOfRows } from "../../shared/columns/rows.ts";
 import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
+import { numberedEvent } from "../../shared/testing/maintenance_lab.ts";
 import { START_MS } from "./sim_clock.ts";
 
 const DAY_NS = 86_400_000_000_000n;
@@ -14,16 +15,7 @@ export function batchOfNumbers(numbers: readonly number[]): EncodedBatch {
   const rows = numbers.map((number) => {
     const ns = FIRST_NS + BigInt((number * 37) % 1_000) * 1_000_000n -
       (number % 7 === 6 ? DAY_NS : 0n);
-    return {
-      timestamp: ns / 1_000n,
-      timestamp_ns: ns,
-      host: `host-${number % 3}`,
-      source: "simulation",
-      sourcetype: "simulation",
-      index: "main",
-      raw: String(number),
-      attributes: number % 5 === 0 ? null : `{"n":${number}}`,
-    };
+    return numberedEvent({ number, ns }, "simulation");
   });
   return encodeBatch(batchOfRows(EVENTS_SCHEMA, rows));
 }
