@@ -17,7 +17,8 @@ import type { FrameEncoder } from "./frame_encoder.ts";
 import type { FrameKey } from "./frame_key.ts";
 import { segmentPath, stateDirectory, temporaryPath } from "./layout.ts";
 import { removeIfPresent } from "./transfer.ts";
-import type { WalBatch } from "./types.ts";
+import { joinTimes } from "./row_times.ts";
+import type { RowTimes, WalBatch } from "./types.ts";
 
 export interface NewSegment {
   readonly root: string;
@@ -51,6 +52,8 @@ export class ActiveSegment {
   readonly path: string;
   readonly schemaMessage: Uint8Array;
   rows = 0;
+  /** Times of the rows written so far. */
+  times: RowTimes | undefined;
   /** Idempotency keys of the frames written so far. */
   readonly keys: FrameKey[] = [];
   /** Aborts when the segment is rolled or fails: for timers. */
@@ -152,8 +155,10 @@ export class ActiveSegment {
       this.#fail(error);
       throw error;
     }
-    for (const { rows, key } of batches) {
+    for (const batch of batches) {
+      const { rows, key } = batch;
       this.rows += rows;
+      this.times = joinTimes(this.times, batch);
       if (key !== undefined) this.keys.push(key);
     }
   }

@@ -59,6 +59,16 @@ export async function readKeyFiles(
   return found;
 }
 
+/** The keys that a segment's file tells; none without a file. Errors: `corrupt`, `unimplemented`. */
+export async function readKeyFile(
+  fs: FileSystem,
+  root: string,
+  { lane, segment }: { readonly lane: LaneId; readonly segment: string },
+): Promise<FrameKey[]> {
+  const path = keyFilePath(root, lane, segment);
+  return await fs.exists(path) ? decodeKeyFile(await fs.readFile(path), path) : [];
+}
+
 /** Removes the files of segments whose keys are forgotten; one that comes back is removed again. */
 export async function removeKeyFiles(
   fs: FileSystem,

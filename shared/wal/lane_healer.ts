@@ -13,7 +13,7 @@ import { faultBelow } from "./fault_below.ts";
 import { laneDirectory } from "./layout.ts";
 import { probeDirectory } from "./probe_directory.ts";
 import { makeLane } from "./recovery.ts";
-import { type Salvaged, salvageSegment } from "./salvage.ts";
+import { salvageSegment } from "./salvage.ts";
 import type { WalEventListener } from "./wal_event.ts";
 
 const PAUSE_MS_MIN = 100;
@@ -28,8 +28,11 @@ interface HealerOptions {
   requireRoot(): void;
   /** Resolves when the sealing that was under way has ended, so that order is kept. */
   sealed(): Promise<void>;
-  /** Told of every segment that was salvaged, before the lane takes rows again. */
-  salvaged(salvaged: Salvaged): void;
+  /**
+   * Told of every segment that was given up, once it is sealed or gone, before the lane takes rows
+   * again. It is told again where it fails.
+   */
+  healed(segment: string): Promise<void>;
 }
 
 export class LaneHealer {
@@ -115,15 +118,16 @@ export class LaneHealer {
   }
 
   async #salvage(): Promise<void> {
-    const { fs, root, onEvent, requireRoot } = this.#options;
+    const { fs, root, onEvent, requireRoot, healed } = this.#options;
     requireRoot();
     for (let segment = this.#givenUp[0]; segment !== undefined; segment = this.#givenUp[0]) {
       await segment.quiesce();
       if (await fs.exists(segment.path)) {
         const salvaged = await salvageSegment(fs, root, { lane: this.#lane, name: segment.name });
-        this.#options.salvaged(salvaged);
         onEvent({ kind: "salvaged", ...salvaged });
       }
+      // An earlier attempt may have failed when all but this was done.
+      await healed(segment.name);
       this.#givenUp.shift();
     }
   }

@@ -3,7 +3,7 @@
 import type { LaneId } from "../tenant/tenant.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import type { FrameKey } from "./frame_key.ts";
-import { readKeyFiles, removeKeyFiles, replaceKeyFile } from "./key_files.ts";
+import { readKeyFile, readKeyFiles, removeKeyFiles, replaceKeyFile } from "./key_files.ts";
 import { KeyWindow, type KeyWindowOptions } from "./key_window.ts";
 
 interface KeyFile {
@@ -47,8 +47,13 @@ export class LaneKeys {
     this.#track(segment, keys);
   }
 
-  /** Takes over what was salvaged of a segment, whose file is written already. */
-  salvaged(segment: string, keys: readonly FrameKey[]): void {
+  /**
+   * Takes over the keys of a segment that was given up and is sealed now, as its file has them. Its
+   * senders got an error, so the window may have forgotten them. Errors: as `load`.
+   */
+  async takeOver(segment: string): Promise<void> {
+    const { fs, root, lane } = this.#place;
+    const keys = await readKeyFile(fs, root, { lane, segment });
     this.window.replace(segment, keys);
     this.#track(segment, keys);
   }

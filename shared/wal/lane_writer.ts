@@ -84,9 +84,7 @@ export class LaneWriter {
     this.#healer = new LaneHealer(lane, {
       ...options,
       sealed: () => this.#sealing,
-      salvaged: ({ name, keys }) => {
-        if (keys !== undefined) options.keys.salvaged(name, keys);
-      },
+      healed: (name) => options.keys.takeOver(name),
     });
   }
 
@@ -357,8 +355,8 @@ export class LaneWriter {
       await segment.finish();
       if (segment.rows === 0) continue;
       await this.#options.keys.save(segment.name, segment.keys);
-      const { name, rows, byteLength: bytes } = segment;
-      await writeSealRecord(fs, root, { lane: this.lane, name, rows, bytes });
+      const { name, rows, byteLength: bytes, times } = segment;
+      await writeSealRecord(fs, root, { lane: this.lane, name, rows, bytes, times });
       const sealed = segmentPath(root, this.lane, { state: "sealed", name });
       await linkSegment(fs, segment.path, sealed);
     }

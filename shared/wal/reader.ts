@@ -19,12 +19,13 @@ import {
   stateDirectory,
   statIfPresent,
 } from "./layout.ts";
-import { readSealRecord } from "./seal_record.ts";
+import { readSealRecord, type SealRecord } from "./seal_record.ts";
 import { weighFile } from "./weigh_segment.ts";
 import type {
   FrameDamage,
   FramesOptions,
   SegmentInfo,
+  SegmentOutline,
   SegmentReader,
   SegmentState,
   WalFrame,
@@ -117,8 +118,9 @@ async function openSegment(
         const record = state === "sealed"
           ? await readSealRecord(fs, root, { lane, name })
           : undefined;
+        const outline = await outlineOf(file, record);
         const expectedBytes = record?.bytes;
-        return new OpenSegment(file, header, { lane, name, state, path, expectedBytes });
+        return new OpenSegment(file, header, { lane, name, state, path, expectedBytes, outline });
       }
       if (state !== "active") throw cutOff(path);
       file.close(); // Left by a power failure: nothing of it was durable.
@@ -132,6 +134,14 @@ async function openSegment(
     `cannot read WAL segment ${name} of lane ${laneName(lane)}: segment no longer present`,
     { reason: "wal_segment_swept" },
   );
+}
+
+async function outlineOf(
+  file: ReadableFile,
+  record: SealRecord | undefined,
+): Promise<SegmentOutline | undefined> {
+  if (record?.times === undefined || await file.size() !== record.bytes) return undefined;
+  return { rows: record.rows, ...record.times };
 }
 
 function cutOff(path: string): OperatingError {
@@ -167,6 +177,7 @@ export class OpenSegment implements SegmentReader {
   readonly name: string;
   readonly schemaMessage: Uint8Array;
   readonly framesOffset: number;
+  readonly outline: SegmentOutline | undefined;
   readonly #file: ReadableFile;
   readonly #frameSeed: number;
   readonly #path: string;
@@ -183,9 +194,10 @@ export class OpenSegment implements SegmentReader {
       path: string;
       /** Bytes that it had when it was sealed, where that is known. */
       expectedBytes?: number | undefined;
+      outline?: SegmentOutline | undefined;
     },
   ) {
-    const { lane, name, state, path, expectedBytes = 0 } = place;
+    const { lane, name, state, path, expectedBytes = 0, outline } = place;
     if (header.lane.tenant !== lane.tenant || header.lane.index !== lane.index) {
       throw new OperatingError(
         "corrupt",
@@ -198,6 +210,7 @@ export class OpenSegment implements SegmentReader {
     this.name = name;
     this.schemaMessage = header.schemaMessage;
     this.framesOffset = header.byteLength;
+    this.outline = outline;
     this.#file = file;
     this.#frameSeed = header.frameSeed;
     this.#path = path;

@@ -16,9 +16,10 @@ import { rowsLostIn } from "./damaged_bytes.ts";
 import { FrameScanner, readSegmentHeader } from "./frame_scanner.ts";
 import { lanesIn, segmentNamesIn, segmentPath, stateDirectory } from "./layout.ts";
 import { openWalReader } from "./reader.ts";
+import { joinTimes } from "./row_times.ts";
 import { replaceSealRecord } from "./seal_record.ts";
 import { linkSegment, removeIfPresent } from "./transfer.ts";
-import type { FrameDamage } from "./types.ts";
+import type { FrameDamage, RowTimes } from "./types.ts";
 
 /** What is done to one segment that was set aside. */
 export interface RequeueStep {
@@ -130,6 +131,13 @@ async function expect(
     size: bytes,
   });
   let rows = 0;
-  for await (const frame of scanner.intact(() => {})) rows += frame.header.rows;
-  await replaceSealRecord(fs, root, { lane, name, record: { rows, bytes } });
+  let times: RowTimes | undefined;
+  let isDamaged = false;
+  for await (const { header } of scanner.intact(() => void (isDamaged = true))) {
+    rows += header.rows;
+    times = joinTimes(times, header);
+  }
+  // What is damaged may be of any time: whoever asks has to be told of it.
+  const record = { rows, bytes, times: isDamaged ? undefined : times };
+  await replaceSealRecord(fs, root, { lane, name, record });
 }

@@ -13,9 +13,10 @@ import type { FrameKey } from "./frame_key.ts";
 import { FrameScanner, readSegmentHeader, type SkippedBytes } from "./frame_scanner.ts";
 import { replaceKeyFile } from "./key_files.ts";
 import { segmentPath, stateDirectory, temporaryPath, tornPath } from "./layout.ts";
+import { joinTimes } from "./row_times.ts";
 import { replaceSealRecord, type SealRecord } from "./seal_record.ts";
 import { linkSegment, moveSegment, removeIfPresent } from "./transfer.ts";
-import type { SegmentState } from "./types.ts";
+import type { RowTimes, SegmentState } from "./types.ts";
 
 /** What was kept of a segment. */
 export interface Salvaged {
@@ -34,11 +35,6 @@ export interface Salvaged {
    * one. They are in the copy, too.
    */
   readonly originalKept: boolean;
-  /**
-   * Idempotency keys of the sealed copy's frames; undefined when the segment had been sealed
-   * before.
-   */
-  readonly keys: readonly FrameKey[] | undefined;
 }
 
 /** Errors: `unimplemented` for a segment of another version; whatever the file system throws. */
@@ -50,7 +46,7 @@ export async function salvageSegment(
   const { lane, name } = segment;
   const pathIn = (state: SegmentState) => segmentPath(root, lane, { state, name });
   const active = pathIn("active");
-  const nothing = { lane, name, rows: 0, cutBytes: 0, originalKept: false, keys: [] };
+  const nothing = { lane, name, rows: 0, cutBytes: 0, originalKept: false };
   const forget = async () => {
     await replaceKeyFile(fs, root, { lane, segment: name, keys: [] });
     await replaceSealRecord(fs, root, { lane, name, record: undefined });
@@ -60,7 +56,7 @@ export async function salvageSegment(
     if (!await fs.exists(pathIn(state))) continue;
     await fs.syncDir(stateDirectory(root, lane, state));
     await removeIfPresent(fs, active);
-    return { ...nothing, outcome: "moved", keys: undefined };
+    return { ...nothing, outcome: "moved" };
   }
 
   await using file = await fs.openRead(active);
@@ -111,13 +107,13 @@ async function copyFrames(
     name: string;
     keep: (keys: readonly FrameKey[], record: SealRecord | undefined) => Promise<void>;
   },
-): Promise<Pick<Salvaged, "rows" | "cutBytes" | "originalKept" | "keys">> {
+): Promise<Pick<Salvaged, "rows" | "cutBytes" | "originalKept">> {
   const { header, to, name, keep } = options;
   let cutBytes = 0;
   let originalKept = false;
   const temporary = temporaryPath(dirname(to), name);
   await removeIfPresent(fs, temporary);
-  const { rows, bytes, keys } = await copyIntact(fs, file, {
+  const { rows, bytes, times, keys } = await copyIntact(fs, file, {
     header,
     to: temporary,
     onDamage({ offset, endOffset, isFollowed }) {
@@ -126,14 +122,14 @@ async function copyFrames(
     },
   });
   if (rows > 0) {
-    await keep(keys, { rows, bytes });
+    await keep(keys, { rows, bytes, times });
     await fs.rename(temporary, to);
     await fs.syncDir(dirname(to));
   } else {
     await keep([], undefined);
     await fs.remove(temporary);
   }
-  return { rows, cutBytes, originalKept, keys };
+  return { rows, cutBytes, originalKept };
 }
 
 /**
@@ -156,14 +152,16 @@ async function copyIntact(
   });
   const keys: FrameKey[] = [];
   let [rows, bytes] = [0, header.byteLength];
+  let times: RowTimes | undefined;
   await using copy = await fs.create(to);
   await copy.write(header.bytes);
   for await (const frame of scanner.intact(onDamage)) {
     await copy.write(frame.bytes);
     rows += frame.header.rows;
     bytes += frame.bytes.byteLength;
+    times = joinTimes(times, frame.header);
     if (frame.key !== undefined) keys.push(frame.key);
   }
   await copy.sync();
-  return { rows, bytes, keys };
+  return { rows, bytes, times, keys };
 }

@@ -4,11 +4,12 @@
  * disappears before that is noticed, whoever was running then.
  *
  * The ingester writes records, whoever moves a segment out of `sealed/` removes them. A record is
- * one line of JSON: the rows and the bytes that were sealed. It is not synced: what a power failure
- * takes of the records makes the check miss something, and never raise a false alarm.
+ * one line of JSON: the rows and the bytes that were sealed, and the times of its rows. So a reader
+ * of other times needs none of its frames. It is not synced: what a power failure takes of the
+ * records makes the check miss something, and never raise a false alarm.
  */
 
-import { textOf, utf8 } from "../base/bytes.ts";
+import { crc32, textOf, utf8 } from "../base/bytes.ts";
 import type { LaneId } from "../tenant/tenant.ts";
 import type { File, FileSystem, ReadableFiles } from "../os/file_system.ts";
 import {
@@ -19,23 +20,25 @@ import {
   stateDirectory,
 } from "./layout.ts";
 import { removeIfPresent } from "./transfer.ts";
-import type { MissingSegment } from "./types.ts";
+import type { MissingSegment, RowTimes } from "./types.ts";
 
 /** What a segment held when it was sealed. */
 export interface SealRecord {
   readonly rows: number;
   readonly bytes: number;
+  /** Times of all rows that were acknowledged; undefined where some of them cannot be read. */
+  readonly times?: RowTimes | undefined;
 }
 
 /** Writes the record of a segment that is about to be sealed for the first time. */
 export async function writeSealRecord(
   fs: FileSystem,
   root: string,
-  { lane, name, rows, bytes }: SealRecord & { readonly lane: LaneId; readonly name: string },
+  { lane, name, ...record }: SealRecord & { readonly lane: LaneId; readonly name: string },
 ): Promise<void> {
   const path = expectedPath(root, lane, name);
   await using file = await createAnew(fs, expectedDirectory(root, lane), path);
-  await file.write(encodeRecord({ rows, bytes }));
+  await file.write(encodeRecord(record));
 }
 
 async function createAnew(fs: FileSystem, directory: string, path: string): Promise<File> {
@@ -130,19 +133,35 @@ export async function missingSegments(
   return missing;
 }
 
-function encodeRecord({ rows, bytes }: SealRecord): Uint8Array<ArrayBuffer> {
-  return utf8(`${JSON.stringify({ version: 1, rows, bytes })}\n`);
+function encodeRecord({ rows, bytes, times }: SealRecord): Uint8Array<ArrayBuffer> {
+  const told = times === undefined
+    ? {}
+    : { timestamp_ns: [`${times.timestampNsMin}`, `${times.timestampNsMax}`] };
+  const fields = JSON.stringify({ version: 1, rows, bytes, ...told });
+  return utf8(`${fields.slice(0, -1)},"crc":${crc32(utf8(fields))}}\n`);
 }
 
-function decodeRecord(text: Uint8Array): SealRecord | undefined {
+function decodeRecord(content: Uint8Array): SealRecord | undefined {
+  let text: string;
   let value: unknown;
   try {
-    value = JSON.parse(textOf(text));
+    text = textOf(content);
+    value = JSON.parse(text);
   } catch {
     return undefined;
   }
   if (typeof value !== "object" || value === null) return undefined;
-  const { version, rows, bytes } = value as Record<string, unknown>;
+  const { version, rows, bytes, timestamp_ns: times, crc } = value as Record<string, unknown>;
   if (version !== 1 || typeof rows !== "number" || typeof bytes !== "number") return undefined;
-  return { rows, bytes };
+  // Earlier releases wrote no sum, and no times. Rows and bytes are compared with what is read.
+  if (crc === undefined) return { rows, bytes };
+  const fields = text.slice(0, text.lastIndexOf(",")) + "}";
+  if (crc !== crc32(utf8(fields))) return undefined;
+  return { rows, bytes, times: timesOf(times) };
+}
+
+function timesOf(value: unknown): RowTimes | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const [first, last] = value;
+  return { timestampNsMin: BigInt(first), timestampNsMax: BigInt(last) };
 }

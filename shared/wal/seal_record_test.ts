@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { utf8 } from "../base/bytes.ts";
 import type { LaneId } from "../tenant/tenant.ts";
 import { CrashableFileSystem } from "../testing/crashable_file_system.ts";
 import { FakeClock } from "../testing/fake_clock.ts";
@@ -7,7 +9,7 @@ import { numberedBatch } from "../testing/numbered_rows.ts";
 import { SeededRandom } from "../testing/seeded_random.ts";
 import { openWalConsumerAdmin } from "./admin.ts";
 import { checkWal } from "./check_wal.ts";
-import { expectedDirectory, segmentPath, stateDirectory } from "./layout.ts";
+import { expectedDirectory, expectedPath, segmentPath, stateDirectory } from "./layout.ts";
 import { openWalReader } from "./reader.ts";
 import { openWal } from "./wal.ts";
 
@@ -134,3 +136,42 @@ async function sealedLab(count: number) {
   await wal.close();
   return { fs, admin: openWalConsumerAdmin(fs, clock, ROOT, random), names };
 }
+
+Deno.test({
+  name: "a sealed segment tells its rows and times, unless its record or its length is damaged",
+  async fn() {
+    const { fs, names } = await sealedLab(1);
+    const [name = ""] = names;
+    const reader = openWalReader(fs, ROOT);
+    const outline = async () => {
+      await using segment = await reader.open(LANE, name);
+      return segment.outline;
+    };
+    const told = await outline();
+    await using segment = await reader.open(LANE, name);
+    const frames = await Array.fromAsync(segment.frames());
+    assert.deepEqual(told, {
+      rows: 2,
+      timestampNsMin: frames.map((one) => one.timestampNsMin).reduce((a, b) => a < b ? a : b),
+      timestampNsMax: frames.map((one) => one.timestampNsMax).reduce((a, b) => a > b ? a : b),
+    });
+    const path = expectedPath(ROOT, LANE, name);
+    const record = await fs.readFile(path);
+    for (let bit = 0; bit < 8 * record.byteLength; bit += 1) {
+      const flipped = record.slice();
+      flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+      await fs.writeFileAtomic(path, flipped);
+      const found = await outline();
+      assert.ok(found === undefined || isDeepStrictEqual(found, told), `bit ${bit}`);
+    }
+    // Records of earlier releases have no times.
+    await fs.writeFileAtomic(path, utf8(`{"version":1,"rows":2,"bytes":${frames[0]?.endOffset}}`));
+    assert.equal(await outline(), undefined);
+    await fs.writeFileAtomic(path, record);
+    assert.deepEqual(await outline(), told);
+    const sealed = segmentPath(ROOT, LANE, { state: "sealed", name });
+    const bytes = await fs.readFile(sealed);
+    await fs.writeFileAtomic(sealed, bytes.subarray(0, bytes.byteLength - 8));
+    assert.equal(await outline(), undefined);
+  },
+});

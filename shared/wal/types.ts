@@ -97,14 +97,23 @@ export interface WalReader {
   ahead?(lane: LaneId, names: readonly string[]): WalReader & Disposable;
 }
 
+/** Times of rows, in Unix nanoseconds, both inclusive. */
+export interface RowTimes {
+  readonly timestampNsMin: bigint;
+  readonly timestampNsMax: bigint;
+}
+
+/** What a segment held when it was sealed. */
+export interface SegmentOutline extends RowTimes {
+  readonly rows: number;
+}
+
 /** The rows of one append, as they lie in a segment. */
-export interface WalFrame {
+export interface WalFrame extends RowTimes {
   /** Byte offset of the frame and of what follows it. */
   readonly offset: number;
   readonly endOffset: number;
   readonly rows: number;
-  readonly timestampNsMin: bigint;
-  readonly timestampNsMax: bigint;
   /**
    * One encapsulated Arrow IPC record-batch message in the form of `shared/columns/compact.ts`:
    * `decodeBatch` reads it.
@@ -152,6 +161,11 @@ export interface SegmentReader extends AsyncDisposable {
   readonly schemaMessage: Uint8Array;
   /** Offset of the first frame. */
   readonly framesOffset: number;
+  /**
+   * What a sealed segment held, where that is on record and the file is as long as it was. Its
+   * frames are not checked for it, so it is for those who leave the segment out.
+   */
+  readonly outline?: SegmentOutline | undefined;
   /**
    * Whole frames from `offset` (default: the first). Ends before a torn tail of an active segment.
    * A bad frame that is followed by others, or in a sealed segment, goes to `onDamage`. Without

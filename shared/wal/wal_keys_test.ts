@@ -258,3 +258,57 @@ Deno.test({
     await wal.close();
   },
 });
+
+interface SecondFault {
+  /** Counted from the failed sync on. */
+  readonly operation: number;
+  /** Whether the operation takes effect, and says that it failed. */
+  readonly takesEffect: boolean;
+}
+
+/**
+ * A disk whose first sync of a segment fails, and one operation while the lane heals. Returns
+ * whether there was such an operation.
+ */
+async function repeatOverFaults({ operation, takesEffect }: SecondFault): Promise<boolean> {
+  let isFailing = false;
+  let count = 0;
+  let isInside = false;
+  const rig: Rig = new Rig({
+    onOperation: async ({ kind, path }) => {
+      if (isInside) return undefined;
+      const isFirst = !isFailing && kind === "sync" && path.includes("/active/");
+      isFailing ||= isFirst;
+      if (!isFailing || count > operation) return undefined;
+      count += 1;
+      if (!isFirst && count <= operation) return undefined;
+      if (takesEffect && kind === "remove") {
+        isInside = true;
+        await rig.fs.remove(path).finally(() => isInside = false);
+      }
+      return new Error("injected");
+    },
+  });
+  await using wal = await rig.open();
+  await assert.rejects(rig.send(1), (error) => isOperatingError(error, "internal"));
+  for (let waits = 0; await wal.unreadyReason() !== undefined && waits < 40; waits += 1) {
+    await rig.clock.advance(1_000);
+  }
+  const what = `operation ${operation}, which ${takesEffect ? "takes" : "has no"} effect`;
+  await rig.send(1);
+  assert.deepEqual(await rig.rows(), [1], what);
+  await rig.send(1);
+  assert.deepEqual(await rig.rows(), [1], what);
+  return count > operation;
+}
+
+Deno.test({
+  name: "Wal.append() stores a key once, though its sync failed and then any step of the healing",
+  async fn() {
+    for (const takesEffect of [false, true]) {
+      let operation = 1;
+      while (await repeatOverFaults({ operation, takesEffect })) operation += 1;
+      assert.ok(operation > 20, `${operation} operations`);
+    }
+  },
+});

@@ -115,7 +115,7 @@ async function segmentOf(
 }
 
 function nothingOf({ lane, name, bytes }: RecoveryStep): Salvaged {
-  const nothing = { rows: 0, originalKept: false, keys: undefined };
+  const nothing = { rows: 0, originalKept: false };
   return { lane, name, outcome: "poison", cutBytes: bytes, ...nothing };
 }
 
