@@ -20,6 +20,12 @@ export function applyDefaultOrder(
   },
 ): boolean {
   if (stored === undefined || !isEligible(stored) || !isBareSelect(root)) return false;
+  root["modifiers"] = defaultModifiers(root, rowsMax);
+  return true;
+}
+
+/** The modifiers of a bare SELECT with the default order: newest first, and a limit. */
+export function defaultModifiers(root: TreeNode, rowsMax: number): readonly TreeNode[] {
   const table = nodeAt(root, "from_table") ?? {};
   const qualifier = textAt(table, "alias") || textAt(table, "table_name");
   const order = {
@@ -32,12 +38,11 @@ export function applyDefaultOrder(
     }],
   };
   const limits = nodesAt(root, "modifiers");
-  root["modifiers"] = [order, ...(limits.length > 0 ? limits : [limitModifier(rowsMax + 1)])];
-  return true;
+  return [order, ...(limits.length > 0 ? limits : [limitModifier(rowsMax + 1)])];
 }
 
 /** Whether the table's time is its column `timestamp`. */
-function isEligible({ order, schema }: TablePlan): boolean {
+export function isEligible({ order, schema }: Pick<TablePlan, "order" | "schema">): boolean {
   return order.isImplicit &&
     schema.columns.some(({ name, type }) => name === "timestamp" && type === "timestamptz");
 }

@@ -32,6 +32,14 @@ import {
   type ScanPart,
   type TablePlan,
 } from "../plan/plan.ts";
+import {
+  compareTimes,
+  isInside,
+  microsOf,
+  nearestUnits,
+  type OrderedRequest,
+  type TimedRows,
+} from "./nearest_units.ts";
 import { isSteady } from "../pruning/steady.ts";
 import {
   integerConstant,
@@ -43,13 +51,6 @@ import {
 } from "../statement/syntax_tree.ts";
 import { onlyTimeBounds, timeColumn } from "../bounds/time_bounds.ts";
 import type { ScanOrdering } from "../types.ts";
-
-/** The rows that a statement wants in order of time. */
-export interface OrderedRequest {
-  readonly direction: "newest" | "oldest";
-  /** LIMIT + OFFSET, in rows. */
-  readonly rows: number;
-}
 
 /**
  * A scan that does not stream in order: why, and which rows are wanted first where that is known.
@@ -145,11 +146,8 @@ function rowsOf(modifiers: readonly TreeNode[]): number | undefined {
   return limitRows < 0n || offsetRows < 0n ? undefined : Number(limitRows + offsetRows);
 }
 
-/** Rows that are read or left out together; times in Unix microseconds, both inclusive. */
-interface Unit {
-  readonly min: bigint;
-  readonly max: bigint;
-  readonly rows: number;
+/** Rows that are read or left out together. */
+interface Unit extends TimedRows {
   readonly firstRow: number;
   readonly source: Source;
 }
@@ -202,14 +200,13 @@ export async function orderedParts(
   const files = plan.files.map((file) => fileUnit(file, plan, deps));
   if (files.some((unit) => unit === undefined)) return { ordering: "no_bounds" };
   const deltas: Unit[] = plan.delta.map((delta) => ({
-    min: floorMicros(delta.timestampNsMin),
-    max: floorMicros(delta.timestampNsMax),
+    ...microsOf(delta),
     rows: delta.rows,
     firstRow: 0,
     source: { whole: deltaPart(delta), sorted: false },
   }));
   const known = files.filter((unit) => unit !== undefined);
-  const byFile = needed([...known, ...deltas], plan.range, request);
+  const byFile = nearestUnits([...known, ...deltas], plan.range, request);
   // Footers are read only of files that the manifests' bounds leave.
   const neededDeltas = deltas.filter((unit) => byFile.has(unit));
   const units: Unit[] = [...neededDeltas];
@@ -233,7 +230,7 @@ export async function orderedParts(
     return { ordering: "order_walk_failed" };
   }
   const possible = units.filter((unit) => mayHold(unit, plan.range));
-  const parts = partsOf([...needed(possible, plan.range, request)], plan.range, request);
+  const parts = partsOf([...nearestUnits(possible, plan.range, request)], plan.range, request);
   return { parts, ordering: "advertised" };
 }
 
@@ -244,10 +241,10 @@ function fanInRefusal(files: readonly DataFile[], fanIn: FanIn): ScanOrdering | 
 }
 
 function fileUnit(file: DataFile, plan: TablePlan, deps: OrderedDeps): Unit | undefined {
-  if (file.timestampNsMin === undefined || file.timestampNsMax === undefined) return undefined;
+  const { timestampNsMin, timestampNsMax } = file;
+  if (timestampNsMin === undefined || timestampNsMax === undefined) return undefined;
   return {
-    min: floorMicros(file.timestampNsMin),
-    max: floorMicros(file.timestampNsMax),
+    ...microsOf({ timestampNsMin, timestampNsMax }),
     rows: file.rows,
     firstRow: 0,
     source: {
@@ -273,38 +270,8 @@ function rowGroupUnits(file: Unit, footer: ParquetFooter): Unit[] {
     : units.filter((unit) => unit !== undefined);
 }
 
-/** Returns the units that can hold one of the first `request.rows` rows of the answer. */
-function needed(
-  units: readonly Unit[],
-  range: TimeRange,
-  { direction, rows }: OrderedRequest,
-): Set<Unit> {
-  if (rows === 0) return new Set(); // LIMIT 0: clients ask so for the columns.
-  const sign = direction === "newest" ? -1 : 1;
-  const near = (unit: Unit) => direction === "newest" ? unit.max : unit.min;
-  const far = (unit: Unit) => direction === "newest" ? unit.min : unit.max;
-  const certain = units.filter((unit) => isInside(unit, range))
-    .sort((a, b) => sign * compare(far(a), far(b)));
-  let held = 0;
-  let threshold: bigint | undefined;
-  for (const unit of certain) {
-    if (held >= rows) break;
-    held += unit.rows;
-    threshold = far(unit);
-  }
-  if (held < rows || threshold === undefined) return new Set(units);
-  const limit = threshold;
-  return new Set(units.filter((unit) => sign * compare(near(unit), limit) <= 0));
-}
-
 function mayHold({ min, max }: Unit, range: TimeRange): boolean {
   return meets(range, min * 1_000n, max * 1_000n + 999n);
-}
-
-/** Whether every row of a unit satisfies the time range. */
-function isInside(unit: Unit, range: TimeRange): boolean {
-  if (range.minNs !== undefined && unit.min * 1_000n < range.minNs) return false;
-  return !(range.maxNs !== undefined && unit.max * 1_000n + 999n > range.maxNs);
 }
 
 /**
@@ -369,13 +336,5 @@ function partOf(whole: ScanPart, range: RowRange, units: readonly Unit[]): ScanP
 }
 
 function extreme(times: readonly bigint[], sign: 1 | -1): bigint {
-  return times.reduce((a, b) => sign * compare(a, b) < 0 ? b : a);
-}
-
-function compare(a: bigint, b: bigint): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
-function floorMicros(ns: bigint): bigint {
-  return ns >= 0n ? ns / 1_000n : (ns - 999n) / 1_000n;
+  return times.reduce((a, b) => sign * compareTimes(a, b) < 0 ? b : a);
 }

@@ -17,6 +17,7 @@ import type { FrozenTables } from "../shards/shard.ts";
 import type { QueryRequest } from "../types.ts";
 import type { TablePlan } from "./plan.ts";
 import { type PlanRequest, type PlanSource, planTables } from "./plan_tables.ts";
+import { nearestHint } from "../order/nearest_hint.ts";
 import { namedColumns } from "./projection.ts";
 import { decodePin, encodePin, LATEST } from "./snapshot_pin.ts";
 
@@ -82,11 +83,8 @@ export async function planStatement(
   };
 }
 
-function requestOf(
-  { statement, references, bounds }: Bounded,
-  request: QueryRequest,
-  deadline: Deadline,
-): PlanRequest {
+function requestOf(bounded: Bounded, request: QueryRequest, deadline: Deadline): PlanRequest {
+  const { statement, references, bounds } = bounded;
   return {
     namespace: request.namespace,
     tenant: request.tenant,
@@ -96,6 +94,7 @@ function requestOf(
     scans: tableScans(references),
     hotCalls: hotCallsOf(references),
     ranges: bounds.ranges,
+    nearest: nearestHint(bounded, request),
     named: namedColumns(statement.root),
     deadline,
     shard: request.shard,

@@ -20,6 +20,9 @@ import { ALL_TIME, type SelectedFiles, type TimeRange } from "../../iceberg/type
 import type { DamagedFiles } from "../files/damaged_files.ts";
 import type { HotCall } from "../hot_caches/hot_call.ts";
 import { type HotSource, planHotCall } from "../hot_caches/hot_plan.ts";
+import { isEligible } from "../order/default_order.ts";
+import type { NearestHint } from "../order/nearest_hint.ts";
+import type { OrderedRequest } from "../order/nearest_units.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import { orderRefusal } from "./declared_order.ts";
 import { unknownTable } from "../gate/gate.ts";
@@ -62,6 +65,8 @@ export interface PlanRequest {
   /** The calls among `tables`. */
   readonly hotCalls: ReadonlyMap<string, HotCall>;
   readonly ranges: ReadonlyMap<string, TimeRange>;
+  /** Set where only the newest or oldest rows of the one table count. */
+  readonly nearest: NearestHint | undefined;
   /** Column names the statement mentions; undefined is all. */
   readonly named: ReadonlySet<string> | undefined;
   readonly deadline: Deadline;
@@ -199,6 +204,7 @@ async function findTable(
     lane,
     snapshot,
     range: request.ranges.get(name) ?? ALL_TIME,
+    nearest: nearestOf(request, snapshot.table, state?.index?.config.doc_mapping),
     epoch: state?.epoch ?? 0,
     signal: request.deadline.signal,
   });
@@ -350,10 +356,11 @@ function leaseOfAppended(
 
 async function leaseOf(
   { delta }: PlanSource,
-  { lane, snapshot, range, epoch, signal }: {
+  { lane, snapshot, range, nearest, epoch, signal }: {
     readonly lane: LaneId;
     readonly snapshot: TableSnapshot;
     readonly range: TimeRange;
+    readonly nearest: OrderedRequest | undefined;
     readonly epoch: number;
     readonly signal: AbortSignal;
   },
@@ -361,7 +368,20 @@ async function leaseOf(
   if (delta === undefined) return undefined;
   delta.forget(lane, snapshot.consumed);
   const { pending, complete } = snapshot;
-  return await delta.lease(lane, pending, { range, complete, epoch, signal });
+  return await delta.lease(lane, pending, { range, nearest, complete, epoch, signal });
+}
+
+/** The rows of the table that count, where its order of time is the statement's. */
+function nearestOf(
+  { nearest }: PlanRequest,
+  table: LoadedTable | undefined,
+  mapping: DocMapping | undefined,
+): OrderedRequest | undefined {
+  if (nearest === undefined) return undefined;
+  const order = orderOf(table, mapping);
+  if (order.refusal !== undefined) return undefined;
+  if (!nearest.isDefault) return nearest;
+  return table !== undefined && isEligible({ order, schema: table.schema }) ? nearest : undefined;
 }
 
 /**

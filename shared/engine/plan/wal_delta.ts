@@ -2,7 +2,8 @@
  * Keeps WAL segments as Parquet files in the cache directory, so that statements read them like
  * data files.
  *
- * A segment is converted once. While it is still written, each statement converts what was appended
+ * A segment is converted when a statement wants one of its rows, and once. What a sealed segment
+ * held is on record, so one of other times is left as it is. While it is still written, each statement converts what was appended
  * since the last one, as a file of its own. Conversions of one segment never run twice at a time:
  * later callers wait for the running one and then look for more.
  *
@@ -22,11 +23,16 @@ import { decodeSchemaMessage, epochOfSchemaMessage } from "../../columns/ipc.ts"
 import { type LaneId, laneName } from "../../tenant/tenant.ts";
 import type { TimeRange } from "../../iceberg/types.ts";
 import type { FileSystem } from "../../os/file_system.ts";
-import type { FrameDamage, WalFrame, WalReader } from "../../wal/types.ts";
+import type { FrameDamage, SegmentOutline, WalFrame, WalReader } from "../../wal/types.ts";
 import { type DeltaFile, writeDeltaFile } from "./delta_file.ts";
 import { DELTA_CACHE_BYTES_MAX } from "../limits.ts";
 import { type LostRows, sumOfLost } from "./lost_rows.ts";
 import { meets } from "./plan.ts";
+import { microsOf, nearestUnits, type OrderedRequest } from "../order/nearest_units.ts";
+
+/** Segments that are looked at, and converted, at a time. */
+const LOOKS_MAX = 16;
+const CONVERSIONS_MAX = 2;
 
 const log = getLogger(["svc", "engine"]);
 
@@ -37,6 +43,19 @@ export interface DeltaLease extends Disposable {
   readonly columns: readonly Column[] | undefined;
   /** Rows of the segments that cannot be read. */
   readonly lost: LostRows | undefined;
+}
+
+/** Which rows of a lane's segments are wanted. */
+interface WantedRows {
+  readonly range: TimeRange;
+  /** Segments of an earlier epoch are left out. */
+  readonly epoch: number;
+  /** Which rows in `range` count; undefined: all of them. Other rows may be missing. */
+  readonly nearest: OrderedRequest | undefined;
+  /** Segments to which nothing is appended any more. */
+  readonly complete: ReadonlySet<string>;
+  /** Ends the work between two segments, with its reason. */
+  readonly signal: AbortSignal | undefined;
 }
 
 /** Where segments are read, and where their files are written. */
@@ -56,6 +75,8 @@ interface Segment {
   columns: readonly Column[] | undefined;
   /** Epoch of its rows: `TableSchema.epoch`. */
   epoch: number;
+  /** What it held when it was sealed; undefined: not known, or not looked at yet. */
+  outline: SegmentOutline | undefined;
   pieces: DeltaFile[];
   /** What of it cannot be read. */
   lost: LostRows | undefined;
@@ -92,22 +113,13 @@ export class WalDelta {
   async lease(
     lane: LaneId,
     names: readonly string[],
-    { range, complete, epoch = 0, signal }: {
-      readonly range: TimeRange;
-      /** Segments of an earlier epoch are left out. */
-      readonly epoch?: number;
-      /** Segments to which nothing is appended any more. */
-      readonly complete: ReadonlySet<string>;
-      /** Ends the work between two segments, with its reason. */
-      readonly signal?: AbortSignal;
-    },
+    { range, nearest, complete, epoch = 0, signal }:
+      & Pick<WantedRows, "range" | "complete">
+      & Partial<WantedRows>,
   ): Promise<DeltaLease> {
     const segments = names.map((name) => this.#take(lane, name));
     try {
-      for (const segment of segments) {
-        signal?.throwIfAborted();
-        await this.#refresh(segment, complete.has(segment.name));
-      }
+      await this.#convertWanted(segments, { range, nearest, complete, epoch, signal });
     } catch (error) {
       this.#giveBack(segments);
       throw error;
@@ -154,6 +166,7 @@ export class WalDelta {
       name,
       columns: undefined,
       epoch: 0,
+      outline: undefined,
       pieces: [],
       lost: undefined,
       nextOffset: undefined,
@@ -170,6 +183,41 @@ export class WalDelta {
   #giveBack(segments: readonly Segment[]): void {
     for (const segment of segments) segment.leases -= 1;
     this.#trim();
+  }
+
+  /** Converts what can hold a wanted row, and leaves what is known to hold none. */
+  async #convertWanted(
+    segments: readonly Segment[],
+    { range, nearest, complete, epoch, signal }: WantedRows,
+  ): Promise<void> {
+    const refresh = (segment: Segment) => this.#refresh(segment, complete.has(segment.name));
+    const sealed = segments.filter(({ name }) => complete.has(name));
+    await eachOf(sealed, { atOnce: LOOKS_MAX, signal }, (segment) => this.#look(segment));
+    const current = segments.filter(({ columns, epoch: own }) =>
+      columns === undefined || own >= epoch
+    );
+    const unknown = current.filter(({ outline }) => outline === undefined);
+    await eachOf(unknown, { atOnce: CONVERSIONS_MAX, signal }, refresh);
+    for (;;) {
+      // A damaged segment gives fewer rows than are on record: then others count.
+      const wanted = unconverted(current, range, nearest);
+      if (wanted.length === 0) return;
+      await eachOf(wanted, { atOnce: CONVERSIONS_MAX, signal }, refresh);
+    }
+  }
+
+  /** Learns what a sealed segment holds without reading its rows. */
+  async #look(segment: Segment): Promise<void> {
+    if (segment.columns !== undefined) return;
+    try {
+      await using reader = await this.#options.wal.open(segment.lane, segment.name);
+      segment.epoch = epochOfSchemaMessage(reader.schemaMessage);
+      segment.columns = decodeSchemaMessage(reader.schemaMessage);
+      segment.outline = reader.outline;
+    } catch (error) {
+      // Whoever reads its rows tells of it.
+      if (!isOperatingError(error, "corrupt")) throw error;
+    }
   }
 
   /** Converts what was appended since the last time. */
@@ -257,7 +305,7 @@ export class WalDelta {
     const bytesMax = this.#options.bytesMax ?? DELTA_CACHE_BYTES_MAX;
     for (const segment of [...this.#segments.values()]) {
       if (this.#bytes <= bytesMax) return;
-      if (segment.leases === 0) this.#drop(segment);
+      if (segment.leases === 0 && segment.pieces.length > 0) this.#drop(segment);
     }
   }
 
@@ -271,6 +319,47 @@ export class WalDelta {
     }
     segment.pieces = [];
   }
+}
+
+/** Segments that are known to hold rows that are wanted, and are not converted yet. */
+function unconverted(
+  segments: readonly Segment[],
+  range: TimeRange,
+  nearest: OrderedRequest | undefined,
+): Segment[] {
+  const units = segments.flatMap((segment) => {
+    const { outline, complete, pieces } = segment;
+    const held = complete || outline === undefined ? pieces : [outline];
+    return held.filter((one) => meets(range, one.timestampNsMin, one.timestampNsMax))
+      .map((one) => ({ segment, rows: one.rows, ...microsOf(one) }));
+  });
+  const wanted = nearest === undefined ? units : [...nearestUnits(units, range, nearest)];
+  return wanted.map(({ segment }) => segment).filter(({ outline, complete }) =>
+    outline !== undefined && !complete
+  );
+}
+
+/** Calls `act` for each item, for so many at once. The first error ends it, once all have ended. */
+async function eachOf<Item>(
+  items: readonly Item[],
+  { atOnce, signal }: { readonly atOnce: number; readonly signal: AbortSignal | undefined },
+  act: (item: Item) => Promise<void>,
+): Promise<void> {
+  const left = items.values();
+  const failures: unknown[] = [];
+  const work = async () => {
+    for (const item of left) {
+      if (failures.length > 0) return;
+      try {
+        signal?.throwIfAborted();
+        await act(item);
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, work));
+  if (failures.length > 0) throw failures[0];
 }
 
 function cannotWrite(path: string, cause: unknown): OperatingError {

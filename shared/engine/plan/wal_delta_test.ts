@@ -8,12 +8,14 @@ import type { LaneId } from "../../tenant/tenant.ts";
 import { DenoFileSystem } from "../../os/deno_file_system.ts";
 import type {
   SegmentInfo,
+  SegmentOutline,
   SegmentReader,
   SegmentState,
   WalFrame,
   WalReader,
 } from "../../wal/types.ts";
-import { ALL_TIME } from "../../iceberg/types.ts";
+import { ALL_TIME, type TimeRange } from "../../iceberg/types.ts";
+import type { OrderedRequest } from "../order/nearest_units.ts";
 import { until } from "../../testing/until.ts";
 import { WalDelta } from "./wal_delta.ts";
 
@@ -28,6 +30,10 @@ class CountingWal implements WalReader {
   /** Segments whose header is damaged. */
   readonly headless = new Set<string>();
   readonly committed = new Set<string>();
+  /** Rows on record that no frame holds: they are damaged. */
+  readonly lostRows = new Map<string, number>();
+  /** Whether a sealed segment's rows and times are on record. */
+  hasOutlines = false;
   opened = 0;
   framesRead = 0;
 
@@ -90,10 +96,19 @@ class CountingWal implements WalReader {
       name,
       schemaMessage: encodeSchemaMessage(EVENTS_SCHEMA),
       framesOffset: 100,
+      outline: this.hasOutlines ? this.#outlineOf(name, frames) : undefined,
       frames: (offset = 100) => this.#frames(name, frames.filter((one) => one.offset >= offset)),
       close: () => Promise.resolve(),
       [Symbol.asyncDispose]: () => Promise.resolve(),
     });
+  }
+
+  #outlineOf(name: string, frames: readonly WalFrame[]): SegmentOutline {
+    const times = frames.flatMap((one) => [one.timestampNsMin, one.timestampNsMax]).sort(
+      (a, b) => Number(a - b),
+    );
+    const rows = frames.reduce((sum, one) => sum + one.rows, this.lostRows.get(name) ?? 0);
+    return { rows, timestampNsMin: times[0] ?? 0n, timestampNsMax: times.at(-1) ?? 0n };
   }
 
   async *#frames(name: string, frames: readonly WalFrame[]): AsyncGenerator<WalFrame> {
@@ -153,7 +168,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "WalDelta a complete segment is opened once",
+  name: "WalDelta a complete segment is read once",
   fn: async () => {
     await using lab = await openLab();
     lab.wal.append("s1", [1n]);
@@ -162,7 +177,9 @@ Deno.test({
       using lease = await lab.delta.lease(LANE, ["s1"], { range: ALL_TIME, complete });
       strictEqual(rowsIn(lease), 1);
     }
-    strictEqual(lab.wal.opened, 1);
+    strictEqual(lab.wal.framesRead, 1);
+    // Once for what it holds, once for its rows.
+    strictEqual(lab.wal.opened, 2);
   },
 });
 
@@ -326,5 +343,95 @@ Deno.test({
       lab.delta.lease(LANE, ["gone"], { range: ALL_TIME, complete: NONE }),
       (error) => isOperatingError(error, "not_found"),
     );
+  },
+});
+
+/** Segments of two rows each: s0 holds 0 ms and 9 ms, s1 10 ms and 19 ms, and so on. */
+async function openSealedLab(count: number): Promise<Lab & { readonly names: readonly string[] }> {
+  const lab = await openLab();
+  lab.wal.hasOutlines = true;
+  const names = Array.from({ length: count }, (_, at) => `s${at}`);
+  names.forEach((name, at) => lab.wal.append(name, [ms(10 * at), ms(10 * at + 9)]));
+  return Object.assign(lab, { names });
+}
+
+function ms(count: number): bigint {
+  return BigInt(count) * 1_000_000n;
+}
+
+interface NearestCase {
+  readonly what: string;
+  readonly range?: TimeRange;
+  readonly nearest?: OrderedRequest;
+  /** Segments whose frames are read. */
+  readonly read: readonly string[];
+}
+
+const NEAREST: readonly NearestCase[] = [
+  { what: "all rows", read: ["s0", "s1", "s2", "s3"] },
+  { what: "a range", range: { minNs: ms(12), maxNs: ms(25) }, read: ["s1", "s2"] },
+  { what: "times of none", range: { minNs: ms(40), maxNs: undefined }, read: [] },
+  { what: "the newest row", nearest: { direction: "newest", rows: 1 }, read: ["s3"] },
+  { what: "the newest three", nearest: { direction: "newest", rows: 3 }, read: ["s2", "s3"] },
+  { what: "the oldest row", nearest: { direction: "oldest", rows: 1 }, read: ["s0"] },
+  {
+    what: "the newest row before a time that cuts a segment",
+    range: { minNs: undefined, maxNs: ms(25) },
+    nearest: { direction: "newest", rows: 1 },
+    read: ["s1", "s2"],
+  },
+  { what: "no row", nearest: { direction: "newest", rows: 0 }, read: [] },
+];
+
+for (const { what, range = ALL_TIME, nearest, read } of NEAREST) {
+  Deno.test({
+    name: `WalDelta converts only segments on record that can hold ${what}`,
+    fn: async () => {
+      await using lab = await openSealedLab(4);
+      const complete = new Set(lab.names);
+      using lease = await lab.delta.lease(LANE, lab.names, { range, nearest, complete });
+      strictEqual(lab.wal.framesRead, read.length);
+      deepStrictEqual(
+        lease.files.map(({ timestampNsMin }) => timestampNsMin),
+        read.map((name) => ms(10 * lab.names.indexOf(name))),
+      );
+      ok(lease.columns !== undefined && lease.lost === undefined);
+      // What was left out is there for whoever wants it.
+      using whole = await lab.delta.lease(LANE, lab.names, { range: ALL_TIME, complete });
+      strictEqual(rowsIn(whole), 8);
+    },
+  });
+}
+
+Deno.test({
+  name: "WalDelta takes the next segment where a damaged one lacks the wanted rows",
+  fn: async () => {
+    await using lab = await openSealedLab(4);
+    lab.wal.segments.set("s3", []);
+    lab.wal.append("s3", [ms(39)]);
+    lab.wal.lostRows.set("s3", 1);
+    lab.wal.damaged.add("s3");
+    using lease = await lab.delta.lease(LANE, lab.names, {
+      range: ALL_TIME,
+      nearest: { direction: "newest", rows: 2 },
+      complete: new Set(lab.names),
+    });
+    deepStrictEqual(lease.files.map(({ timestampNsMin }) => timestampNsMin), [ms(20), ms(39)]);
+    strictEqual(lease.lost?.segments, 1);
+  },
+});
+
+Deno.test({
+  name: "WalDelta reads a segment that is still written, whatever is wanted",
+  fn: async () => {
+    await using lab = await openSealedLab(2);
+    lab.wal.append("s2", [ms(1)]);
+    using lease = await lab.delta.lease(LANE, ["s0", "s1", "s2"], {
+      range: ALL_TIME,
+      nearest: { direction: "newest", rows: 1 },
+      complete: new Set(["s0", "s1"]),
+    });
+    strictEqual(lab.wal.framesRead, 2);
+    strictEqual(rowsIn(lease), 3);
   },
 });

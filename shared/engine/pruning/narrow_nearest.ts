@@ -5,7 +5,8 @@
 
 import type { DataFileLease } from "../files/data_files.ts";
 import { type EngineConnection, EngineFault, type Relation } from "../duckdb/driver.ts";
-import { newestFirst, type OrderedRequest } from "../order/ordered_scan.ts";
+import type { OrderedRequest } from "../order/nearest_units.ts";
+import { newestFirst } from "../order/ordered_scan.ts";
 import { present } from "../../base/assert.ts";
 import type { Statement } from "../statement/parse.ts";
 import type { CachedConnection, StatementCache } from "../statement/statement_cache.ts";

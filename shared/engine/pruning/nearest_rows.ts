@@ -14,7 +14,7 @@
 
 import type { DataFile } from "../../iceberg/types.ts";
 import { ROW_GROUP_ROWS } from "../../parquet/row_groups.ts";
-import type { OrderedRequest } from "../order/ordered_scan.ts";
+import type { OrderedRequest } from "../order/nearest_units.ts";
 import { deltaPart, partRows, type RowRange, type ScanPart, type TablePlan } from "../plan/plan.ts";
 import type { FileSelection } from "./file_selection.ts";
 import type { ProbedRows } from "./probed_rows.ts";

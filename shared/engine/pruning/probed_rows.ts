@@ -5,7 +5,7 @@
 
 import { nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import type { Relation } from "../duckdb/driver.ts";
-import type { OrderedRequest } from "../order/ordered_scan.ts";
+import type { OrderedRequest } from "../order/nearest_units.ts";
 import { statementText } from "../duckdb/statement_text.ts";
 
 export interface ProbedRows {

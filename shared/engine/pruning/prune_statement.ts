@@ -5,11 +5,11 @@
 
 import type { FastPath } from "../fast_paths/fast_path.ts";
 import type { Shortened } from "../fast_paths/shorten_statement.ts";
-import type { TableReference } from "../gate/gate.ts";
-import { type OrderedRequest, orderedRequest, type OrderRefusal } from "../order/ordered_scan.ts";
+import { readsOnlyFrom } from "../order/nearest_hint.ts";
+import type { OrderedRequest } from "../order/nearest_units.ts";
+import { orderedRequest, type OrderRefusal } from "../order/ordered_scan.ts";
 import { type Plan, type TablePlan, wholePlan } from "../plan/plan.ts";
 import type { StatementCache } from "../statement/statement_cache.ts";
-import { type TreeNode, walk } from "../statement/syntax_tree.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import type { NearestTrial } from "./narrow_nearest.ts";
 import { cutTable } from "../shards/cut_table.ts";
@@ -44,7 +44,7 @@ export async function pruneStatement(
   }
   // What narrows a scan to its nearest rows chooses parts of whole data files.
   const isCut = tables.some(({ cuts, received }) => (cuts ?? received) !== undefined);
-  const single = isCut ? undefined : singleTable(statement.root, references, tables);
+  const single = isCut || !readsOnlyFrom(statement.root, references) ? undefined : tables[0];
   const wanted = single === undefined ? undefined : orderedRequest(statement.root);
   const nearest = nearestRequest(wanted);
   const pruning: PruneDeps = {
@@ -72,25 +72,6 @@ export async function pruneStatement(
     indexes: trial === undefined ? deps.indexes : undefined,
   });
   return { ...shortened, tables: pruned.map(cutTable), wanted, trial };
-}
-
-/** The table that is all that the statement's outermost SELECT, and no other, reads. */
-function singleTable(
-  root: TreeNode,
-  references: readonly TableReference[],
-  [table]: readonly TablePlan[],
-): TablePlan | undefined {
-  const isSingle = references.length === 1 && countTables(root) === 1 &&
-    references[0]?.node === root["from_table"];
-  return isSingle ? table : undefined;
-}
-
-function countTables(root: TreeNode): number {
-  let count = 0;
-  walk(root, (node) => {
-    if (node["type"] === "BASE_TABLE") count += 1;
-  });
-  return count;
 }
 
 /** Which of its filter's rows a statement wants first, where that can be tried out beforehand. */
