@@ -4,8 +4,7 @@
  * an error, whatever came before.
  */
 
-import { createZstdDecompress } from "node:zlib";
-import { Readable } from "node:stream";
+import { zstdDecompressSync } from "node:zlib";
 import { z } from "zod";
 import { concatBytes, textOf, viewOf } from "../../shared/base/bytes.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
@@ -19,10 +18,13 @@ import {
 import { ARROW_END } from "../../shared/engine/answer/arrow_message.ts";
 import type { ReceivedRows } from "../../shared/engine/shards/received_rows.ts";
 import type { ReceivedFile } from "../../shared/engine/shards/shard.ts";
+import { ZstdSplitter } from "../../shared/http/zstd_splitter.ts";
 
 /** A longer message, or a longer text behind the stream, is none of ours. */
 const MESSAGE_BYTES_MAX = 512 * 1024 * 1024;
 const TAIL_BYTES_MAX = 64 * 1024;
+/** Most frames unpack to less: `FRAME_BYTES` of `sql/zstd_frames.ts`, and what ended one. */
+const UNPACKED_BYTES = 512 * 1024;
 /** Slot of `RecordBatch.length`. */
 const BATCH_LENGTH = 0;
 
@@ -149,26 +151,28 @@ class Messages {
   }
 }
 
+/**
+ * Each frame is unpacked when it is whole: the runtime's stream takes the end of a frame for the
+ * end of all.
+ */
 async function* decompressed(
   body: ReadableStream<Uint8Array>,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  const decoder = createZstdDecompress();
-  const source = Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]);
-  const onAbort = () => {
-    const reason = signal.reason instanceof Error ? signal.reason : new Error("aborted");
-    source.destroy(reason);
-    decoder.destroy(reason);
-  };
-  signal.addEventListener("abort", onAbort, { once: true });
-  source.on("error", (error) => decoder.destroy(error));
-  try {
+  const splitter = new ZstdSplitter({ framesMax: Infinity, runsMax: Infinity });
+  let runs: Uint8Array[] = [];
+  signal.throwIfAborted();
+  for await (const piece of body) {
+    for (const { bytes, isEnd } of splitter.split(piece)) {
+      runs.push(bytes);
+      if (!isEnd) continue;
+      yield zstdDecompressSync(concatBytes(runs), {
+        chunkSize: UNPACKED_BYTES,
+        maxOutputLength: 2 * MESSAGE_BYTES_MAX,
+      });
+      runs = [];
+    }
     signal.throwIfAborted();
-    yield* source.pipe(decoder) as AsyncIterable<Uint8Array>;
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-    source.destroy();
-    decoder.destroy();
   }
 }
 

@@ -39,6 +39,12 @@ export interface ZstdRun {
   readonly isEnd: boolean;
 }
 
+/** What a stream may consist of. */
+interface ZstdStreamLimits {
+  readonly framesMax: number;
+  readonly runsMax: number;
+}
+
 export class ZstdSplitter {
   readonly #head = new Uint8Array(HEAD_BYTES_MAX);
   readonly #headView = new DataView(this.#head.buffer);
@@ -48,6 +54,14 @@ export class ZstdSplitter {
   #frames = 0;
   #runs = 0;
   #hasData = false;
+
+  /** Those of a body, unless told. */
+  constructor(
+    private readonly limits: ZstdStreamLimits = {
+      framesMax: ZSTD_FRAMES_MAX,
+      runsMax: ZSTD_RUNS_MAX,
+    },
+  ) {}
 
   /** Errors: what in `chunk` is no Zstandard. */
   split(chunk: Uint8Array): ZstdRun[] {
@@ -62,7 +76,7 @@ export class ZstdSplitter {
       const isEnd = this.#frame.isOver;
       if (!this.#frame.isSkippable) runs.push({ bytes: chunk.subarray(start, at), isEnd });
       this.#runs += 1;
-      if (this.#runs > ZSTD_RUNS_MAX) throw new Error(TOO_MANY_RUNS);
+      if (this.#runs > this.limits.runsMax) throw new Error(TOO_MANY_RUNS);
       if (isEnd) this.#frame = undefined;
     }
     return runs;
@@ -82,7 +96,7 @@ export class ZstdSplitter {
     if (this.#headLength < length) return end;
     this.#headLength = 0;
     this.#frames += 1;
-    if (this.#frames > ZSTD_FRAMES_MAX) throw new Error(TORN);
+    if (this.#frames > this.limits.framesMax) throw new Error(TORN);
     const head = zstdHeadAt(this.#headView, 0);
     const frame = new FrameWalk(head);
     if (!frame.isOver) this.#frame = frame;
