@@ -47,7 +47,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "subscribe",
-    summary: "Print the rows of a table while they are committed.",
+    summary: "Print the rows of a table as they are committed.",
     load: async () => (await import("./commands/subscribe.ts")).command,
   },
   {
@@ -57,12 +57,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "audit-rotate",
-    summary: "Bound the table query_audit: drop it, or expire its snapshots.",
+    summary: "Limit the table query_audit: drop it, or expire its snapshots.",
     load: async () => (await import("./commands/audit_rotate.ts")).command,
   },
   {
     name: "delete-sweep",
-    summary: "Carry out pending delete tasks of one index.",
+    summary: "Execute the pending delete tasks of one index.",
     load: async () => (await import("./commands/delete_sweep.ts")).command,
   },
   {
@@ -72,12 +72,15 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "rebuild-group-counts",
-    summary: "Count a table's committed files by value anew where that is missing or damaged.",
+    summary: "Rebuild the counts by value of a table's committed files where they are missing or " +
+      "damaged.",
     load: async () => (await import("./commands/rebuild_group_counts.ts")).command,
   },
   {
     name: "rebuild-time-aggregates",
-    summary: "Count a table's committed files by minute anew where that is missing or damaged.",
+    summary:
+      "Rebuild the counts by minute of a table's committed files where they are missing or " +
+      "damaged.",
     load: async () => (await import("./commands/rebuild_time_aggregates.ts")).command,
   },
   {
@@ -92,12 +95,13 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "table-info",
-    summary: "Show how tables are: files by level, overlap, bytes, snapshots, backlog.",
+    summary: "Show the state of tables: files by level, overlap, bytes, snapshots, backlog.",
     load: async () => (await import("./commands/table_info.ts")).command,
   },
   {
     name: "wal-check",
-    summary: "Check every frame of a WAL directory: segments, rows, damage, what is missing.",
+    summary: "Check every frame of a WAL directory and report segments, rows, damage and missing " +
+      "segments.",
     load: async () => (await import("./commands/wal_check.ts")).command,
   },
   {
@@ -107,27 +111,30 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "restore",
-    summary: "Make a warehouse of a backup, in an empty place.",
+    summary: "Create a warehouse from a backup, in an empty place.",
     load: async () => (await import("./commands/restore.ts")).command,
   },
   {
     name: "relocate",
-    summary: "Write locations in tables' metadata anew where a warehouse was moved or copied.",
+    summary: "Rewrite the locations in the metadata of tables after a warehouse was moved or " +
+      "copied.",
     load: async () => (await import("./commands/relocate.ts")).command,
   },
   {
     name: "scrub",
-    summary: "Read every stored file and hold it against its checksums.",
+    summary: "Read every stored file and compare it with its checksums.",
     load: async () => (await import("./commands/scrub.ts")).command,
   },
   {
     name: "wal-recover",
-    summary: "Pull mirrored WAL segments back onto a local WAL root.",
+    summary: "Copy mirrored WAL segments back to a local WAL directory.",
     load: async () => (await import("./commands/wal_recover.ts")).command,
   },
   {
     name: "wal-requeue",
-    summary: "Bring segments set aside under poison/ back, of damaged ones the intact rows.",
+    summary:
+      "Bring segments back that were set aside under poison/; of damaged ones, their intact " +
+      "rows.",
     load: async () => (await import("./commands/wal_requeue.ts")).command,
   },
   {

@@ -12,7 +12,7 @@ import { layoutTable } from "./sql/table.ts";
 export const APPLY_OPTION = {
   kind: "switch",
   flag: "apply",
-  help: "Carry the plan out; without it the plan is printed and nothing is changed.",
+  help: "Carry out the plan. Without it the plan is only printed.",
 } as const satisfies SwitchOption;
 
 export const DRY_RUN_OPTION = {

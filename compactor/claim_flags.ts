@@ -19,8 +19,9 @@ export const CLAIM_OPTIONS = {
     env: "SVC_WAL_MIRROR_PREFIX",
     placeholder: "prefix",
     emptyCounts: true,
-    help: "Where the mirror is in the warehouse; wal-mirror/ with --warehouse-url or " +
-      "--catalog-claim, else there is none. Its objects are removed with the segments.",
+    help: "Folder of the mirror in the warehouse. When not given: wal-mirror/ with " +
+      "--warehouse-url or --catalog-claim, otherwise no mirror. Its objects are removed " +
+      "with the segments.",
   },
   claimLeaseSecs: {
     kind: "integer",
@@ -30,13 +31,14 @@ export const CLAIM_OPTIONS = {
     default: 60,
     min: 3,
     max: 3_600,
-    help: "A claim that is not renewed for this long is free for others; what its holder commits " +
-      "later is refused.",
+    help: "Another compactor may take over a claim that was not renewed for this long. A late " +
+      "commit of its first holder is refused.",
   },
   requeueQuarantined: {
     kind: "switch",
     flag: "requeue-quarantined",
-    help: "At the start, hand out again what is quarantined in the catalog; with --catalog-claim.",
+    help: "At the start, try segments again that are quarantined in the catalog. Needs " +
+      "--catalog-claim.",
   },
   claimAttemptsMax: {
     kind: "integer",
@@ -46,6 +48,7 @@ export const CLAIM_OPTIONS = {
     default: 5,
     min: 1,
     max: 1_000,
-    help: "A segment whose claims failed or ran out this often is quarantined in the catalog.",
+    help: "A segment is quarantined in the catalog after this many claims that failed or " +
+      "expired.",
   },
 } as const satisfies OptionTable;

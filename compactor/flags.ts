@@ -42,7 +42,7 @@ export const WORK_OPTIONS = {
     default: 10,
     min: 0,
     max: 3_600,
-    help: "Commit a lane when its oldest sealed segment is this old; 0 commits at every look.",
+    help: "Commit a lane when its oldest sealed segment is this old; 0: at every look.",
   },
   snapshotRetainLast: {
     kind: "integer",
@@ -52,9 +52,9 @@ export const WORK_OPTIONS = {
     default: 1,
     min: 1,
     max: 1_000_000,
-    help:
-      "Snapshots of a table that maintenance keeps however old they are, with the files that merges replaced; older ones " +
-      "expire, their rows stay. A table's property history.expire.min-snapshots-to-keep wins.",
+    help: "How many of the newest snapshots of a table never expire, whatever their age. They " +
+      "keep the files that merges replaced. When a snapshot expires, its rows stay. The " +
+      "table's property history.expire.min-snapshots-to-keep wins.",
   },
   snapshotRetainSecs: {
     kind: "integer",
@@ -64,9 +64,9 @@ export const WORK_OPTIONS = {
     default: 300,
     min: 0,
     max: 31_536_000,
-    help:
-      "How long a snapshot is kept after a newer one took its place: for pages of a walk, subscriptions and readers of other " +
-      "programs. A table's property history.expire.max-snapshot-age-ms wins.",
+    help: "How long a snapshot is kept after a newer one replaced it, for subscriptions, for " +
+      "readers that go page by page, and for other programs. The table's property " +
+      "history.expire.max-snapshot-age-ms wins.",
   },
   aggShortScanIntervalSecs: {
     kind: "integer",
@@ -76,8 +76,8 @@ export const WORK_OPTIONS = {
     default: 900,
     min: 1,
     max: 86_400,
-    help:
-      "How often maintenance looks for data files whose summary is missing or damaged, and makes it anew.",
+    help: "How often maintenance looks for data files whose summary is missing or damaged, and " +
+      "rebuilds it.",
   },
   scrubPeriodDays: {
     kind: "integer",
@@ -87,7 +87,7 @@ export const WORK_OPTIONS = {
     default: 7,
     min: 1,
     max: 365,
-    help: "Each stored file is read and held against its checksums once in so many days.",
+    help: "Every stored file is read and compared with its checksums once in this many days.",
   },
   scrubMaxMbPerSec: {
     kind: "integer",
@@ -97,8 +97,8 @@ export const WORK_OPTIONS = {
     default: 20,
     min: 0,
     max: 10_000,
-    help:
-      "No more bytes are read for that in a second, however long it takes then; 0: no file is verified but by svc scrub.",
+    help: "Most MB that are read a second to verify checksums, even if the period is then " +
+      "exceeded. 0: files are only verified by svc scrub.",
   },
   ...SUMMARY_OPTIONS,
   attributeColumns: {
@@ -109,9 +109,9 @@ export const WORK_OPTIONS = {
     default: 64,
     min: 0,
     max: 192,
-    help:
-      "Columns that a table gets for the most frequent attributes of its rows, at most. Statements do " +
-      "not see them: whatever asks for an attribute reads its column. 0: no further ones are made.",
+    help: "Most columns that a table gets for the most frequent attributes of its rows. They " +
+      "are hidden: a statement that asks for the attribute reads its column. 0: no new " +
+      "ones.",
   },
   deleteTasks: {
     kind: "text",
@@ -119,8 +119,8 @@ export const WORK_OPTIONS = {
     env: "SVC_DELETE_TASKS",
     placeholder: "on|off",
     default: "on",
-    help:
-      "Whether maintenance carries delete tasks out; 0, off, false or no leave them to svc delete-sweep --apply.",
+    help: "Whether maintenance executes delete tasks. With 0, off, false or no, only svc " +
+      "delete-sweep --apply does.",
   },
   deleteGraceSecs: {
     kind: "integer",
@@ -130,18 +130,16 @@ export const WORK_OPTIONS = {
     default: 30,
     min: 0,
     max: 86_400,
-    help:
-      "Where the WAL is mirrored, a delete task begins no earlier than this after its acceptance. By " +
-      "then the mirror has the rows of other machines, where the task sees them.",
+    help: "Where the WAL is mirrored, how long a delete task waits after it was accepted. By " +
+      "then the mirror has the rows of other machines, and the task sees them.",
   },
   scratchDir: {
     kind: "text",
     flag: "scratch-dir",
     placeholder: "DIR",
     default: "compactor-scratch",
-    help:
-      "Subdirectory of the data directory, or an absolute path, for copies of an object store's data " +
-      "files while a delete task looks through them. Nobody needs them after this process.",
+    help: "Subdirectory of the data directory, or an absolute path, for temporary copies of an " +
+      "object store's data files while a delete task reads them.",
   },
 } as const satisfies OptionTable;
 
@@ -163,14 +161,14 @@ export const OPTIONS = {
     kind: "switch",
     flag: "wal-only",
     env: "SVC_WAL_ONLY",
-    help:
-      "With --role maintenance: only committed segments of the WAL are removed, here and in its mirror. For a machine " +
-      "that ingests; tables are left to compactors elsewhere.",
+    help: "With --role maintenance: only remove committed segments of the WAL, here and in its " +
+      "mirror. Use it on a machine that ingests, when compactors on other machines maintain " +
+      "the tables.",
   },
   once: {
     kind: "switch",
     flag: "once",
-    help: "Drain and sweep what there is, print a summary and exit.",
+    help: "Drain and maintain everything once, print a summary and exit.",
   },
   intervalSecs: {
     kind: "integer",
@@ -179,7 +177,7 @@ export const OPTIONS = {
     default: 1,
     min: 1,
     max: 3_600,
-    help: "Look at every lane this often; a commit=force is seen at once.",
+    help: "How often every lane is looked at; a commit=force is noticed at once.",
   },
   memoryBytes: {
     kind: "integer",
@@ -188,9 +186,9 @@ export const OPTIONS = {
     placeholder: "BYTES",
     min: MEMORY_BYTES_MIN,
     max: Number.MAX_SAFE_INTEGER,
-    help:
-      "Memory that this process may take: 600 MB when not given, more makes it no faster. With less it writes smaller " +
-      "files, and collects garbage more often. docs/operate.md says how it is divided.",
+    help: "Memory that this process may use: 600 MB when not given. More does not make it " +
+      "faster. With less it writes smaller files and collects garbage more often. " +
+      "docs/operate.md says how it is divided.",
   },
   dataDir: DATA_DIR_OPTION,
   wal: WAL_OPTION,

@@ -44,7 +44,7 @@ export const ACCESS_OPTIONS = {
     flag: "allowed-tenants",
     env: "SVC_ALLOWED_TENANTS",
     placeholder: "names",
-    help: "Tenants that may write, comma-separated; without one any.",
+    help: "Tenants that may write, comma-separated; all tenants when not given.",
   },
   maxTenants: {
     kind: "integer",
@@ -54,7 +54,8 @@ export const ACCESS_OPTIONS = {
     default: 0,
     min: 0,
     max: 1_000_000,
-    help: "Distinct tenants this process admits, 0 for no bound; past it the answer is 403.",
+    help: "Most tenants that this process accepts. Requests of a further one are refused with " +
+      "403. 0: no limit.",
   },
   ingestRatePerSec: {
     kind: "integer",
@@ -64,7 +65,8 @@ export const ACCESS_OPTIONS = {
     default: 0,
     min: 0,
     max: 1_000_000,
-    help: "Requests a second for each bearer token, in open mode for each address; 0 for no limit.",
+    help: "Most requests a second of each bearer token, or of each address in open mode; 0: no " +
+      "limit.",
   },
   ingestRateBurst: {
     kind: "integer",
@@ -73,22 +75,23 @@ export const ACCESS_OPTIONS = {
     default: 0,
     min: 0,
     max: 10_000_000,
-    help: "Requests at once after a pause, 0 for as many as one second allows.",
+    help: "Most requests at once after a pause; 0: as many as the rate allows in one second.",
   },
   ingestRateRedisUrl: {
     kind: "text",
     flag: "ingest-rate-redis-url",
     env: "SVC_INGEST_RATE_REDIS_URL",
     placeholder: "url",
-    help: "Redis that holds the budgets of all replicas; without it, and while it is away, each " +
-      "process has its own. A start waits for it for 5 s at most.",
+    help: "Redis that counts the requests to all replicas together. Without it, and while it " +
+      "cannot be reached, each process counts its own requests. The start waits for it for " +
+      "5 s at most.",
   },
   ingestRateRedisPrefix: {
     kind: "text",
     flag: "ingest-rate-redis-prefix",
     placeholder: "text",
     default: "svc:rb",
-    help: "What the keys of the budgets in Redis begin with.",
+    help: "Prefix of the keys in Redis.",
   },
   tlsCert: {
     kind: "text",

@@ -78,8 +78,9 @@ export const OPTIONS = {
     env: "SVC_WAL_MIRROR_PREFIX",
     placeholder: "prefix",
     emptyCounts: true,
-    help: "Copy sealed WAL segments to this folder of the warehouse; wal-mirror/ with " +
-      "--warehouse-url, else they are not copied. Empty switches it off.",
+    help: "Copy sealed WAL segments to this folder of the warehouse. When not given: " +
+      "wal-mirror/ with --warehouse-url, otherwise no copies. An empty value switches " +
+      "copies off.",
   },
   walActiveMirrorIntervalSecs: {
     kind: "integer",
@@ -89,7 +90,8 @@ export const OPTIONS = {
     default: 0,
     min: 0,
     max: 3_600,
-    help: "With a mirror, also copy the segments that are being written so often; 0 never.",
+    help: "With a mirror, also copy segments that are still being written, at this interval; 0: " +
+      "never.",
   },
   ingestFreeSpaceFloorMib: {
     kind: "integer",
@@ -99,7 +101,8 @@ export const OPTIONS = {
     default: 256,
     min: 0,
     max: 1_048_576,
-    help: "Refuse rows with 503 while the WAL's disk has less free space than this; 0 never does.",
+    help: "Refuse rows with 503 while the WAL's disk has less free space than this; 0: never " +
+      "refuse.",
   },
   ingestMaxBodyBytes: {
     kind: "integer",
@@ -109,7 +112,7 @@ export const OPTIONS = {
     default: 16 * MIB,
     min: 1024,
     max: 256 * MIB,
-    help: "Cap of a request body, decompressed; over it the answer is 413.",
+    help: "Largest request body, decompressed. A larger one is refused with 413.",
   },
   ingestMaxBulkBodyBytes: {
     kind: "integer",
@@ -118,8 +121,8 @@ export const OPTIONS = {
     placeholder: "bytes",
     min: 1024,
     max: 256 * MIB,
-    help: "Cap of a bulk request's body, decompressed. Without it 32 MiB (Logstash sends up to " +
-      "20), or --ingest-max-body-bytes when that is not its default.",
+    help: "Largest body of a bulk request, decompressed. When not given: 32 MiB (Logstash sends " +
+      "up to 20), or --ingest-max-body-bytes if that is not its default.",
   },
   ingestMaxLanes: {
     kind: "integer",
@@ -129,8 +132,8 @@ export const OPTIONS = {
     default: 0,
     min: 0,
     max: 1_000_000,
-    help:
-      "Distinct (tenant, index) lanes of this process, 0 for no bound; past it the answer is 503.",
+    help: "Most lanes (pairs of tenant and index) that this process writes. Rows of a further " +
+      "one are refused with 503. 0: no limit.",
   },
   ...BACKPRESSURE_OPTIONS,
   ...ACCESS_OPTIONS,
@@ -144,7 +147,8 @@ export const OPTIONS = {
     default: 30,
     min: 1,
     max: 3_600,
-    help: "How long commit=force waits to see its rows committed; past it the answer is 504.",
+    help: "How long commit=force waits until its rows are committed. After that the request " +
+      "gets 504.",
   },
   remoteDrain: {
     kind: "switch",

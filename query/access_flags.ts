@@ -16,8 +16,8 @@ export const ACCESS_OPTIONS = {
     flag: "oidc-issuer",
     env: "SVC_OIDC_ISSUER",
     placeholder: "URL",
-    help: "Issuer whose tokens may read, exactly as its discovery document names it; " +
-      "wins over --tokens. The OIDC variables are the ingest server's too.",
+    help: "Issuer whose tokens may read, exactly as its discovery document names it; wins over " +
+      "--tokens. The ingest server reads the same variables.",
   },
   oidcAudience: {
     kind: "text",
@@ -31,15 +31,15 @@ export const ACCESS_OPTIONS = {
     flag: "oidc-tenant-claim",
     env: "SVC_OIDC_TENANT_CLAIM",
     placeholder: "CLAIM",
-    help: "Claim that names the tenant, who reads nothing but its own namespace; " +
-      "needs --oidc-issuer and --oidc-audience.",
+    help: "Claim that names the tenant. Each tenant reads only its own namespace. Needs " +
+      "--oidc-issuer and --oidc-audience.",
   },
   allowedTenants: {
     kind: "list",
     flag: "allowed-tenants",
     env: "SVC_ALLOWED_TENANTS",
     placeholder: "NAMES",
-    help: "Tenants that the claim may name, comma-separated; without one any.",
+    help: "Tenants that the claim may name, comma-separated; all tenants when not given.",
   },
   walMirrorPrefix: {
     kind: "text",
@@ -57,7 +57,8 @@ export const ACCESS_OPTIONS = {
     default: 0,
     min: 0,
     max: 1_000_000,
-    help: "Requests a second for each bearer token, in open mode for each address; 0 for no limit.",
+    help: "Most requests a second of each bearer token, or of each address in open mode; 0: no " +
+      "limit.",
   },
   queryRateBurst: {
     kind: "integer",
@@ -67,7 +68,7 @@ export const ACCESS_OPTIONS = {
     default: 0,
     min: 0,
     max: 10_000_000,
-    help: "Requests at once after a pause, 0 for as many as one second allows.",
+    help: "Most requests at once after a pause; 0: as many as the rate allows in one second.",
   },
   tlsCert: {
     kind: "text",

@@ -50,7 +50,7 @@ export const OPTIONS = {
     kind: "text",
     flag: "query-wal-buffer-dir",
     placeholder: "DIR",
-    help: "WAL directory to read: rows that no table holds yet are then part of every answer.",
+    help: "WAL directory to read, so that answers include rows that no table has yet.",
   },
   queryHotCaches: {
     kind: "switch",
@@ -75,8 +75,8 @@ export const OPTIONS = {
     kind: "switch",
     flag: "iceberg-writes",
     env: "SVC_ICEBERG_WRITES",
-    help:
-      "Take commits of other engines by the Iceberg REST catalog; whoever may ask may then write.",
+    help: "Accept commits of other engines through the Iceberg REST catalog. Every caller that " +
+      "may read may then write.",
   },
   icebergStsUrl: {
     kind: "text",
@@ -97,7 +97,7 @@ export const OPTIONS = {
     kind: "switch",
     flag: "audit-disabled",
     env: "SVC_QUERY_AUDIT_DISABLED",
-    help: "Write no rows of query_audit; without it each ended statement leaves one.",
+    help: "Write no rows to query_audit. Without it every statement that ended has a row there.",
   },
   auditAppendDeadlineSecs: {
     kind: "integer",
@@ -107,8 +107,8 @@ export const OPTIONS = {
     default: 30,
     min: 0,
     max: 86_400,
-    help:
-      "How long one batch of query_audit may take to be appended before it is dropped; 0 for no limit.",
+    help: "How long the append of one batch to query_audit may take before the batch is " +
+      "dropped; 0: no limit.",
   },
   ...ADMISSION_OPTIONS,
   ...JOB_OPTIONS,
@@ -121,24 +121,23 @@ export const OPTIONS = {
     default: ROWS_RETURNED_CEILING,
     min: 1,
     max: ROWS_RETURNED_CEILING,
-    help: "Ceiling of limits.max_rows_returned of an interactive query.",
+    help: "Largest limits.max_rows_returned that an interactive query may ask for.",
   },
   cacheDir: {
     kind: "text",
     flag: "cache-dir",
     placeholder: "DIR",
     default: "query-cache",
-    help:
-      "Subdirectory of the data directory, or an absolute path, for spill files, converted WAL segments and " +
-      "copies of data files. Its folder `engine` is emptied at start.",
+    help: "Subdirectory of the data directory, or an absolute path, for spill files, converted " +
+      "WAL segments and copies of data files. The start empties its folder `engine`.",
   },
   skipDamagedFiles: {
     kind: "switch",
     flag: "skip-damaged-files",
     env: "SVC_QUERY_SKIP_DAMAGED_FILES",
-    help:
-      "Answer without data files that fail their checksums: such an answer names them in cost.warnings, and its " +
-      "cost.exact is false. Without it a statement that needs one fails with 500, damaged_file.",
+    help: "Leave out data files that fail their checksums. The answer then names them in " +
+      "cost.warnings, and cost.exact is false. Without it a statement that needs such a " +
+      "file fails with 500, damaged_file.",
   },
   ...MEMORY_OPTIONS,
   spillBytesMax: {
@@ -149,7 +148,8 @@ export const OPTIONS = {
     default: 16 * 1024 * MIB,
     min: 0,
     max: BYTES_MAX,
-    help: "Bytes that queries may spill to disk together; past them a query is refused with 503.",
+    help: "Most bytes that queries may spill to disk together. A query that needs more is " +
+      "refused with 503.",
   },
   queryObjectCacheMaxBytes: {
     kind: "integer",
@@ -172,8 +172,8 @@ export const OPTIONS = {
     placeholder: "N",
     min: 1,
     max: 1024,
-    help:
-      "Threads of DuckDB; one per core when not given, and one for each 20 MiB of its pool at most.",
+    help: "Threads of DuckDB. When not given: one for each core, but at most one for each 20 " +
+      "MiB of its pool.",
   },
   orderedMergeMaxFanin: {
     kind: "integer",
@@ -182,9 +182,8 @@ export const OPTIONS = {
     placeholder: "FILES",
     min: 1,
     max: 1_000_000,
-    help:
-      "Files of one day that a newest-first scan takes part by part; four per core, 16 to 64, when not given. " +
-      "With more it reads them whole, in one scan.",
+    help: "Most files of one day that a newest-first scan reads part by part; with more files " +
+      "it reads them whole, in one scan. When not given: four per core, 16 to 64.",
   },
   orderedMergeGlobalFanin: {
     kind: "integer",
@@ -193,8 +192,8 @@ export const OPTIONS = {
     placeholder: "FILES",
     min: 1,
     max: 1_000_000,
-    help:
-      "Files of all days together that a newest-first scan takes part by part; eight per core, 32 to 128, when not given.",
+    help: "Most files of all days together that a newest-first scan reads part by part. When " +
+      "not given: eight per core, 32 to 128.",
   },
   endWithStdin: END_WITH_STDIN_OPTION,
   logLevel: LOG_LEVEL_OPTION,

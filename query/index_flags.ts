@@ -12,9 +12,8 @@ export const INDEX_CACHE_OPTIONS = {
     placeholder: "BYTES",
     min: 0,
     max: BYTES_MAX,
-    help:
-      "Memory for what is known of data files' indexes: their headers and answers, 0 for none; a part of " +
-      "--memory-bytes, 1 GiB at most, when not given.",
+    help: "Memory for headers of data files' indexes and for answers found in them; 0: none. " +
+      "When not given: a part of --memory-bytes, 1 GiB at most.",
   },
   queryPuffinBlobCacheMaxBytes: {
     kind: "integer",
@@ -23,9 +22,8 @@ export const INDEX_CACHE_OPTIONS = {
     placeholder: "BYTES",
     min: 0,
     max: BYTES_MAX,
-    help:
-      "Memory for pieces of data files' indexes as they are stored, 0 for none; a part of --memory-bytes, 256 MiB at " +
-      "most, when not given.",
+    help: "Memory for pieces of data files' indexes as they are stored; 0: none. When not " +
+      "given: a part of --memory-bytes, 256 MiB at most.",
   },
   queryPuffinBlobCacheMaxEntries: {
     kind: "integer",
@@ -35,6 +33,6 @@ export const INDEX_CACHE_OPTIONS = {
     default: 128,
     min: 1,
     max: 10_000_000,
-    help: "Pieces that this cache keeps at most.",
+    help: "Most pieces that this cache keeps.",
   },
 } as const satisfies OptionTable;

@@ -13,9 +13,9 @@ export const SCAN_FILE_CACHE_OPTIONS = {
     default: 0,
     min: 0,
     max: Number.MAX_SAFE_INTEGER,
-    help:
-      "Bytes of data files' columns kept decompressed in the cache directory, for queries that read the same files again; " +
-      "off unless --query-scan-file-cache-max-entries is positive, too.",
+    help: "Bytes of decompressed columns of data files in the cache directory, for queries that " +
+      "read the same files again. Off unless --query-scan-file-cache-max-entries is " +
+      "positive, too.",
   },
   queryScanFileCacheMaxEntries: {
     kind: "integer",
@@ -25,7 +25,7 @@ export const SCAN_FILE_CACHE_OPTIONS = {
     default: 0,
     min: 0,
     max: 1_000_000,
-    help:
-      "Data files that this cache keeps columns of at most, each set of columns counted by itself.",
+    help: "Most data files of which this cache keeps columns; each set of columns counts by " +
+      "itself.",
   },
 } as const satisfies OptionTable;

@@ -43,12 +43,13 @@ const OPTIONS = {
     placeholder: "n",
     min: 1,
     max: 100_000,
-    help: "Remove all points but the newest n, and what only they need; all stay when absent.",
+    help: "Remove all points except the newest n, and the files that only they need. Without it " +
+      "all points stay.",
   },
   quick: {
     kind: "switch",
     flag: "quick",
-    help: "Compare what is in the backup already by size alone, and not by its sum.",
+    help: "Compare files that the backup already has only by size, not by checksum.",
   },
   walMirrorPrefix: {
     kind: "text",
@@ -56,7 +57,7 @@ const OPTIONS = {
     env: "SVC_WAL_MIRROR_PREFIX",
     placeholder: "prefix",
     emptyCounts: true,
-    help: "The ingest server's: where in the warehouse the WAL is mirrored to.",
+    help: "Folder of the WAL's mirror in the warehouse, the same as for the ingest server.",
   },
   wal: WAL_OPTION,
   ...LOCAL_OPTIONS,

@@ -39,7 +39,7 @@ const OPTIONS = {
     flag: "index",
     placeholder: "ID",
     required: true,
-    help: "The index whose delete tasks are carried out.",
+    help: "The index whose delete tasks are executed.",
   },
   namespace: {
     kind: "text",
@@ -56,8 +56,8 @@ const OPTIONS = {
   catalogUri,
   catalogClaim: {
     ...catalogClaim,
-    help:
-      "The mirror of the WAL in the warehouse is what compactors drain: wait for what is there.",
+    help: "Use this if compactors drain the mirror of the WAL in the warehouse: the task waits " +
+      "for rows that are still there.",
   },
   walMirrorPrefix: {
     ...walMirrorPrefix,

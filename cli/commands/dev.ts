@@ -72,7 +72,7 @@ const OPTIONS = {
   seedDemo: {
     kind: "switch",
     flag: "seed-demo",
-    help: "Keep a trickle of synthetic events coming.",
+    help: "Add ten synthetic events a second.",
   },
 } as const satisfies OptionTable;
 

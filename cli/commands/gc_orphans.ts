@@ -28,9 +28,8 @@ const OPTIONS = {
     default: ORPHAN_AGE_MS_MIN / 1_000,
     min: 0,
     max: 10 * 365 * 86_400,
-    help:
-      "Leave younger files alone: a commit under way may be about to name them. Less than the " +
-      "default is safe only while nothing writes to the tables.",
+    help: "Keep files that are younger than this, because an unfinished commit may need them. " +
+      "Less than the default is safe only while nothing writes to the tables.",
   },
   list: {
     kind: "switch",

@@ -24,14 +24,15 @@ const OPTIONS = {
     placeholder: "SEED",
     min: 0,
     max: 2 ** 32 - 1,
-    help:
-      "Number that, with --start, decides the events: equal ones give equal events. Random when absent.",
+    help: "Seed of the random events: the same seed and --start give the same events. Random " +
+      "when absent.",
   },
   start: {
     kind: "text",
     flag: "start",
     placeholder: "RFC3339",
-    help: "Time of the first event; when absent, such that the last one is about now.",
+    help: "Time of the first event. When absent, it is chosen so that the last event is about " +
+      "now.",
   },
 } as const satisfies OptionTable;
 

@@ -29,8 +29,8 @@ const OPTIONS = {
   reset: {
     kind: "switch",
     flag: "reset",
-    help:
-      "Remove the warehouse first: every table, every file. Refused for a folder that is no warehouse.",
+    help: "Remove the warehouse first: every table, every file. A folder that is no warehouse " +
+      "is refused.",
   },
   ...LOCAL_OPTIONS,
   ...SUMMARY_OPTIONS,

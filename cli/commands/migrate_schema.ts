@@ -44,9 +44,9 @@ const OPTIONS = {
     kind: "list",
     flag: "promote-attr",
     placeholder: "NAME:TYPE,…",
-    help:
-      "Give the tables a column for each of these attributes; types are string, int, long, double and bool. Rows that " +
-      "come fill it, rows that are stored when their files are rewritten.",
+    help: "Give the tables a column for each of these attributes. Types are string, int, long, " +
+      "double and bool. New rows fill the column at once, stored rows when their files are " +
+      "rewritten.",
   },
   dryRun: DRY_RUN_OPTION,
   ...LOCAL_OPTIONS,

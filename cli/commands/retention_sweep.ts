@@ -31,16 +31,14 @@ const OPTIONS = {
     placeholder: "secs",
     min: 1,
     max: 1_000 * 365 * 86_400,
-    help:
-      "Keep rows for so long, whatever the index says; with --table. Without it each index has its " +
-      "own retention, and one that has none keeps all.",
+    help: "Keep rows for this long, whatever the index says; needs --table. Without it each " +
+      "index has its own retention, and an index without one keeps all rows.",
   },
   exact: {
     kind: "switch",
     flag: "exact",
-    help:
-      "Also write files anew that reach past the horizon, without the rows before it; with --period-secs. " +
-      "Without that each index says so itself (retention.exact).",
+    help: "Also rewrite files that have rows on both sides of the horizon, without the old " +
+      "rows; needs --period-secs. Without it each index says so itself (retention.exact).",
   },
   ...TABLES_OPTIONS,
   ...SUMMARY_OPTIONS,

@@ -39,7 +39,7 @@ const OPTIONS = {
     placeholder: "MB",
     min: 1,
     max: 100_000,
-    help: "Read no more in a second; as fast as it goes when absent.",
+    help: "Most MB to read a second; no limit when absent.",
   },
   ...SUMMARY_OPTIONS,
   ...TABLES_OPTIONS,

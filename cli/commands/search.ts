@@ -42,13 +42,13 @@ const OPTIONS = {
     flag: "since",
     placeholder: "TIME",
     default: "1h",
-    help: "Look at rows from then on: how long ago (15m, 2h, 7d), or a date or an instant.",
+    help: "Only rows since then: how long ago (15m, 2h, 7d), or a date or an instant.",
   },
   until: {
     kind: "text",
     flag: "until",
     placeholder: "TIME",
-    help: "Look at rows before then; the newest there are when not given.",
+    help: "Only rows before then; up to the newest when not given.",
   },
   limit: {
     kind: "integer",
@@ -57,7 +57,7 @@ const OPTIONS = {
     default: 100,
     min: 1,
     max: 100_000,
-    help: "Print so many rows at most, the newest. A note says when there are more.",
+    help: "Most rows to print; the newest are printed. A note says if there are more.",
   },
   format: {
     kind: "text",
@@ -65,12 +65,13 @@ const OPTIONS = {
     placeholder: "FORMAT",
     default: "text",
     choices: ["text", "ndjson"],
-    help: "A line for people, or each row as a JSON object with all of its columns.",
+    help: "A readable line for each row, or each row as a JSON object with all of its columns.",
   },
   tail: {
     kind: "switch",
     flag: "tail",
-    help: "Go on with rows as they come, until Ctrl-C. A lost connection is made again.",
+    help: "Then print new rows as they arrive, until Ctrl-C. Connects again when the connection " +
+      "is lost.",
   },
   quiet: {
     kind: "switch",

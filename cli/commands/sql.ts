@@ -74,14 +74,13 @@ export const OPTIONS = {
     placeholder: "ROWS",
     min: 1,
     max: 1_000_000,
-    help:
-      "Rows of an answer at most, as far as the server allows (default: 10000; with --batch 100000). When an answer " +
-      "is cut, a line on stderr says so, and the exit status is 3.",
+    help: "Most rows of an answer, as far as the server allows (default: 10000; with --batch " +
+      "100000). If an answer is cut, a line on stderr says so, and the exit status is 3.",
   },
   quiet: {
     kind: "switch",
     flag: "quiet",
-    help: "Leave out the line of statistics; a line about an answer that was cut stays.",
+    help: "Print no statistics. A line about an answer that was cut is still printed.",
   },
   dataDir: {
     kind: "text",

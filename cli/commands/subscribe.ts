@@ -46,7 +46,7 @@ const OPTIONS = {
     kind: "text",
     flag: "since",
     placeholder: "RFC3339",
-    help: "Leave rows out that are older by the time column; one minute ago when not given.",
+    help: "Only rows since then, by the time column; since one minute ago when not given.",
   },
   intervalSecs: {
     kind: "integer",
@@ -73,14 +73,14 @@ const OPTIONS = {
     kind: "text",
     flag: "state",
     placeholder: "FILE",
-    help:
-      "Keep the cursor here: the next run with the same file goes on where this one ended, whatever --since says.",
+    help: "File that stores the position. The next run with the same file continues where this " +
+      "one ended, whatever --since says.",
   },
   metricsBind: {
     kind: "text",
     flag: "metrics-bind",
     placeholder: "HOST:PORT",
-    help: "Serve /metrics here; without it there are none.",
+    help: "Address that serves /metrics; no metrics when not given.",
   },
   ...BROWSER_OPTIONS,
   ...LOCAL_OPTIONS,

@@ -44,7 +44,7 @@ const OPTIONS = {
   apply: {
     kind: "switch",
     flag: "apply",
-    help: "Pull the segments; without it the plan is printed and nothing is written.",
+    help: "Copy the segments. Without it the plan is only printed.",
   },
   catalog: {
     kind: "text",

@@ -11,8 +11,8 @@ export const BACKPRESSURE_OPTIONS = {
     default: 1024,
     min: 0,
     max: 1_000_000,
-    help: "Requests of a tenant whose rows wait for the WAL; past it the answer is 503, " +
-      "0 for no bound.",
+    help: "Most requests of a tenant whose rows wait for the WAL. Further ones are refused with " +
+      "503. 0: no limit.",
   },
   ingestGroupCommitMs: {
     kind: "integer",
@@ -31,8 +31,8 @@ export const BACKPRESSURE_OPTIONS = {
     default: 1,
     min: 1,
     max: 1_024,
-    help: "Queues of a tenant, each of the whole capacity; an index always uses the same one. " +
-      "Needs a capacity above 0.",
+    help: "Queues of each tenant, each with the full capacity. An index always uses the same " +
+      "queue. Needs a capacity above 0.",
   },
   ingestIdempotencySecs: {
     kind: "integer",
@@ -52,7 +52,7 @@ export const BACKPRESSURE_OPTIONS = {
     default: 100_000,
     min: 1,
     max: 10_000_000,
-    help: "How many such keys a lane remembers at most, the newest ones.",
+    help: "Most idempotency keys that a lane remembers. It keeps the newest.",
   },
   ingestMemLimitMib: {
     kind: "integer",
@@ -61,7 +61,8 @@ export const BACKPRESSURE_OPTIONS = {
     default: 0,
     min: 0,
     max: 16 * 1024 * 1024,
-    help: "Resident memory at which rows are refused with 503 until it is below, 0 for no bound.",
+    help: "Limit of memory: rows are refused with 503 while resident memory is above it. 0: no " +
+      "refusals.",
   },
   ingestMemSampleSecs: {
     kind: "integer",
@@ -70,7 +71,7 @@ export const BACKPRESSURE_OPTIONS = {
     default: 60,
     min: 1,
     max: 86_400,
-    help: "How often resident memory is looked at.",
+    help: "How often resident memory is measured.",
   },
 } as const satisfies OptionTable;
 

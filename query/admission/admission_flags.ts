@@ -22,8 +22,8 @@ export const ADMISSION_OPTIONS = {
     default: 10_000,
     min: 0,
     max: 300_000,
-    help:
-      "How long an expensive query waits for another one to end before it is refused with 429; few of them run at once.",
+    help: "How long an expensive query waits for others to end before it is refused with 429. " +
+      "Only a few of them run at a time.",
   },
   dearNiceness: {
     kind: "integer",
@@ -33,10 +33,10 @@ export const ADMISSION_OPTIONS = {
     default: 19,
     min: 0,
     max: 19,
-    help:
-      "Niceness (as of nice(1)) of expensive queries and batch jobs, so that cheap ones go first where processors are " +
-      "short. They have a DuckDB of their own then, and three quarters of memory pool and spill space. With 0 they run " +
-      "beside the others. So they do with a pool below 1 GiB and where threads have no priority of their own.",
+    help: "Niceness (see nice(1)) of expensive queries and batch jobs, so that cheap queries go " +
+      "first when processors are busy. Expensive ones then have their own DuckDB with three " +
+      "quarters of memory pool and spill space. With 0 all share one DuckDB, and so they do " +
+      "with a pool below 1 GiB, or where threads cannot have priorities.",
   },
   streamStallSecs: {
     kind: "integer",
@@ -46,7 +46,7 @@ export const ADMISSION_OPTIONS = {
     default: 30,
     min: 1,
     max: 3_600,
-    help: "A client that takes nothing of an NDJSON answer for this long is given up.",
+    help: "How long a client may read nothing of an NDJSON answer before the answer is ended.",
   },
   admissionMaxShareDivisor: {
     kind: "integer",

@@ -16,27 +16,24 @@ export const DISTRIBUTED_OPTIONS = {
     flag: "peers-dns",
     env: "SVC_QUERY_PEERS_DNS",
     placeholder: "NAME:PORT",
-    help:
-      "A name whose addresses are the query servers that share statements, looked up every 10 s; " +
-      "one that begins with _ is looked up as SRV and needs no port.",
+    help: "A name whose addresses are the query servers that share statements, looked up every " +
+      "10 s. A name that begins with _ is looked up as an SRV record and needs no port.",
   },
   coordinatorToken: {
     kind: "text",
     flag: "coordinator-token",
     env: "SVC_QUERY_COORDINATOR_TOKEN",
     placeholder: "TOKEN",
-    help:
-      "Token that all query servers share: with it one asks another for its part of a statement. " +
-      "Needed with peers where --tokens or OIDC is.",
+    help: "Token that all query servers share, and with which they send parts of statements to " +
+      "each other. Peers need it if --tokens or OIDC is set.",
   },
   peerTlsCa: {
     kind: "text",
     flag: "peer-tls-ca",
     env: "SVC_QUERY_PEER_TLS_CA",
     placeholder: "FILE",
-    help:
-      "PEM file of the authority of the peers' certificates, where the system does not know it. Peers are asked " +
-      "over TLS where this server has --tls-cert.",
+    help: "PEM file of the authority that signed the peers' certificates, if the system does " +
+      "not know it. Peers are called over TLS if this server has --tls-cert.",
   },
   distributeBytesMin: {
     kind: "integer",
@@ -46,8 +43,8 @@ export const DISTRIBUTED_OPTIONS = {
     default: 256 * 1024 * 1024,
     min: 0,
     max: Number.MAX_SAFE_INTEGER,
-    help:
-      "A query is shared with the peers when so many bytes must come from the object store for it; 0 shares every " +
-      "query that reads data files. POST /api/v1/sql/distributed always does.",
+    help: "A query is shared with the peers if it must fetch at least this many bytes from the " +
+      "object store; 0 shares every query that reads data files. POST " +
+      "/api/v1/sql/distributed always does.",
   },
 } as const satisfies OptionTable;

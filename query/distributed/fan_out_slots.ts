@@ -17,7 +17,7 @@ export class FanOutSlots {
     let isHeld = true;
     return {
       [Symbol.dispose]: () => {
-        if (isHeld) this.#free.give(slot, line.key);
+        if (isHeld) this.#free.give(slot);
         isHeld = false;
       },
     };

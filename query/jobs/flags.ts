@@ -8,9 +8,9 @@ export const JOB_OPTIONS = {
     flag: "jobs-postgres-uri",
     env: "SVC_JOBS_POSTGRES_URI",
     placeholder: "URI",
-    help:
-      "PostgreSQL database that keeps batch jobs, so that several query servers share them. Without it they are " +
-      "kept beside the catalog: in its PostgreSQL database, or in the file jobs.db in its folder.",
+    help: "PostgreSQL database for batch jobs, so that several query servers share them. " +
+      "Without it they are stored with the catalog: in its PostgreSQL database, or in the " +
+      "file jobs.db in its folder.",
   },
   jobsCancelPollSecs: {
     kind: "integer",
@@ -20,8 +20,8 @@ export const JOB_OPTIONS = {
     default: 2,
     min: 1,
     max: 3_600,
-    help:
-      "How often a job's server looks whether another one cancelled it; PostgreSQL tells at once besides.",
+    help: "How often the server of a job checks whether another server cancelled it. With " +
+      "PostgreSQL it also hears of that at once.",
   },
   jobsOwnerLeaseSecs: {
     kind: "integer",
@@ -31,8 +31,8 @@ export const JOB_OPTIONS = {
     default: 120,
     min: 3,
     max: 86_400,
-    help:
-      "A job whose server was not heard of for this long is failed by another one; it renews three times as often.",
+    help: "A job fails when its server has not renewed its lease for this long. A server renews " +
+      "three times as often.",
   },
   jobsOwnerlessGraceSecs: {
     kind: "integer",
@@ -42,6 +42,6 @@ export const JOB_OPTIONS = {
     default: 86_400,
     min: 1,
     max: 31_536_000,
-    help: "A job that no server has taken for this long is failed.",
+    help: "A job fails when no server has taken it for this long.",
   },
 } as const satisfies OptionTable;

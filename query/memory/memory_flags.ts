@@ -14,9 +14,9 @@ export const MEMORY_OPTIONS = {
     placeholder: "BYTES",
     min: 256 * MIB,
     max: BYTES_MAX,
-    help:
-      "Memory that this server and its DuckDB processes may take together. The container's limit when not given, or all " +
-      "of the machine's memory. query/README.md says how it is divided.",
+    help: "Memory that this server and its DuckDB processes may use together; the container's " +
+      "limit, or all of the machine's memory, when not given. query/README.md says how it " +
+      "is divided.",
   },
   memoryPoolBytes: {
     kind: "integer",
@@ -25,8 +25,7 @@ export const MEMORY_OPTIONS = {
     placeholder: "BYTES",
     min: POOL_BYTES_MIN,
     max: BYTES_MAX,
-    help:
-      "Memory that all queries share, a part of --memory-bytes; about half of what the processes themselves leave of " +
-      "it when not given.",
+    help: "Memory that all queries share, a part of --memory-bytes. When not given: about half " +
+      "of what the processes themselves leave of it.",
   },
 } as const satisfies OptionTable;

@@ -21,6 +21,6 @@ export const PG_OPTIONS = {
     default: 1_000,
     min: 1,
     max: 100_000,
-    help: "Sessions of PostgreSQL's protocol at a time; one more is refused.",
+    help: "Most sessions of PostgreSQL's protocol at a time. Further ones are refused.",
   },
 } as const satisfies OptionTable;

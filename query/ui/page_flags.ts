@@ -14,15 +14,16 @@ export const PAGE_OPTIONS = {
     flag: "ui-base-path",
     env: "SVC_QUERY_UI_BASE_PATH",
     placeholder: "PATH",
-    help: "Path that a proxy puts before every path and does not take away, such as /logs: page " +
-      "and API are then answered below it, too.",
+    help: "Path that a proxy adds to every path and does not remove, such as /logs. The server " +
+      "then serves the page and the API below it, too.",
   },
   oidcClientId: {
     kind: "text",
     flag: "oidc-client-id",
     env: "SVC_OIDC_CLIENT_ID",
     placeholder: "ID",
-    help: "Public client of the issuer by which the page signs people in; needs --oidc-issuer.",
+    help: "Public client of the issuer with which users of the page sign in; needs " +
+      "--oidc-issuer.",
   },
   oidcScope: {
     kind: "text",
@@ -30,7 +31,7 @@ export const PAGE_OPTIONS = {
     env: "SVC_OIDC_SCOPE",
     placeholder: "SCOPES",
     default: "openid",
-    help: "Scopes that the page asks for, with spaces between. With offline_access most issuers " +
-      "let it renew tokens by itself.",
+    help: "Scopes that the page requests, separated by spaces. With offline_access most issuers " +
+      "let the page renew tokens by itself.",
   },
 } as const satisfies OptionTable;

@@ -55,8 +55,8 @@ export const WAREHOUSE_OPTIONS = {
 export const END_WITH_STDIN_OPTION = {
   kind: "switch",
   flag: "end-with-stdin",
-  help: "End in order, as at SIGTERM, once standard input ends. So a parent leaves no process " +
-    "behind, however it ends.",
+  help: "Shut down, as at SIGTERM, when standard input ends. So no process is left behind, " +
+    "however its parent ends.",
 } as const satisfies SwitchOption;
 
 /**
@@ -66,9 +66,8 @@ export const METRICS_TENANT_LABELS_OPTION = {
   kind: "switch",
   flag: "metrics-tenant-labels",
   env: "SVC_METRICS_TENANT_LABELS",
-  help:
-    "Let /metrics, which asks nobody for a token, name tenants and their indexes. Without it all tenants but " +
-    "`default` share one series of each metric.",
+  help: "Name tenants and their indexes in /metrics, which needs no token. Without it all " +
+    "tenants except `default` share one series of each metric.",
 } as const satisfies SwitchOption;
 
 export const LOG_LEVEL_OPTION = {

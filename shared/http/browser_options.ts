@@ -11,18 +11,18 @@ export const BROWSER_OPTIONS = {
     flag: "cors-origins",
     env: "SVC_CORS_ORIGINS",
     placeholder: "ORIGINS",
-    help:
-      "Origins whose pages may send requests and read answers, comma-separated and exact, for example " +
-      "https://shop.example; requests of any other origin's pages are refused with 403.",
+    help: "Origins whose pages may send requests and read responses, comma-separated and exact, " +
+      "for example https://shop.example. Requests from pages of other origins are refused " +
+      "with 403.",
   },
   allowedHosts: {
     kind: "list",
     flag: "allowed-hosts",
     env: "SVC_ALLOWED_HOSTS",
     placeholder: "NAMES",
-    help:
-      "Names, with or without a port, that requests may call this server by besides loopback names and, unless it " +
-      "is bound to loopback, IP addresses; 403 for any other. Without one any name will do, but for a listener on " +
-      "loopback that asks for no authentication.",
+    help: "Host names, with or without a port, that requests may use for this server; others " +
+      "are refused with 403. Loopback names are always allowed, and IP addresses unless the " +
+      "server listens on loopback. When not given, every name is allowed, except on a " +
+      "loopback listener without authentication.",
   },
 } as const satisfies OptionTable;

@@ -14,8 +14,8 @@ export const CONNECTION_OPTIONS = {
     default: 16_384,
     min: 8,
     max: 1_000_000,
-    help:
-      "Connections of each listener at a time; for one more, one that waits for a request is closed.",
+    help: "Most connections of each listener at a time. To take one more, the server closes one " +
+      "that waits for a request.",
   },
   maxConnectionsPerAddress: {
     kind: "integer",
@@ -24,8 +24,9 @@ export const CONNECTION_OPTIONS = {
     placeholder: "n",
     min: 0,
     max: 1_000_000,
-    help: "Connections of one client address at a time, for IPv6 of one /64. A quarter of " +
-      "--max-connections when not given. 0 sets no bound: behind a proxy all come from its address.",
+    help: "Most connections of one client address at a time, for IPv6 of one /64 network; a " +
+      "quarter of --max-connections when not given. 0: no limit, for a server behind a proxy, " +
+      "whose connections all have one address.",
   },
 } as const satisfies OptionTable;
 

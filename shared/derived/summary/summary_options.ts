@@ -12,9 +12,9 @@ export const SUMMARY_OPTIONS = {
     default: GROUP_VALUES_MAX,
     min: 1,
     max: 65_534,
-    help:
-      "Distinct values of a column that the summary of a data file counts, by minute and beside other columns, too; counts " +
-      "of more lie beside it, by value alone.",
+    help: "Most distinct values of a column that the summary of a data file counts, also by " +
+      "minute and together with other columns. Columns with more values are counted beside " +
+      "the summary, by value only.",
   },
   indexFooterMaxBytes: {
     kind: "integer",
@@ -24,8 +24,8 @@ export const SUMMARY_OPTIONS = {
     default: SUMMARY_BYTES_MAX,
     min: 1_024,
     max: 16 * 1024 * 1024,
-    help:
-      "Bytes of the summary of one data file; what does not fit is left out, the least wanted first.",
+    help: "Largest summary of one data file. If it would be larger, the least useful parts are " +
+      "left out.",
   },
 } as const satisfies OptionTable;
 

@@ -21,7 +21,7 @@ interface Waiter<T> {
   reject(error: unknown): void;
 }
 
-/** Whether a key that holds so many items may have one more; default: always. */
+/** Whether a key that holds so many items may have one more. */
 export type MayTake = (key: string, held: number) => boolean;
 
 /** Items that are lent out, and the line for them. */
@@ -31,7 +31,8 @@ export class Waiters<T> {
   readonly #line = new TurnQueue<Waiter<T>>();
   #closed: { readonly error: unknown } | undefined;
 
-  constructor(private readonly mayTake: MayTake = () => true) {}
+  /** Without `mayTake` a key may have any number of items, and nobody counts them. */
+  constructor(private readonly mayTake?: MayTake) {}
 
   /** How many are in line. */
   get size(): number {
@@ -78,11 +79,16 @@ export class Waiters<T> {
     });
   }
 
-  /** Takes an item back. `key` says who had it; default: nobody, or one without a key. */
+  /**
+   * Takes an item back. `key` says who had it, for `mayTake`; default: nobody, or one without a
+   * key.
+   */
   give(item: T, key = ""): void {
-    const held = this.#held.get(key) ?? 0;
-    if (held > 1) this.#held.set(key, held - 1);
-    else this.#held.delete(key);
+    if (this.mayTake !== undefined) {
+      const held = this.#held.get(key) ?? 0;
+      if (held > 1) this.#held.set(key, held - 1);
+      else this.#held.delete(key);
+    }
     this.#free.push(item);
     while (this.#free.length > 0) {
       const next = this.#line.shift((waiting) => this.#may(waiting));
@@ -92,11 +98,11 @@ export class Waiters<T> {
   }
 
   #may(key: string): boolean {
-    return this.mayTake(key, this.#held.get(key) ?? 0);
+    return this.mayTake === undefined || this.mayTake(key, this.#held.get(key) ?? 0);
   }
 
   #lent(item: T, key: string): T {
-    this.#held.set(key, (this.#held.get(key) ?? 0) + 1);
+    if (this.mayTake !== undefined) this.#held.set(key, (this.#held.get(key) ?? 0) + 1);
     return item;
   }
 

@@ -110,7 +110,7 @@ class ProcessDatabase implements EngineDatabase {
 
   async connect(signal: AbortSignal, wanted?: ConnectionWanted): Promise<EngineConnection> {
     const at = await this.#free.take(signal, wanted);
-    const giveBack = () => this.#free.give(at, wanted?.key);
+    const giveBack = () => this.#free.give(at);
     try {
       const client = await this.#current(signal);
       return new ProcessConnection(client, {
