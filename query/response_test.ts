@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { parseOptions } from "../shared/config/parse_options.ts";
 import { EngineLab } from "../shared/testing/engine_lab.ts";
-import { YIELD_LITTLE } from "../shared/testing/yield_little.ts";
+import { ONE_DUCKDB } from "../shared/testing/one_duckdb.ts";
 import { OPTIONS, startQuery } from "./mod.ts";
 
 const DAY_NS = 86_400_000_000_000n;
@@ -70,7 +70,7 @@ async function withServer(
   await lab.append([1n, 2n].map((n) => ({ ns: FIRST_DAY_NS + 2n * DAY_NS + n, raw: "w" })));
   await using server = await startQuery(parseOptions(OPTIONS, [
     ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--threads", "2"],
-    ...YIELD_LITTLE,
+    ...ONE_DUCKDB,
     ...["--data-dir", lab.dir, "--query-wal-buffer-dir", `${lab.dir}/wal`],
     ...flags,
   ]));

@@ -6,6 +6,7 @@ import { VERSION } from "../../shared/base/version.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
+import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
 import { OPTIONS, startQuery } from "../mod.ts";
 import { VERSION_HEADER } from "./peer_client.ts";
 import { writeShardRequest } from "./shard_request.ts";
@@ -29,7 +30,8 @@ async function openLab(args: readonly string[]): Promise<Lab> {
   stack.use(
     await startQuery(parseOptions(OPTIONS, [
       ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
-      ...["--data-dir", lab.dir, "--threads", "2", "--peers", `127.0.0.1:${port}`, ...args],
+      ...["--data-dir", lab.dir, "--threads", "2", ...ONE_DUCKDB],
+      ...["--peers", `127.0.0.1:${port}`, ...args],
     ])),
   );
   const { stats } = await lab.query("SELECT count(raw) FROM events", { snapshot: "latest" });

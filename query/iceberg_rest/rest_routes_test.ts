@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
 import { FakeEngine } from "../../tests/doubles/fake_engine.ts";
 import { testService } from "../../tests/doubles/query_server.ts";
 import { OPTIONS, startQuery } from "../mod.ts";
@@ -24,7 +25,7 @@ async function openLab(flags: readonly string[] = []): Promise<Lab> {
   const server = held.use(
     await startQuery(parseOptions(OPTIONS, [
       ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
-      ...["--data-dir", lab.dir, "--threads", "1", ...flags],
+      ...["--data-dir", lab.dir, "--threads", "1", ...ONE_DUCKDB, ...flags],
     ])),
   );
   const all = held.move();

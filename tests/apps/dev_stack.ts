@@ -6,7 +6,7 @@
 import { workspacePath } from "../../cli/permissions.ts";
 import { textLines } from "../../cli/text_lines.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
-import { YIELD_LITTLE_ENV } from "../../shared/testing/yield_little.ts";
+import { ONE_DUCKDB_ENV } from "../../shared/testing/one_duckdb.ts";
 
 export const UP_MS_MAX = 90_000;
 export const DOWN_MS_MAX = 60_000;
@@ -37,7 +37,7 @@ export class DevStack implements AsyncDisposable {
         ...more,
       ],
       cwd: workspacePath("."),
-      env: YIELD_LITTLE_ENV,
+      env: ONE_DUCKDB_ENV,
       stdin: "null",
       stdout: "piped",
       stderr: "piped",

@@ -43,7 +43,8 @@ Deno.test({
 });
 
 Deno.test({
-  name: "dev with a SQLite catalog outside of the warehouse commits and answers",
+  name: "dev with a SQLite catalog outside of the warehouse commits and answers, and ends in " +
+    "order while a statement runs, whose client has an answer",
   fn: async () => {
     const elsewhere = await Deno.makeTempDir({ prefix: "svc-catalog-" });
     try {
@@ -56,77 +57,43 @@ Deno.test({
         body: '{"index":{"_index":"web"}}\n{"message":"far away"}\n',
       });
       assert.equal((await bulk.json()).errors, false, stack.told());
-      const answer = await fetch(`http://127.0.0.1:${stack.ports[1]}/api/v1/sql`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({ query: "SELECT count(*) AS n FROM web", snapshot: "latest" }),
+      const answer = await askSql(stack, {
+        query: "SELECT count(*) AS n FROM web",
+        snapshot: "latest",
       });
-      assert.deepEqual((await answer.json()).rows, [[1]], stack.told());
+      assert.deepEqual(answer.rows, [[1]], stack.told());
       await Deno.stat(catalog);
-      stack.signal("SIGINT");
-      assert.equal(await stack.ended(), 0, stack.told());
+      await endWhileStatementRuns(stack);
     } finally {
       await Deno.remove(elsewhere, { recursive: true });
     }
   },
 });
 
-Deno.test({
-  name: "dev ends in order while a statement runs, whose client has an answer",
-  fn: async () => {
-    await using stack = await DevStack.start();
-    await stack.greeted("curl ");
-    const asked = fetch(`http://127.0.0.1:${stack.ports[1]}/api/v1/sql`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({
-        query: "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) " +
-          "SELECT count(*) FROM t",
-      }),
-    }).then((response) => response.json());
-    const isAsked = async () => {
-      const page = await fetch(`http://127.0.0.1:${stack.ports[4]}/metrics`);
-      return /^svc_query_in_flight 1$/m.test(await page.text());
-    };
-    await until(isAsked, DOWN_MS_MAX, () => stack.told());
-    await new Promise((resolve) => setTimeout(resolve, 500)); // It is planned, and runs.
-    stack.signal("SIGINT");
-    assert.equal((await asked).reason, "server_stopping");
-    assert.equal(await stack.ended(), 0, stack.told());
-    assert.deepEqual(await rolePids(stack.dataDir), []);
-  },
-});
+async function endWhileStatementRuns(stack: DevStack): Promise<void> {
+  const asked = askSql(stack, {
+    query: "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) " +
+      "SELECT count(*) FROM t",
+  });
+  const isAsked = async () => {
+    const page = await fetch(`http://127.0.0.1:${stack.ports[4]}/metrics`);
+    return /^svc_query_in_flight 1$/m.test(await page.text());
+  };
+  await until(isAsked, DOWN_MS_MAX, () => stack.told());
+  await new Promise((resolve) => setTimeout(resolve, 500)); // It is planned, and runs.
+  stack.signal("SIGINT");
+  assert.equal((await asked).reason, "server_stopping");
+  assert.equal(await stack.ended(), 0, stack.told());
+  assert.deepEqual(await rolePids(stack.dataDir), []);
+}
 
 Deno.test({
-  name: "dev --seed-demo keeps events coming",
-  fn: async () => {
-    await using stack = await DevStack.start(["--seed-demo"]);
-    await stack.greeted("curl ");
-    const count = async () => {
-      const response = await fetch(`http://127.0.0.1:${stack.ports[1]}/api/v1/sql`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({
-          query: "SELECT count(*) FROM events WHERE sourcetype = 'shop:app'",
-        }),
-      });
-      const text = await response.text();
-      return response.ok ? Number(JSON.parse(text).rows[0][0]) : 0;
-    };
-    await until(async () => await count() >= 20, UP_MS_MAX, () => stack.told());
-    const asked = await fetch(`http://127.0.0.1:${stack.ports[0]}/events/_count`);
-    const { count: counted } = await asked.json();
-    assert.equal(asked.status, 200);
-    assert.ok(counted >= 20, `_count answers ${counted}`);
-  },
-});
-
-Deno.test({
-  name: "dev hands --cors-origins and --allowed-hosts to every role",
+  name:
+    "dev --seed-demo keeps events coming, and --cors-origins and --allowed-hosts reach every role",
   fn: async () => {
     const origin = "http://127.0.0.1:5173";
     const flags = ["--cors-origins", origin, "--allowed-hosts", "logs.example"];
-    await using stack = await DevStack.start(flags);
+    await using stack = await DevStack.start(["--seed-demo", ...flags]);
     await stack.greeted("curl ");
     for (const port of stack.ports) {
       const ask = (host: string) => askWith(port, { path: "/healthz", headers: { host, origin } });
@@ -135,6 +102,13 @@ Deno.test({
       assert.match(known.head, new RegExp(`^access-control-allow-origin: ${origin}$`, "m"));
       assert.equal((await ask("evil.example")).status, 403, `port ${port}`);
     }
+    const query = "SELECT count(*) FROM events WHERE sourcetype = 'shop:app'";
+    const count = async () => Number((await askSql(stack, { query })).rows?.[0]?.[0] ?? 0);
+    await until(async () => await count() >= 20, UP_MS_MAX, () => stack.told());
+    const asked = await fetch(`http://127.0.0.1:${stack.ports[0]}/events/_count`);
+    const { count: counted } = await asked.json();
+    assert.equal(asked.status, 200);
+    assert.ok(counted >= 20, `_count answers ${counted}`);
   },
 });
 
@@ -199,6 +173,18 @@ Deno.test({
     await next.greeted("curl ");
   },
 });
+
+async function askSql(
+  { ports }: Pick<DevStack, "ports">,
+  body: Readonly<Record<string, unknown>>,
+): Promise<{ readonly rows?: unknown[][]; readonly reason?: string }> {
+  const response = await fetch(`http://127.0.0.1:${ports[1]}/api/v1/sql`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  return await response.json();
+}
 
 /** The words that a POSIX shell makes of a command line. */
 async function shellWords(line: string): Promise<string[]> {

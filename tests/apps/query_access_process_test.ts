@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { makeDataFolders } from "../../cli/data_folders.ts";
 import { processArguments, workspacePath } from "../../cli/permissions.ts";
 import { AUDIENCE, FakeIssuer, makeKey } from "../../shared/testing/fake_issuer.ts";
+import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
 import { selfSigned } from "../../shared/testing/self_signed.ts";
-import { YIELD_LITTLE } from "../../shared/testing/yield_little.ts";
 
 const START_MS_MAX = 90_000;
 /** A fetch of keys may take 5 s; what a loaded machine may add. */
@@ -49,7 +49,7 @@ async function atTheDoor(test: (door: Door) => Promise<void>): Promise<void> {
   const child = new Deno.Command(Deno.execPath(), {
     args: processArguments("query", dataDir, [
       ...["--bind=127.0.0.1:0", "--metrics-bind=127.0.0.1:0"],
-      ...YIELD_LITTLE,
+      ...ONE_DUCKDB,
       ...["--oidc-issuer", issuer.url, "--oidc-audience", AUDIENCE, "--oidc-tenant-claim", "org"],
       ...["--tls-cert", certFile, "--tls-key", keyFile],
     ]),

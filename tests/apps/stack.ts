@@ -6,8 +6,8 @@
 import { makeDataFolders } from "../../cli/data_folders.ts";
 import { processArguments } from "../../cli/permissions.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
+import { ONE_DUCKDB_ENV } from "../../shared/testing/one_duckdb.ts";
 import { threads } from "../../shared/testing/threads.ts";
-import { YIELD_LITTLE_ENV } from "../../shared/testing/yield_little.ts";
 
 export type RoleName = "ingest" | "compactor" | "query";
 
@@ -68,7 +68,7 @@ export class Stack implements AsyncDisposable {
   readonly #descriptors: Readonly<Partial<Record<RoleName, number>>>;
 
   private constructor(readonly dataDir: string, options: StackOptions) {
-    this.#env = { ...YIELD_LITTLE_ENV, ...options.env };
+    this.#env = { ...ONE_DUCKDB_ENV, ...options.env };
     this.#keepsData = options.dataDir !== undefined;
     this.#readyMsMax = options.readyMsMax ?? READY_DEADLINE_MS;
     this.#descriptors = options.descriptors ?? {};

@@ -7,6 +7,7 @@ import { runCommand } from "../../cli/run_command.ts";
 import { OPTIONS, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
 
 const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
 const ROWS = [
@@ -25,7 +26,7 @@ async function withRows(test: (search: Search) => Promise<void>): Promise<void> 
   })));
   await using server = await startQuery(parseOptions(OPTIONS, [
     ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
-    ...["--data-dir", lab.dir, "--threads", "2"],
+    ...["--data-dir", lab.dir, "--threads", "2", ...ONE_DUCKDB],
   ]));
   const endpoint = `http://127.0.0.1:${server.address.port}`;
   await test(async (argv) => {

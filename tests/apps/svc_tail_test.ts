@@ -5,6 +5,7 @@ import { OPTIONS, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EngineLab, type LabEvent } from "../../shared/testing/engine_lab.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
+import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
 
 const MAIN = new URL("../../cli/main.ts", import.meta.url).pathname;
 const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
@@ -68,6 +69,7 @@ function serve(lab: EngineLab, port: number | undefined) {
   return startQuery(parseOptions(OPTIONS, [
     ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
     ...["--data-dir", lab.dir, "--threads", "2", "--query-wal-buffer-dir", `${lab.dir}/wal`],
+    ...ONE_DUCKDB,
   ]));
 }
 

@@ -8,6 +8,7 @@ import { OPTIONS, startQuery } from "../../query/mod.ts";
 import { TAILS_PER_TENANT_MAX } from "../../query/tail/tail_desk.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EngineLab, type LabEvent } from "../../shared/testing/engine_lab.ts";
+import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
 import { rawsOf, TailReader } from "./tail_reader.ts";
 
 const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
@@ -20,7 +21,7 @@ async function withServer(
 ): Promise<void> {
   await using server = await startQuery(parseOptions(OPTIONS, [
     ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
-    ...["--data-dir", lab.dir, "--threads", "2"],
+    ...["--data-dir", lab.dir, "--threads", "2", ...ONE_DUCKDB],
     ...(lab.wal === undefined ? [] : ["--query-wal-buffer-dir", `${lab.dir}/wal`]),
     ...flags,
   ]));

@@ -3,6 +3,7 @@
 import { OPTIONS, type QueryServer, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import type { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
 
 export interface LabServer extends AsyncDisposable {
   readonly url: string;
@@ -16,7 +17,7 @@ export async function startLabServer(
 ): Promise<LabServer> {
   const server = await startQuery(parseOptions(OPTIONS, [
     ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
-    ...["--data-dir", dir, "--threads", "2", ...args],
+    ...["--data-dir", dir, "--threads", "2", ...ONE_DUCKDB, ...args],
   ]));
   return {
     url: `http://127.0.0.1:${server.address.port}`,

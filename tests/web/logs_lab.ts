@@ -6,6 +6,7 @@ import { OPTIONS, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
 import { launchChromium } from "../clients/chromium.ts";
 import { buildPage, openPageLab, type PageLab } from "./page_lab.ts";
 
@@ -136,6 +137,7 @@ export async function openLiveLab(): Promise<LiveLab> {
     await startQuery(parseOptions(OPTIONS, [
       ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
       ...["--data-dir", lab.dir, "--query-wal-buffer-dir", `${lab.dir}/wal`, "--threads", "2"],
+      ...ONE_DUCKDB,
     ])),
   );
   const browser = await launchChromium();

@@ -9,6 +9,7 @@ import { OPTIONS, type QueryServer, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { freePort } from "../../shared/testing/free_ports.ts";
+import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
 import { until } from "../../shared/testing/until.ts";
 import { launchChromium } from "../clients/chromium.ts";
 
@@ -45,7 +46,7 @@ export async function openPageLab(
   const start = async (given = args) => {
     server = await startQuery(parseOptions(OPTIONS, [
       ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
-      ...["--data-dir", lab.dir, "--threads", "2", ...given],
+      ...["--data-dir", lab.dir, "--threads", "2", ...ONE_DUCKDB, ...given],
     ]));
   };
   await start();
