@@ -100,7 +100,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: `psql asks, copies and points at errors${HAS_PSQL ? "" : " (ignored: no psql)"}`,
+  name: `psql asks, copies, browses and points at errors${HAS_PSQL ? "" : " (ignored: no psql)"}`,
   ignore: !HAS_PSQL,
   fn: async () => {
     await using lab = await labOfRows();
@@ -133,5 +133,11 @@ Deno.test({
     );
     assert.match(told, /^ERROR: .*"nope" not found/m);
     assert.match(told, /^LINE 2: {3}nope FROM events;\n {10}\^/m);
+    const browsed = await psql("\\dt\n\\d events\nSELECT 1 AS a, [2] AS b \\gdesc\n");
+    assert.equal(browsed.told, "");
+    assert.match(browsed.printed, /^svc\|events\|table\|u\nsvc\|query_audit\|/m);
+    assert.match(browsed.printed, /^timestamp\|timestamp with time zone\|\|not null\|$/m);
+    assert.match(browsed.printed, /^attributes\|text\|\|\|$/m);
+    assert.match(browsed.printed, /^a\|integer\nb\|integer\[\]$/m);
   },
 });

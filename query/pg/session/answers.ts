@@ -311,7 +311,7 @@ export class SessionAnswers {
       writer.copyOutResponse(isBinary, columns.length);
       if (isBinary) writer.copyData(COPY_SIGNATURE);
       else if (options.hasHeader && encoder instanceof CopyTextEncoder) {
-        await writer.send(encoder.header(columns.map(({ name }) => name)));
+        await writer.send(encoder.header());
       }
       for (; rows !== undefined; rows = await answer.next(Infinity)) {
         sent += rows.to - rows.from;

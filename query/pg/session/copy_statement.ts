@@ -63,10 +63,13 @@ function closingOf(statement: string, from: number): number {
 function optionsOf(text: string): CopyOptions {
   const given = new Map<string, string>();
   const inner = /^\s*(?:WITH\s*)?\(([^]*)\)\s*$/i.exec(text)?.[1];
-  const words = wordsOf(inner ?? text.replace(/^\s*WITH\b/i, ""));
+  // `DELIMITER AS ','` is the older spelling.
+  const words = wordsOf(inner ?? text.replace(/^\s*WITH\b/i, "")).filter((word) =>
+    word.toLowerCase() !== "as"
+  );
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at]?.toLowerCase() ?? "";
-    if (word === "," || word === "as") continue;
+    if (word === ",") continue;
     if (word === "csv" || word === "binary") given.set("format", word);
     else if (word === "force" && /^quote$/i.test(words[at + 1] ?? "")) {
       given.set("force_quote", words[at += 2] ?? "");
@@ -121,8 +124,16 @@ function checked(given: ReadonlyMap<string, string>): CopyOptions {
     hasHeader: /^(?:true|on|1)$/i.test(unquoted(given.get("header") ?? "false")),
     quote,
     escape: oneByte("escape", unquoted(given.get("escape") ?? quote)),
-    quotesAll: given.get("force_quote") === "*",
+    quoted: quotedColumns(given.get("force_quote") ?? ""),
   };
+}
+
+/** Names of columns in parentheses, or one; `*`. */
+function quotedColumns(written: string): CopyTextOptions["quoted"] {
+  if (/^\(?\s*\*\s*\)?$/.test(written)) return "*";
+  return (written.match(/"(?:[^"]|"")*"|[\w$]+/g) ?? []).map((name) =>
+    name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name.toLowerCase()
+  );
 }
 
 function unquoted(word: string): string {

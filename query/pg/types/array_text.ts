@@ -8,7 +8,7 @@ export function parseArrayText(text: string, itemsMax: number): (string | null)[
   const trimmed = text.trim();
   if (!trimmed.startsWith("{") || !trimmed.endsWith("}") || trimmed.length < 2) return undefined;
   const inner = trimmed.slice(1, -1);
-  if (inner.trim() === "") return [];
+  if (/^[ \t-\r]*$/.test(inner)) return [];
   const items: (string | null)[] = [];
   let at = 0;
   for (;;) {
@@ -26,7 +26,8 @@ export function parseArrayText(text: string, itemsMax: number): (string | null)[
 }
 
 /** Blanks around an item count for nothing unless they are quoted. */
-const ITEM = /\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^\s{}",\\]|\\.)+(?:\s+(?:[^\s{}",\\]|\\.)+)*))\s*/ys;
+const ITEM =
+  /[ \t-\r]*(?:"((?:[^"\\]|\\.)*)"|((?:[^ \t-\r{}",\\]|\\.)+(?:[ \t-\r]+(?:[^ \t-\r{}",\\]|\\.)+)*))[ \t-\r]*/ys;
 
 function unescaped(text: string): string {
   return text.replaceAll(/\\(.)/gs, "$1");

@@ -93,6 +93,9 @@ function writeItem(
 
 /** An item's text within the braces. */
 export function quotedItem(text: string): string {
-  const isPlain = text !== "" && !/[{}",\\\s]/.test(text) && text.toLowerCase() !== "null";
+  const isPlain = text !== "" && !SPECIAL.test(text) && text.toLowerCase() !== "null";
   return isPlain ? text : `"${text.replaceAll(/[\\"]/g, "\\$&")}"`;
 }
+
+/** PostgreSQL counts no other blanks: `array_isspace` of its arrayfuncs.c. */
+const SPECIAL = /[{}",\\ \t\n\v\f\r]/;

@@ -9,6 +9,7 @@ import type { ByteBuilder } from "../../../shared/columns/byte_builder.ts";
 import { arrayWriter } from "./array_writer.ts";
 import type { ArrowColumn } from "./arrow_columns.ts";
 import type { ColumnType, IntLayout } from "./column_type.ts";
+import { pgError } from "../sqlstate.ts";
 import { BINARY_FORMAT, type CellWriter, type Format } from "./formats.ts";
 import { writeNumeric } from "./numeric_binary.ts";
 import { OID } from "./oids.ts";
@@ -103,13 +104,7 @@ function intWriter(
   if (!isBinary) return (row, out) => out.text(String(read(row)));
   if (oid === OID.numeric) return (row, out) => writeNumeric(String(read(row)), out);
   if (oid === OID.int8) {
-    if (layout.bytes === 8) {
-      return (row, out) => {
-        out.reserve(8);
-        out.view.setBigInt64(out.length, values.getBigInt64(8 * row, true));
-        out.length += 8;
-      };
-    }
+    if (layout.bytes === 8) return (row, out) => copyInt64(values, row, out);
     return (row, out) => writeInt64(BigInt(read(row)), out);
   }
   if (oid === OID.int2) return (row, out) => writeInt16(Number(read(row)), out);
@@ -148,6 +143,10 @@ export function writeInt64(value: bigint, out: ByteBuilder): void {
   out.reserve(8);
   out.view.setBigInt64(out.length, value);
   out.length += 8;
+}
+
+function copyInt64(values: DataView, row: number, out: ByteBuilder): void {
+  writeInt64(values.getBigInt64(8 * row, true), out);
 }
 
 function floatWriter({ values }: ArrowColumn, bytes: 4 | 8, isBinary: boolean): CellWriter {
@@ -192,9 +191,8 @@ function dateWriter({ values }: ArrowColumn, isBinary: boolean): CellWriter {
 }
 
 function timeWriter({ values }: ArrowColumn, isBinary: boolean): CellWriter {
-  const read = (row: number) => values.getBigInt64(8 * row, true);
-  if (isBinary) return (row, out) => writeInt64(read(row), out);
-  return (row, out) => out.text(timeText(Number(read(row))));
+  if (isBinary) return (row, out) => copyInt64(values, row, out);
+  return (row, out) => out.text(timeText(Number(values.getBigInt64(8 * row, true))));
 }
 
 function instantWriter(
@@ -203,14 +201,12 @@ function instantWriter(
   isBinary: boolean,
 ): CellWriter {
   const perSecond = layout.kind === "instant" ? layout.perSecond : MICROS;
-  const micros = microsReader(values, perSecond);
-  if (isBinary) {
-    return (row, out) => {
-      const value = micros(row);
-      if (value === INSTANT_INFINITY) return writeInt64(value, out);
-      writeInt64(value === -INSTANT_INFINITY ? PG_INSTANT_MIN : value - PG_EPOCH_MICROS, out);
-    };
+  if (isBinary && perSecond === MICROS) {
+    // Read here and not by a function that is handed over: so the compiler makes no BigInt.
+    return (row, out) => writeInstant(values.getBigInt64(8 * row, true), out);
   }
+  const micros = microsReader(values, perSecond);
+  if (isBinary) return (row, out) => writeInstant(micros(row), out);
   const zone = oid === OID.timestamptz ? "+00" : "";
   return (row, out) => {
     const value = micros(row);
@@ -225,6 +221,23 @@ function instantWriter(
     }
     out.text(timestampText(splitInstant(secs, rest), zone));
   };
+}
+
+/** Microseconds of 1970 as those of 2000. */
+function writeInstant(micros: bigint, out: ByteBuilder): void {
+  out.reserve(8);
+  const at = out.length;
+  out.length += 8;
+  if (micros === INSTANT_INFINITY) out.view.setBigInt64(at, INSTANT_INFINITY);
+  else if (micros === -INSTANT_INFINITY) out.view.setBigInt64(at, PG_INSTANT_MIN);
+  else if (micros < PG_INSTANT_MIN + PG_EPOCH_MICROS) throw tooEarly();
+  else out.view.setBigInt64(at, micros - PG_EPOCH_MICROS);
+}
+
+function tooEarly(): Error {
+  return pgError("22008", "Cannot send a timestamp from before the year 290278 BC in binary", {
+    hint: "Ask for it as a text: timestamp::VARCHAR.",
+  });
 }
 
 /** Finer units are cut, towards the past. Infinity stays what it is. */

@@ -416,7 +416,9 @@ function engineType(type: NativeType): EngineType {
   const { valueType, keyType, entryNames, entryTypes, alias } = type as unknown as NestedType;
   // BIGNUM and the like have names of their own; JSON is a VARCHAR under an alias.
   const kind = alias === "JSON" ? "JSON" : kindName(type);
-  const text = alias ?? type.toString();
+  const item = valueType === undefined ? undefined : engineType(valueType);
+  // The binding leaves out what an item is called.
+  const text = alias ?? (kind === "LIST" && item !== undefined ? `${item.text}[]` : `${type}`);
   if (kind === "STRUCT" && entryTypes !== undefined) {
     return {
       text,
@@ -430,7 +432,7 @@ function engineType(type: NativeType): EngineType {
   return {
     text,
     kind,
-    ...(valueType === undefined ? {} : { item: engineType(valueType) }),
+    ...(item === undefined ? {} : { item }),
     ...(keyType === undefined ? {} : { key: engineType(keyType) }),
   };
 }

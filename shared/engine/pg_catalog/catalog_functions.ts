@@ -163,6 +163,9 @@ const TEMPLATES: Readonly<Record<string, Template>> = {
   // No table has a key or an index, so this is asked of no list.
   ...all("generate_subscripts/2", "unnest($1)"),
   "_pg_expandarray": "unnest(list_transform($1, lambda svc_x, svc_n: {'x': svc_x, 'n': svc_n}))",
+  // Nothing has a list of rights.
+  "aclexplode": "unnest(NULL::STRUCT(grantor BIGINT, grantee BIGINT, privilege_type VARCHAR, " +
+    "is_grantable BOOLEAN)[])",
   ...all(
     `_pg_char_max_length/2 _pg_numeric_precision/2 _pg_numeric_precision_radix/2
      _pg_numeric_scale/2 _pg_datetime_precision/2`,

@@ -38,6 +38,9 @@ const BARE: Readonly<Record<string, string>> = {
   routines:
     "VARCHAR: specific_catalog specific_schema specific_name routine_catalog routine_schema routine_name routine_type " +
     "data_type type_udt_name routine_body routine_definition external_language security_type is_deterministic",
+  routine_privileges:
+    "VARCHAR: grantor grantee specific_catalog specific_schema specific_name routine_catalog routine_schema " +
+    "routine_name privilege_type is_grantable",
   column_privileges:
     "VARCHAR: grantor grantee table_catalog table_schema table_name column_name privilege_type is_grantable",
   role_table_grants:

@@ -101,6 +101,8 @@ export function textAsItIs(
   return connection.deserialize(JSON.stringify(document));
 }
 
+const FIRST_WORD = /^(?:\s|--.*\n|\/\*(?:[^*]|\*(?!\/))*\*\/)*([a-z]+)/i;
+
 /** Blanks stand for the word, so that places in the statement are places in what was sent. */
 function withoutExplain(text: string, prefix: string): string {
   return prefix.replaceAll(/\S/g, " ") + text.slice(prefix.length);
@@ -124,6 +126,12 @@ const BOUNDS = { depthMax: STATEMENT_DEPTH_MAX, valuesMax: Infinity } as const;
  */
 const INFINITE = /"value":-?Infinity\b/;
 
+const DELETED = "rows are deleted by a delete task: POST /api/v1/delete-tasks";
+const EXPORTED = 'an answer as CSV, Arrow or Parquet comes by "format" in the request';
+const GIVEN = 'values of $1, $2, … come by "parameters" in the request';
+const ONE_STATE = "each statement reads one state of the tables; leave the transaction out";
+const TOLD = "what there is tell SHOW TABLES, DESCRIBE events and SUMMARIZE events";
+
 /** What to write in place of a statement that the parser knows and that is no SELECT. */
 const REMEDIES: Readonly<Record<string, string>> = {
   PIVOT: "the columns of a PIVOT without values are known once it has run; " +
@@ -131,9 +139,31 @@ const REMEDIES: Readonly<Record<string, string>> = {
   SET: "a setting belongs to a session; ask by PostgreSQL's protocol (--pg-listen), " +
     "or give limits and default_order as members of the request",
   INSERT: "rows come by ingest: POST /v1/logs, /v1/traces or /api/v1/_compat/_bulk",
-  DELETE: "rows are deleted by a delete task: POST /api/v1/delete-tasks",
+  UPDATE: `stored rows do not change; ${DELETED}`,
+  DELETE: DELETED,
+  TRUNCATE: DELETED,
+  DROP: `tables stay; ${DELETED}`,
   CREATE: "an index is made by POST /api/v1/indexes",
-  COPY: 'an answer as CSV, Arrow or Parquet comes by "format" in the request',
+  ALTER: "tables keep their columns; whatever else a row has, attr_get(attributes, 'name') reads",
+  COPY: EXPORTED,
+  EXPORT: EXPORTED,
+  EXPLAIN: "EXPLAIN has no options here; write EXPLAIN SELECT … or EXPLAIN ANALYZE SELECT …",
+  PREPARE: GIVEN,
+  EXECUTE: GIVEN,
+  DEALLOCATE: GIVEN,
+  BEGIN: ONE_STATE,
+  START: ONE_STATE,
+  COMMIT: ONE_STATE,
+  ROLLBACK: ONE_STATE,
+  ABORT: ONE_STATE,
+  END: ONE_STATE,
+  PRAGMA: TOLD,
+  ATTACH: `other databases are not read; ${TOLD}`,
+  DETACH: TOLD,
+  USE: TOLD,
+  INSTALL: TOLD,
+  LOAD: TOLD,
+  CALL: "a function of tables is called behind FROM: SELECT * FROM range(10)",
 };
 
 /** All that the parser says of `LIMIT 10, 5`, for which it meant to give a hint. */
@@ -145,8 +175,10 @@ const TOO_DEEP = /^(?:Max expression depth limit|memory exhausted)/;
 function parserError(document: TreeNode, sql: string): OperatingError {
   const message = textAt(document, "error_message");
   if (message.startsWith("Only SELECT statements")) {
-    const kind = /^\s*([a-z]+)/i.exec(sql)?.[1]?.toUpperCase() ?? "";
-    return notOneSelect(REMEDIES[kind] ?? "it is another kind of statement");
+    const kind = FIRST_WORD.exec(sql)?.[1]?.toUpperCase() ?? "";
+    // A PIVOT without values within a SELECT makes two statements of it.
+    const known = REMEDIES[kind] ?? (/\bPIVOT\b/i.test(sql) ? REMEDIES["PIVOT"] : undefined);
+    return notOneSelect(known ?? "it is another kind of statement");
   }
   if (message === NO_HINT) {
     return syntaxError(

@@ -146,3 +146,34 @@ Deno.test({
     assert(Number(newest.rows.at(-1)?.[0]) < 4_900);
   },
 });
+
+/** Statements that are refused, and what is said to write instead. */
+const REFUSED: readonly (readonly [sql: string, remedy: RegExp])[] = [
+  ["PIVOT events ON host USING count(*)", /write them: PIVOT t ON column IN/],
+  ["SELECT * FROM (PIVOT events ON host USING count(*))", /write them: PIVOT t ON column IN/],
+  ["EXPLAIN (FORMAT JSON) SELECT 1", /EXPLAIN ANALYZE SELECT …/],
+  ["PREPARE p AS SELECT $1", /"parameters" in the request/],
+  ["BEGIN", /leave the transaction out/],
+  ["INSERT INTO events VALUES (1)", /POST \/v1\/logs/],
+  ["/* one */ -- two\n UPDATE events SET raw = ''", /delete-tasks/],
+  ["DROP TABLE events", /delete-tasks/],
+  ["ALTER TABLE events ADD COLUMN n INTEGER", /attr_get/],
+  ["ATTACH 'other.db'", /SHOW TABLES/],
+  ["PRAGMA table_info('events')", /DESCRIBE events/],
+  ["COPY events TO 'file.csv'", /"format" in the request/],
+];
+
+Deno.test({
+  name: "statements that are refused say what to write instead",
+  async fn() {
+    await using lab = await openLab();
+    for (const [sql, remedy] of REFUSED) {
+      await assert.rejects(lab.query(sql), (error) => {
+        assert(isOperatingError(error, "invalid_argument"), sql);
+        assert.equal(error.reason, "not_one_select", sql);
+        assert.match(error.message, remedy, sql);
+        return true;
+      });
+    }
+  },
+});
