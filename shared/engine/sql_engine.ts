@@ -256,7 +256,7 @@ export class SqlEngine implements Engine, SpreadingEngine {
       this.#probes.map((probe) => probe.ask((connection) => connection.texts(MEMORY_SQL))),
     );
     return {
-      ...memoryUse(rows.flat()),
+      ...memoryUse(rows.flatMap((each) => each ?? [])),
       poolBytesMax: this.#poolBytesMax,
       spillBytesMax: this.#spillBytesMax,
     };
