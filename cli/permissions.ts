@@ -432,31 +432,37 @@ export function permissionFlags(permissions: Permissions): string[] {
  * no longer (`docs/measurements/bench.md`, `latency`).
  */
 export function runtimeFlags(role: Role): readonly string[] {
-  return role === "ingest" ? ["--v8-flags=--no-parallel-scavenge,--max-semi-space-size=4"] : [];
+  return RUNTIME_FLAGS[role];
 }
 
+/** The query server's threads work on large arrays, which are no part of a young generation. */
+const RUNTIME_FLAGS: { readonly [R in Role]: readonly string[] } = {
+  ingest: ["--v8-flags=--no-parallel-scavenge,--max-semi-space-size=4"],
+  compactor: [],
+  query: ["--v8-flags=--max-semi-space-size=4"],
+};
+
 /**
- * Variables of a role's process that its allocator reads at its start. Ingest server and compactor
- * make and free arrays of megabytes in several threads. By default the C library keeps tens of MiB
- * of what was freed for each thread; so it gives them back at once
- * (`docs/measurements/memory.md`).
+ * Variables of a role's process that its allocator reads at its start. Roles make and free arrays
+ * of megabytes, in several threads. By default the C library keeps tens of MiB of what was freed
+ * for each thread; so it gives them back at once (`docs/measurements/memory.md`).
  */
 export function runtimeEnvironment(role: Role): Readonly<Record<string, string>> {
-  const mmapThreshold = MMAP_THRESHOLD_BYTES[role];
-  return mmapThreshold === undefined ? {} : {
+  return {
     MALLOC_ARENA_MAX: "4",
-    MALLOC_MMAP_THRESHOLD_: String(mmapThreshold),
+    MALLOC_MMAP_THRESHOLD_: String(MMAP_THRESHOLD_BYTES[role]),
     MALLOC_TRIM_THRESHOLD_: "4194304",
   };
 }
 
 /**
  * From this length on an array has pages of its own. The ingest server's are those of requests that
- * are longer than most.
+ * are longer than most, the query server's those of indexes and answers.
  */
-const MMAP_THRESHOLD_BYTES: { readonly [R in Role]?: number } = {
+const MMAP_THRESHOLD_BYTES: { readonly [R in Role]: number } = {
   ingest: 512 * 1024,
   compactor: 2 * 1024 * 1024,
+  query: 64 * 1024,
 };
 
 /**

@@ -48,6 +48,8 @@ const MIB = 1024 * 1024;
 /** What one claim takes: less than a drain that is alone, so that several share a backlog. */
 const CLAIM_BYTES_MAX = 64 * MIB;
 const TEMPORARIES_INTERVAL_MS = 3_600_000;
+/** Other roles mostly start at the same time: the query server is to answer first. */
+const MAINTENANCE_PAUSE_MS = 3_000;
 
 export interface RunningDrain extends AsyncDisposable {
   /** Looks at the lanes at once: a commit was asked for in this process. */
@@ -178,7 +180,9 @@ async function startDrainNow(
   wake = () => loop.wake();
   if (tables) {
     const each = tableSweeps(opened.maintenance, sweepOptionsOf(settings));
-    starting.use(startMaintenanceLoop(opened.maintenance, each));
+    starting.use(
+      startMaintenanceLoop({ ...opened.maintenance, pauseMs: MAINTENANCE_PAUSE_MS }, each),
+    );
     const bytesPerSecMax = settings.scrubMaxMbPerSec * 1_000_000;
     const periodMs = settings.scrubPeriodDays * MS_PER_DAY;
     if (bytesPerSecMax > 0) {

@@ -13,11 +13,8 @@ import { type AuditPlaces, WarehouseTable } from "./warehouse_table.ts";
 
 /** What the server's thread asks of the audit's thread. */
 export interface AuditTask {
-  /**
-   * `begin` loads beforehand what the first batch would have to wait for. Nothing comes after
-   * `close`.
-   */
-  readonly kind: "begin" | "append" | "close";
+  /** Nothing comes after `close`. */
+  readonly kind: "append" | "close";
   readonly places: AuditPlaces;
   readonly logLevel: LogThreshold;
   /** Nothing of an append is committed after this; 0: there is no deadline. */
@@ -42,8 +39,10 @@ serveTasks(async (task: AuditTask) => ({ value: await reply(task) }));
 
 async function reply({ kind, places, logLevel, deadlineMs, rows }: AuditTask): Promise<AuditReply> {
   table ??= await begin(places, logLevel);
-  if (kind === "close") await table[Symbol.asyncDispose]();
-  if (kind !== "append") return {};
+  if (kind === "close") {
+    await table[Symbol.asyncDispose]();
+    return {};
+  }
   try {
     const never = new AbortController().signal;
     await table.append(rows, deadlineMs > 0 ? AbortSignal.timeout(deadlineMs) : never);

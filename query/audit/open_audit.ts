@@ -17,7 +17,7 @@ export interface Audit extends QueryObserver, AsyncDisposable {
   readonly bytes: number;
 }
 
-/** Starts the thread, which opens nothing yet: the first batch opens the catalog for writing. */
+/** Opens nothing yet: the first batch starts the thread and opens the catalog for writing. */
 export function openAudit(
   settings: QuerySettings,
   { bytesMax, ...deps }: {

@@ -2,7 +2,8 @@
  * The audit's table on a thread of its own. Laying out, sorting, compressing and committing rows
  * takes the processor for up to 0.1 s the first time. Meanwhile the server's thread would answer
  * nobody. Where there can be no thread (`TaskThread`) the server's thread does it. The thread
- * starts with the server, because starting one takes the caller some 20 ms.
+ * starts with the first batch: a server that starts has other things to load first, and one that
+ * nobody asks needs none.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
@@ -39,8 +40,6 @@ export class ThreadTable implements AsyncDisposable {
   constructor(options: ThreadTableOptions) {
     this.#options = options;
     this.#inline = new WarehouseTable(options.places, options.clock);
-    // A failure to begin is reported by the first append, which asks again.
-    this.#run("begin").catch(() => {});
   }
 
   /**
@@ -71,7 +70,7 @@ export class ThreadTable implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#thread.isAvailable) {
+    if (this.#thread.isRunning) {
       const waited = new AbortController();
       const late = this.#options.clock.sleep(CLOSE_MS_MAX, { signal: waited.signal });
       await Promise.race([this.#run("close"), late].map((ending) => ending.catch(() => {})));

@@ -5,6 +5,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import { formatBytes } from "../../shared/base/bytes.ts";
+import { IdleGarbage } from "../../shared/memory/idle_garbage.ts";
 import { MemoryKeeper } from "../../shared/memory/memory_keeper.ts";
 import { collectGarbage } from "../../shared/os/garbage.ts";
 import type { Clock } from "../../shared/os/clock.ts";
@@ -69,7 +70,7 @@ function processBytes(residentEach: readonly number[]): number {
 export interface QueryMemory extends Disposable {
   readonly plan: QueryMemoryPlan;
   readonly keeper: MemoryKeeper<QueryPart>;
-  /** From now on caches give way while the limit is near. */
+  /** From now on caches give way while the limit is near, and garbage is collected in pauses. */
   watch(engine: Engine, held: Pick<MemoryUses, "answersBytes" | "auditBytes">): void;
 }
 
@@ -90,6 +91,12 @@ export function openMemory(
     nowMs: () => clock.monotonicMs(),
     onGiven: (part, bytes) => metrics.memoryGivenWayBytes.add(bytes, { part }),
   });
+  const garbage = new IdleGarbage({
+    residentBytes,
+    isIdle: () => watched?.isIdle === true,
+    collect: collectGarbage,
+    nowMs: () => clock.monotonicMs(),
+  });
   return {
     plan,
     keeper,
@@ -100,7 +107,11 @@ export function openMemory(
         processBytes: processes,
       });
       keeper.start();
+      garbage.start();
     },
-    [Symbol.dispose]: () => keeper[Symbol.dispose](),
+    [Symbol.dispose]() {
+      garbage[Symbol.dispose]();
+      keeper[Symbol.dispose]();
+    },
   };
 }

@@ -5,7 +5,7 @@
 
 import { getLogger } from "@logtape/logtape";
 // @ts-types="@types/pg"
-import pg from "pg";
+import type pg from "pg";
 import { SystemClock } from "../os/clock.ts";
 import { FailureLog } from "../logging/failure_log.ts";
 import { CATALOG_OPTION } from "./postgres_errors.ts";
@@ -61,6 +61,8 @@ class RunningListener implements ChannelListener {
   /** Never throws. */
   async #connect(): Promise<void> {
     const { uri, channel, onNotice } = this.#options;
+    // @ts-types="@types/pg"
+    const { default: pg } = await import("pg");
     const client = new pg.Client({
       connectionString: uri,
       connectionTimeoutMillis: CONNECT_MS_MAX,

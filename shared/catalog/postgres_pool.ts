@@ -2,12 +2,12 @@
  * Connections to PostgreSQL, made when needed and bounded in number, wait and time. Knows no table.
  *
  * Needs net permission for the server and env `PG*`, which the client reads for what the URI leaves
- * out.
+ * out. The client is loaded with the first connection: a catalog in a file needs none.
  */
 
 import { getLogger } from "@logtape/logtape";
 // @ts-types="@types/pg"
-import pg from "pg";
+import type pg from "pg";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import { CATALOG_OPTION, postgresError } from "./postgres_errors.ts";
 
@@ -37,7 +37,8 @@ export interface DatabasePurpose {
 const CATALOG: DatabasePurpose = { noun: "catalog", option: CATALOG_OPTION };
 
 export class PostgresPool implements AsyncDisposable {
-  readonly #pool: pg.Pool;
+  readonly #settings: pg.PoolConfig;
+  #pool: Promise<pg.Pool> | undefined;
   /** Server and database for messages: never the password. */
   readonly place: string;
   readonly #purpose: DatabasePurpose;
@@ -46,7 +47,7 @@ export class PostgresPool implements AsyncDisposable {
   constructor({ uri, readOnly, purpose = CATALOG }: PostgresPoolOptions) {
     this.#purpose = purpose;
     this.place = postgresPlace(uri, purpose.option);
-    this.#pool = new pg.Pool({
+    this.#settings = {
       connectionString: uri,
       max: CONNECTIONS_MAX,
       connectionTimeoutMillis: CONNECT_MS_MAX,
@@ -57,15 +58,7 @@ export class PostgresPool implements AsyncDisposable {
       keepAlive: true,
       application_name: "svc",
       ...(readOnly ? { options: "-c default_transaction_read_only=on" } : {}),
-    });
-    // An idle connection that the server closed is no failure of anybody: the next one is made
-    // anew.
-    this.#pool.on("error", (error) => {
-      getLogger(["svc", "catalog"]).info("connection to {place} was lost: {error}", {
-        place: this.place,
-        error: messageOf(error),
-      });
-    });
+    };
   }
 
   /**
@@ -77,13 +70,17 @@ export class PostgresPool implements AsyncDisposable {
     sql: string,
     values: readonly unknown[] = [],
   ): Promise<R[]> {
-    return this.#guard(verb, async () => (await this.#pool.query<R>(sql, [...values])).rows);
+    return this.#guard(verb, async () => {
+      const pool = await this.#opened();
+      return (await pool.query<R>(sql, [...values])).rows;
+    });
   }
 
   /** Lends one connection for as long as `action` takes. */
   withClient<T>(verb: string, action: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     return this.#guard(verb, async () => {
-      const client = await this.#pool.connect();
+      const pool = await this.#opened();
+      const client = await pool.connect();
       let broken: Error | undefined;
       // Between two statements nobody else hears of its end, and unheard it would end the process.
       const onEnd = (error: Error) => broken = error;
@@ -101,11 +98,35 @@ export class PostgresPool implements AsyncDisposable {
   }
 
   close(): Promise<void> {
-    return this.#closing ??= this.#pool.end();
+    return this.#closing ??= this.#close();
+  }
+
+  async #close(): Promise<void> {
+    const pool = await this.#pool;
+    await pool?.end();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  #opened(): Promise<pg.Pool> {
+    return this.#pool ??= this.#open();
+  }
+
+  async #open(): Promise<pg.Pool> {
+    // @ts-types="@types/pg"
+    const { default: pg } = await import("pg");
+    const pool = new pg.Pool(this.#settings);
+    // An idle connection that the server closed is no failure of anybody: the next one is made
+    // anew.
+    pool.on("error", (error) => {
+      getLogger(["svc", "catalog"]).info("connection to {place} was lost: {error}", {
+        place: this.place,
+        error: messageOf(error),
+      });
+    });
+    return pool;
   }
 
   async #guard<T>(verb: string, action: () => Promise<T>): Promise<T> {

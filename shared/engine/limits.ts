@@ -201,6 +201,13 @@ export const STUCK_MS_MAX = 30_000;
 export const SILENT_MS_MAX = 3_000;
 export const SILENT_MS_END = 15_000;
 /**
+ * The DuckDB process of expensive statements starts so many milliseconds after the server, which
+ * answers meanwhile, or with the first of them. It ends after so many milliseconds without one.
+ * The next one waits some 0.3 s for another; longer where others want all processors.
+ */
+export const DEAR_FIRST_MS = 3_000;
+export const DEAR_IDLE_MS_MAX = 300_000;
+/**
  * Bytes that a DuckDB process may take beyond its part of the memory pool and what it took at its
  * start. Past them its statements are interrupted. With twice as many, or with no fewer after
  * `RESIDENT_MS_MAX`, the process is ended.

@@ -321,8 +321,8 @@ function heldRowsOf({ options, data, databases, turns }: Reading): HeldRows {
 
 /** Whether this DuckDB's averages are those that summaries give. */
 async function hasExactAverages(probe: LivenessProbe): Promise<boolean> {
-  const [average] = await probe.ask((connection) => connection.texts(AVERAGE_PROBE.sql));
-  return average?.[0] === AVERAGE_PROBE.expected;
+  const answer = await probe.ask((connection) => connection.texts(AVERAGE_PROBE.sql));
+  return answer?.[0]?.[0] === AVERAGE_PROBE.expected;
 }
 
 function probesOf({ light, dear }: Databases): [LivenessProbe, ...LivenessProbe[]] {

@@ -104,6 +104,10 @@ export class SqlEngine implements Engine, SpreadingEngine {
     );
   }
 
+  get isIdle(): boolean {
+    return this.#seats.size === 0;
+  }
+
   async prepare(request: QueryRequest): Promise<PreparedQuery> {
     const endMs = this.#deps.nowMs() + request.deadlineMs;
     for (let attempt = 1;; attempt += 1) {
@@ -256,7 +260,7 @@ export class SqlEngine implements Engine, SpreadingEngine {
       this.#probes.map((probe) => probe.ask((connection) => connection.texts(MEMORY_SQL))),
     );
     return {
-      ...memoryUse(rows.flat()),
+      ...memoryUse(rows.flatMap((each) => each ?? [])),
       poolBytesMax: this.#poolBytesMax,
       spillBytesMax: this.#spillBytesMax,
     };

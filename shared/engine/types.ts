@@ -178,6 +178,8 @@ export interface TurnWaits {
 export interface Engine extends AsyncDisposable {
   /** Resident memory of each process of its own; absent or empty: it has none. */
   readonly residentBytes?: readonly number[];
+  /** Whether no statement is at work; absent: that is not known. */
+  readonly isIdle?: boolean;
   /**
    * Plans a statement. Errors: `invalid_argument` (bad SQL, not one SELECT, refused function,
    * unknown table), with a stable `reason`; `deadline_exceeded`; `unavailable` (memory pool or

@@ -6,12 +6,17 @@
  * The thread starts with its first request and loads its module from the source tree, which needs
  * read permission there (a compiled program has it inside). Where that is not granted, which is
  * logged once, `ThreadUnavailable` is what each request gets, and the caller does the work itself.
- * After any other failure the next request gets a new thread.
+ * After any other failure the next request gets a new thread. So does one that comes after a pause:
+ * a thread that has nothing to do for `IDLE_MS_MAX` ends, because its heap is tens of MiB.
  */
 
 import { getLogger } from "@logtape/logtape";
 import { statSync } from "node:fs";
+import { collectGarbage } from "./garbage.ts";
 import type { Reply, Task } from "./serve_tasks.ts";
+
+/** It takes some 0.1 s of processor time to start one again. */
+const IDLE_MS_MAX = 60_000;
 
 /** The module could not be loaded, and so it will be with the next request. */
 export class ThreadUnavailable extends Error {
@@ -35,6 +40,10 @@ export interface TaskThreadOptions {
   readonly isConcurrent?: boolean;
   /** Default: it never collects by itself, and tells nothing. */
   readonly memory?: ThreadMemory | undefined;
+  /** After how long without a request it ends; default: a minute. */
+  readonly idleMsMax?: number;
+  /** Called when it ended for that reason: what the caller keeps for the next request can go. */
+  readonly onIdle?: () => void;
 }
 
 type Outcome<V> = Reply<V> | { readonly stopped: string };
@@ -49,6 +58,8 @@ export class TaskThread<Q, V> implements Disposable {
   #works = false;
   #last: Promise<unknown> = Promise.resolve();
   #asked = 0;
+  #askedMs = 0;
+  #idle: ReturnType<typeof setTimeout> | undefined;
   readonly #waiting = new Map<number, (outcome: Outcome<V>) => void>();
 
   /** `module` calls `serveTasks`. */
@@ -63,6 +74,11 @@ export class TaskThread<Q, V> implements Disposable {
     return this.#unavailable === undefined;
   }
 
+  /** Whether there is a thread now. */
+  get isRunning(): boolean {
+    return this.#worker !== undefined;
+  }
+
   /** Errors: `ThreadUnavailable`; an `Error` with the message of what was thrown over there. */
   run(request: Q, transfer: readonly ArrayBuffer[] = []): Promise<V> {
     if (this.#options.isConcurrent === true) return this.#run(request, transfer);
@@ -72,6 +88,8 @@ export class TaskThread<Q, V> implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    clearTimeout(this.#idle);
+    this.#idle = undefined;
     this.#worker?.terminate();
     this.#worker = undefined;
     this.#options.memory?.heldBytes.delete(this);
@@ -96,6 +114,8 @@ export class TaskThread<Q, V> implements Disposable {
 
   #ask(request: Q, transfer: readonly ArrayBuffer[]): Promise<Outcome<V>> {
     this.#worker ??= this.#start();
+    this.#askedMs = performance.now();
+    this.#idle ??= this.#endAfter(this.#idleMsMax);
     const collectAboveBytes = this.#options.memory?.collectAboveBytes;
     const task: Task<Q> = {
       id: this.#asked++,
@@ -104,6 +124,28 @@ export class TaskThread<Q, V> implements Disposable {
     };
     this.#worker.postMessage(task, [...transfer]);
     return new Promise((resolve) => this.#waiting.set(task.id, resolve));
+  }
+
+  get #idleMsMax(): number {
+    return this.#options.idleMsMax ?? IDLE_MS_MAX;
+  }
+
+  /** Looks once in a while: a timer for each request would cost more than the others of it. */
+  #endAfter(ms: number): ReturnType<typeof setTimeout> {
+    return setTimeout(() => {
+      const leftMs = this.#askedMs + this.#idleMsMax - performance.now();
+      if (this.#waiting.size > 0) this.#idle = this.#endAfter(this.#idleMsMax);
+      else if (leftMs > 0) this.#idle = this.#endAfter(leftMs);
+      else this.#endIdle();
+    }, ms);
+  }
+
+  #endIdle(): void {
+    const { memory, onIdle } = this.#options;
+    this[Symbol.dispose]();
+    onIdle?.();
+    // What the thread was sent is garbage of this one, which has no reason to collect it.
+    if (memory !== undefined) collectGarbage();
   }
 
   #start(): Worker {

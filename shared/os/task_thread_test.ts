@@ -11,13 +11,24 @@ const WAITER = `
   });
 `;
 
+/** Answers how many requests its thread had before. */
+const COUNTER = `
+  import { serveTasks } from "${new URL("./serve_tasks.ts", import.meta.url)}";
+  let count = 0;
+  serveTasks(async (ms) => {
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    return { value: count++ };
+  });
+`;
+
 async function withWaiter(
   isConcurrent: boolean,
   run: (thread: TaskThread<number, number>) => Promise<void>,
+  { source = WAITER, idleMsMax = 60_000 } = {},
 ): Promise<void> {
   const module = await Deno.makeTempFile({ prefix: "svc-thread-", suffix: ".js" });
-  await Deno.writeTextFile(module, WAITER);
-  const options = { what: "waits", category: ["svc", "test"], isConcurrent };
+  await Deno.writeTextFile(module, source);
+  const options = { what: "waits", category: ["svc", "test"], isConcurrent, idleMsMax };
   using thread = new TaskThread<number, number>(new URL(`file://${module}`), options);
   try {
     await run(thread);
@@ -69,5 +80,16 @@ Deno.test({
     using thread = new TaskThread<number, number>(new URL("file:///nowhere/worker.ts"), options);
     assert.equal(thread.isAvailable, false);
     await assert.rejects(thread.run(1), { name: "ThreadUnavailable" });
+  },
+});
+
+Deno.test({
+  name: "TaskThread ends its thread after a pause, not under a request, and starts another",
+  async fn() {
+    await withWaiter(false, async (thread) => {
+      assert.deepEqual(await Promise.all([thread.run(300), thread.run(0)]), [0, 1]);
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      assert.deepEqual(await Promise.all([thread.run(0), thread.run(0)]), [0, 1]);
+    }, { source: COUNTER, idleMsMax: 100 });
   },
 });

@@ -11,9 +11,12 @@ import { constants, setPriority } from "node:os";
 /** The calling thread. */
 const THIS_THREAD = 0;
 
-/** Why `yieldToOthers` would do nothing, or undefined. */
-export function yieldingRefusal(): string | undefined {
+/** Why `yieldToOthers` would do nothing, or fail; undefined where it would not. */
+export function yieldingRefusal(
+  niceness: number = constants.priority.PRIORITY_LOW,
+): string | undefined {
   if (Deno.build.os !== "linux") return "only Linux has priorities of threads";
+  if (niceness > constants.priority.PRIORITY_LOW) return `there is no niceness of ${niceness}`;
   const { state } = Deno.permissions.querySync({ name: "sys", kind: "setPriority" });
   return state === "granted" ? undefined : "no sys permission setPriority";
 }

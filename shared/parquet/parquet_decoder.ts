@@ -76,6 +76,7 @@ class ThreadDecoder implements ParquetDecoder {
       what: "reads Parquet",
       category: ["svc", "parquet"],
       memory,
+      onIdle: () => this.#spares.length = 0,
     });
   }
 

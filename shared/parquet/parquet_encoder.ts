@@ -57,12 +57,12 @@ export const INLINE_PARQUET_ENCODER: ParquetEncoder = {
 
 type EncodeThread = TaskThread<EncodeRequest, ArrayBuffer>;
 
-function encodeThread(module: URL, memory: ThreadMemory | undefined): EncodeThread {
-  return new TaskThread(module, {
-    what: "writes Parquet",
-    category: ["svc", "parquet"],
-    memory,
-  });
+function encodeThread(
+  module: URL,
+  options: { readonly memory: ThreadMemory | undefined; readonly onIdle: () => void },
+): EncodeThread {
+  const category = ["svc", "parquet"];
+  return new TaskThread(module, { what: "writes Parquet", category, ...options });
 }
 
 class ThreadEncoder implements ParquetEncoder {
@@ -74,9 +74,10 @@ class ThreadEncoder implements ParquetEncoder {
   readonly #buffers = new SharedBuffers();
 
   constructor(memory: ThreadMemory | undefined) {
+    const options = { memory, onIdle: () => this.#buffers.drop() };
     this.#threads = {
-      zstd: encodeThread(new URL("./parquet_worker.ts", import.meta.url), memory),
-      lz4_raw: encodeThread(new URL("./parquet_lz4_worker.ts", import.meta.url), memory),
+      zstd: encodeThread(new URL("./parquet_worker.ts", import.meta.url), options),
+      lz4_raw: encodeThread(new URL("./parquet_lz4_worker.ts", import.meta.url), options),
     };
   }
 

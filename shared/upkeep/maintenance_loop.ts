@@ -21,6 +21,8 @@ export interface MaintenanceLoopDeps {
   readonly catalog: Pick<CatalogReader, "namespaces" | "tables">;
   readonly clock: Clock;
   readonly observer?: MaintenanceObserver;
+  /** How long it leaves the processor to others that start with it; default: not at all. */
+  readonly pauseMs?: number;
 }
 
 /** Running sweeps of all tables. */
@@ -102,10 +104,12 @@ class RunningLoop implements MaintenanceLoop {
 
   async #run(): Promise<void> {
     const { signal } = this.#stop;
+    const { clock, pauseMs = 0 } = this.#deps;
+    const rest = (ms: number) => clock.sleep(ms, { signal }).catch(() => {});
+    if (pauseMs > 0) await rest(pauseMs);
     while (!signal.aborted) {
       const hasMore = await this.#round();
-      if (hasMore) continue;
-      await this.#deps.clock.sleep(POLL_MS, { signal }).catch(() => {});
+      if (!hasMore) await rest(POLL_MS);
     }
   }
 

@@ -8,6 +8,7 @@
 import assert from "node:assert/strict";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { PeakMemory } from "../../shared/testing/process_memory.ts";
+import { until } from "../../shared/testing/until.ts";
 import { askSql, RoleProcess } from "./role_process.ts";
 
 const MIB = 2 ** 20;
@@ -48,6 +49,8 @@ Deno.test({
           ...["--memory-bytes", String(mib * MIB)],
           ...["--admission-wait-ms", "10000", "--dear-wait-ms", "10000"],
         ]);
+        // The second comes behind the server.
+        await until(() => server.memory().length === 1 + processes);
         const { peak, answered } = await mixedLoad(server);
         // deno-lint-ignore no-console
         console.log(`limit ${mib} MiB, peak ${peak.told}, answers ${JSON.stringify(answered)}`);

@@ -50,6 +50,11 @@ export interface EngineDatabase {
    */
   readonly problem?: string | undefined;
   /**
+   * Whether it has nothing in memory because nobody needed it. A connection wakes it, and until
+   * then it can be asked nothing. A driver without it never rests.
+   */
+  readonly isResting?: boolean;
+  /**
    * Called each time that the database is begun anew, and all that it held is gone, for example
    * tables.
    */
@@ -63,6 +68,8 @@ export interface EngineDatabase {
 export interface ConnectionWanted extends PlaceInLine {
   /** The statement that it is wanted for, to name it in the log by its hash. */
   readonly sql?: string;
+  /** Whether it is for questions about the database, which do not keep it from resting. */
+  readonly isProbe?: boolean;
 }
 
 /** One connection, lent to one request. Errors of all methods: `EngineFault`. */

@@ -22,14 +22,16 @@ export class LivenessProbe {
   constructor(private readonly database: EngineDatabase) {}
 
   /**
-   * Asks `question` over the connection. Errors: `deadline_exceeded` after 5 s; those of `Engine`.
+   * Asks `question` over the connection; undefined where the database rests, which this does not
+   * change. Errors: `deadline_exceeded` after 5 s; those of `Engine`.
    */
-  ask<T>(question: (connection: EngineConnection) => Promise<T>): Promise<T> {
+  ask<T>(question: (connection: EngineConnection) => Promise<T>): Promise<T | undefined> {
     const answer = this.#last.then(async () => {
       using deadline = new Deadline(PROBE_MS_MAX);
       for (;;) {
         try {
-          this.#connection ??= await this.database.connect(deadline.signal);
+          if (this.database.isResting === true) return await this.#leave();
+          this.#connection ??= await this.database.connect(deadline.signal, { isProbe: true });
           deadline.watch(this.#connection);
           return await question(this.#connection);
         } catch (error) {
@@ -44,10 +46,11 @@ export class LivenessProbe {
     return answer;
   }
 
-  async #leave(): Promise<void> {
+  async #leave(): Promise<undefined> {
     const connection = this.#connection;
     this.#connection = undefined;
     await connection?.release();
+    return undefined;
   }
 }
 

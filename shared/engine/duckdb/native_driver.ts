@@ -52,14 +52,14 @@ async function setUp(
   { readFile, binding }: NativeDriverOptions & { readonly binding: ChunkBinding & ArrowBinding },
 ): Promise<EngineDatabase> {
   const setup = await instance.connect();
-  for (const sql of databaseSettings(options)) await setup.run(sql);
-  for (const sql of options.setup) await setup.run(sql);
+  // One text: each call would hop to another thread, and there are more than a hundred.
+  await setup.run([...databaseSettings(options), ...options.setup].join(";\n"));
   const connections: NativeConnection[] = [];
   const free = new Waiters<NativeConnection>();
   for (let i = 0; i < options.connections; i += 1) {
     const [running, asking] = [await instance.connect(), await instance.connect()];
     const profilePath = `${options.scratchDir}/profile-${i}.json`;
-    for (const sql of connectionSettings(profilePath)) await running.run(sql);
+    await running.run(connectionSettings(profilePath).join(";\n"));
     await asking.run(UTC);
     const connection = new NativeConnection({ running, asking }, {
       profile: () => readFile(profilePath),
@@ -111,6 +111,9 @@ function databaseSettings(options: DriverOptions): string[] {
     ["autoinstall_known_extensions", "false"],
     ["autoload_known_extensions", "false"],
     ["parquet_metadata_cache", "true"],
+    // What statements freed goes back to the system within a second. Otherwise it stays until the
+    // next one: 147 MiB in place of 34 after some scans, for the same processor time.
+    ["allocator_background_threads", "true"],
     ["allowed_directories", `[${dirs.join(", ")}]`],
     ["enable_external_access", "false"],
   ];

@@ -2,8 +2,9 @@
  * The DuckDB that runs statements, or two: where expensive statements are to step back behind
  * others, they and batch jobs have one of their own, of low priority. Each is in a process of its
  * own where `DatabaseOptions.processes` says so, which then is replaced when a statement cannot be
- * ended otherwise (`process/`). Pool and spill space are divided once, since no setting changes
- * later. Where the priority cannot be had, or the pool is too small to be divided, all share one.
+ * ended otherwise (`process/`). That of expensive statements is there while there are some. Pool
+ * and spill space are divided once, since no setting changes later. Where the priority cannot be
+ * had, or the pool is too small to be divided, all share one.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -13,13 +14,20 @@ import { yieldingRefusal } from "../../os/thread_priority.ts";
 import type { DriverOptions, EngineDatabase, EngineDriver } from "./driver.ts";
 import { DIALECT_SETUP } from "../functions/dialect.ts";
 import { HELD_SCHEMA } from "../held_rows/held_rows.ts";
-import { DIVIDED_POOL_BYTES_MIN, LIGHT_SHARE_DIVISOR, PAUSED_STREAMS_MAX } from "../limits.ts";
+import {
+  DEAR_FIRST_MS,
+  DEAR_IDLE_MS_MAX,
+  DIVIDED_POOL_BYTES_MIN,
+  LIGHT_SHARE_DIVISOR,
+  PAUSED_STREAMS_MAX,
+} from "../limits.ts";
 import { nativeDriver } from "./native_driver.ts";
 import { processDriver, type ProcessMeter } from "./process/process_driver.ts";
 import { headroomBytesFor } from "./process/resident_watch.ts";
 import type { Databases } from "../turns/seat.ts";
 import type { TurnCounts } from "../turns/turns.ts";
 
+const DEAR_TIMES = { firstMs: DEAR_FIRST_MS, idleMsMax: DEAR_IDLE_MS_MAX };
 /** One connection more than statements use, for the probe. */
 const PROBE_CONNECTIONS = 1;
 
@@ -146,7 +154,7 @@ function driverFor(
   const { meter, headroomBytes = headroomBytesFor(memoryBytesMax), asDriver } = processes;
   const made = processDriver({
     ...{ engine, headroomBytes, files },
-    niceness: engine === "dear" ? dearNiceness : 0,
+    ...(engine === "dear" ? { ...DEAR_TIMES, niceness: dearNiceness } : {}),
     ...(meter === undefined ? {} : { meter }),
   });
   return asDriver === undefined ? made : asDriver(made);
@@ -166,7 +174,7 @@ async function openDear(
   settings: DriverOptions,
 ): Promise<EngineDatabase | undefined> {
   try {
-    const refusal = yieldingRefusal();
+    const refusal = yieldingRefusal(options.dearNiceness);
     if (refusal !== undefined) throw new Error(refusal);
     return await driverFor("dear", options).open(settings);
   } catch (error) {

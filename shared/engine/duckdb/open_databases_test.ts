@@ -4,6 +4,7 @@ import { DIVIDED_POOL_BYTES_MIN } from "../limits.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
 import { processesBelow } from "../../testing/processes.ts";
 import { threadSecs } from "../../testing/threads.ts";
+import { until } from "../../testing/until.ts";
 
 const ignore = Deno.build.os !== "linux";
 const NICENESS = 6;
@@ -28,6 +29,26 @@ Deno.test({
     const { poolBytes, poolBytesMax } = await lab.engine.memory();
     strictEqual(poolBytesMax, POOL_BYTES);
     ok(poolBytes < POOL_BYTES);
+  },
+});
+
+Deno.test({
+  name: "the process for expensive statements comes by itself, and nobody waits for it before",
+  ignore,
+  fn: async () => {
+    await using lab = await EngineLab.open({
+      engine: { dearNiceness: NICENESS, memoryBytesMax: POOL_BYTES, processes: {} },
+    });
+    const tell = async () => {
+      await lab.engine.ping();
+      ok((await lab.engine.memory()).poolBytes >= 0);
+      strictEqual(lab.engine.problem, undefined);
+      return (await processesBelow(Deno.pid, lab.dir)).length;
+    };
+    await tell();
+    await secsBehind(lab, LIGHT);
+    await until(async () => await tell() === 2);
+    await until(() => lab.engine.residentBytes?.every((bytes) => bytes > 0) === true);
   },
 });
 

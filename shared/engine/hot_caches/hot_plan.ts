@@ -10,7 +10,6 @@ import { EVENTS_SCHEMA } from "../../schema/events.ts";
 import type { TableSchema } from "../../schema/schema.ts";
 import type { IndexState } from "../../catalog/index_catalog.ts";
 import type { FileSystem } from "../../os/file_system.ts";
-import { writeParquet } from "../../parquet/write_parquet.ts";
 import { type DeltaFile, placeDeltaFile } from "../plan/delta_file.ts";
 import type { TablePlan } from "../plan/plan.ts";
 import { projectedColumns } from "../plan/projection.ts";
@@ -157,6 +156,8 @@ async function writeRows(
   schema: TableSchema,
   rows: readonly RowObject[],
 ): Promise<DeltaFile> {
+  // WASM, which is loaded with its first use.
+  const { writeParquet } = await import("../../parquet/write_parquet.ts");
   const written = writeParquet([batchOfRows(schema, rows)], { schema, compression: "lz4_raw" });
   filesMade += 1;
   const path = `${dir}/hot-${filesMade}.parquet`;

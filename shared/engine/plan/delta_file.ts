@@ -1,12 +1,12 @@
 /**
  * Writes a piece of a WAL segment as a Parquet file in the cache directory: made once, read by
- * statements, removed.
+ * statements, removed. The writer is loaded with the first of them: it is WASM, of 5 MB.
  */
 
 import type { Column, TableSchema } from "../../schema/schema.ts";
 import { decodeBatch } from "../../columns/ipc.ts";
 import type { FileSystem } from "../../os/file_system.ts";
-import { type ParquetFile, writeParquet } from "../../parquet/write_parquet.ts";
+import type { ParquetFile } from "../../parquet/write_parquet.ts";
 import type { WalFrame } from "../../wal/types.ts";
 
 /**
@@ -36,6 +36,7 @@ export async function writeDeltaFile(
 ): Promise<DeltaFile> {
   const schema: TableSchema = { columns: content.columns, tags: [] };
   const batches = content.frames.map((frame) => decodeBatch(frame.message, schema));
+  const { writeParquet } = await import("../../parquet/write_parquet.ts");
   const written = writeParquet(batches, { schema, compression: "lz4_raw" });
   return await placeDeltaFile(files, path, { file: written, times: content.frames });
 }

@@ -4,7 +4,7 @@
  */
 
 import { OperatingError } from "../../../shared/base/errors.ts";
-import { processTree, type ProcessUse, totalCpuSecs } from "./process_tree.ts";
+import { processTree, type ProcessUse, totalCpuSecs, totalResidentBytes } from "./process_tree.ts";
 import type { Call } from "./question.ts";
 import type { Launch, MeasuredSystem, RunningSystem } from "./systems/system.ts";
 
@@ -55,7 +55,7 @@ export class ServerProcess implements RunningSystem, AsyncDisposable {
     this.readySecs = (performance.now() - started.atMs) / 1_000;
     this.#system = system;
     this.#child = started.child;
-    this.#watch = setInterval(() => this.uses(), WATCH_MS);
+    this.#watch = setInterval(() => this.#look(), WATCH_MS);
   }
 
   /** Resolves once it is ready. Errors: `unavailable` with the end of its log. */
@@ -86,9 +86,11 @@ export class ServerProcess implements RunningSystem, AsyncDisposable {
       const role = this.#system.roleOf(use);
       this.#peakByRole.set(role, Math.max(use.peakBytes, this.#peakByRole.get(role) ?? 0));
     }
-    const resident = tree.reduce((sum, { residentBytes }) => sum + residentBytes, 0);
-    this.#residentPeak = Math.max(this.#residentPeak, resident);
     return tree;
+  }
+
+  #look(): void {
+    this.#residentPeak = Math.max(this.#residentPeak, totalResidentBytes(this.uses()));
   }
 
   cpuSecs(): number {
@@ -110,7 +112,7 @@ export class ServerProcess implements RunningSystem, AsyncDisposable {
     return this.#peakByRole;
   }
 
-  /** The highest sum over its processes that was seen since `forgetResident`. */
+  /** The most memory of its processes that was seen since `forgetResident`. */
   get residentPeakBytes(): number {
     return this.#residentPeak;
   }

@@ -33,9 +33,11 @@ import { FrameSocket } from "./frames.ts";
 import { ResidentWatch } from "./resident_watch.ts";
 import { spawnEngine } from "./spawn_engine.ts";
 
-/** Why a process ended. All but `closed` are not the server's wish. */
+/** Why a process ended without the server's wish. */
 export const ENGINE_ENDS = ["deadline", "memory", "silent", "exited"] as const;
-export type EngineEnd = typeof ENGINE_ENDS[number] | "closed";
+export type EngineFailure = typeof ENGINE_ENDS[number];
+/** Why a process ended. `rested`: nobody needs it now. `closed`: there will be no other. */
+export type EngineEnd = EngineFailure | "rested" | "closed";
 
 /** How a process is started, and when it is ended. */
 export interface ClientOptions {
@@ -238,16 +240,16 @@ export class EngineClient {
   }
 
   /** Lets what runs end, within a bound. */
-  async close(): Promise<void> {
+  async close(end: Exclude<EngineEnd, EngineFailure> = "closed"): Promise<void> {
     const closing = this.call("close");
-    this.#end ??= "closed";
+    this.#end ??= end;
     try {
       const what = "DuckDB did not close";
       await withDeadline({ msMax: ENGINE_CLOSE_MS_MAX, what }, () => closing);
     } catch {
       // It is ended in any case.
     }
-    this.kill("closed", "DuckDB is closed");
+    this.kill(end, "DuckDB is closed");
     await this.#gone.promise;
   }
 

@@ -3,6 +3,9 @@
  * statement that does not obey its deadline, memory, a crash. Connections that are lent meanwhile
  * fail with an `EngineFault` of kind `lost`, or of kind `memory` where that ended them. A request
  * for a connection waits for the next process meanwhile. What lay in the database is gone.
+ *
+ * With `idleMsMax` the database rests while nobody needs it: it has no process, and so no memory.
+ * The first connection starts one. It ends once none was lent for so long, but to a probe.
  */
 
 import { createHash } from "node:crypto";
@@ -26,7 +29,7 @@ import {
 } from "../../limits.ts";
 import { ENGINE_REPLACED } from "../fault_error.ts";
 import { Waiters } from "../../turns/waiters.ts";
-import { EngineClient, type EngineEnd } from "./engine_client.ts";
+import { EngineClient, type EngineFailure } from "./engine_client.ts";
 import { ProcessConnection } from "./process_connection.ts";
 
 const log = getLogger(["svc", "engine"]);
@@ -34,7 +37,7 @@ const log = getLogger(["svc", "engine"]);
 /** Is told of processes. */
 export interface ProcessMeter {
   /** Tells that a process has ended, and is replaced. */
-  ended(engine: string, reason: Exclude<EngineEnd, "closed">): void;
+  ended(engine: string, reason: EngineFailure): void;
   /**
    * Tells that the statements of a process were interrupted because of the memory that it takes.
    */
@@ -54,6 +57,10 @@ export interface ProcessDriverOptions {
   readonly headroomBytes: number;
   /** How long `open` may take. */
   readonly openMsMax?: number;
+  /** After how long without a connection it rests, as it does first; default: it never rests. */
+  readonly idleMsMax?: number;
+  /** After how long it wakes unless somebody needs it before; default: it waits for that. */
+  readonly firstMs?: number;
   /** Makes and removes the folders of processes below `scratchDir`. */
   readonly files: Pick<FileSystem, "exists" | "mkdir" | "removeTree">;
   readonly meter?: ProcessMeter;
@@ -80,6 +87,16 @@ class ProcessDatabase implements EngineDatabase {
   readonly #free = new Waiters<number>();
   readonly #closing = new AbortController();
   #client: EngineClient | undefined;
+  /** Whether no process is wanted now. */
+  #rests = false;
+  /** Whether the process that is being started was not there because nobody needed it. */
+  #wakes = false;
+  /** Connections that are lent, but to a probe. */
+  #lent = 0;
+  #idle: ReturnType<typeof setTimeout> | undefined;
+  #first: ReturnType<typeof setTimeout> | undefined;
+  /** Resolves when the process that was sent to rest is gone. */
+  #gone: Promise<void> = Promise.resolve();
   /** Resolves when the next process is there. */
   #next: Promise<void> = Promise.resolve();
   #generation = 0;
@@ -92,11 +109,17 @@ class ProcessDatabase implements EngineDatabase {
   ) {}
 
   async open(): Promise<void> {
-    await this.#start();
+    if (this.options.idleMsMax === undefined) await this.#start();
+    else this.#restAtFirst();
     for (let at = 0; at < this.database.connections; at += 1) this.#free.give(at);
   }
 
+  get isResting(): boolean {
+    return this.#rests || this.#wakes;
+  }
+
   get problem(): string | undefined {
+    if (this.isResting) return undefined;
     const name = `DuckDB for ${this.options.engine} statements`;
     if (this.#client === undefined || this.#client.isOver) return `${name} is being replaced`;
     const { silentMs } = this.#client;
@@ -110,7 +133,12 @@ class ProcessDatabase implements EngineDatabase {
 
   async connect(signal: AbortSignal, wanted?: ConnectionWanted): Promise<EngineConnection> {
     const at = await this.#free.take(signal, wanted);
-    const giveBack = () => this.#free.give(at);
+    const isProbe = wanted?.isProbe === true;
+    if (!isProbe) this.#lend();
+    const giveBack = () => {
+      if (!isProbe) this.#takeBack();
+      this.#free.give(at);
+    };
     try {
       const client = await this.#current(signal);
       return new ProcessConnection(client, {
@@ -131,9 +159,11 @@ class ProcessDatabase implements EngineDatabase {
   async #close(): Promise<void> {
     const closed = new OperatingError("unavailable", "DuckDB is closed");
     this.#closing.abort(closed);
+    clearTimeout(this.#idle);
+    clearTimeout(this.#first);
     this.#free.close(closed);
     await this.#next.catch(() => {});
-    await this.#client?.close();
+    await Promise.all([this.#client?.close(), this.#gone]);
   }
 
   /**
@@ -147,18 +177,76 @@ class ProcessDatabase implements EngineDatabase {
       this.#closing.signal.throwIfAborted();
       const client = this.#client;
       if (client !== undefined && !client.isOver) return client;
-      const leftMs = REPLACED_WAIT_MS_MAX - (performance.now() - startMs);
+      if (this.#rests) this.#wake();
+      // One that wakes has the priority that its statements would have: they wait either way.
+      const waitMs = this.#wakes ? ENGINE_REOPEN_MS_MAX : REPLACED_WAIT_MS_MAX;
+      const leftMs = waitMs - (performance.now() - startMs);
       if (leftMs <= 0) throw beingReplaced();
       await settledWithin(this.#next, leftMs, signal);
     }
   }
 
+  #restAtFirst(): void {
+    this.#rests = true;
+    const { firstMs } = this.options;
+    if (firstMs === undefined) return;
+    this.#first = setTimeout(() => {
+      if (this.#rests) this.#wake();
+    }, firstMs);
+  }
+
+  #lend(): void {
+    this.#lent += 1;
+    clearTimeout(this.#idle);
+  }
+
+  #takeBack(): void {
+    this.#lent -= 1;
+    this.#restLater();
+  }
+
+  #restLater(): void {
+    const { idleMsMax } = this.options;
+    if (this.#lent > 0 || idleMsMax === undefined || this.#closing.signal.aborted) return;
+    clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => this.#rest(), idleMsMax);
+  }
+
+  #wake(): void {
+    clearTimeout(this.#first);
+    this.#rests = false;
+    this.#wakes = true;
+    this.#next = this.#startAgain(false).finally(() => {
+      this.#wakes = false;
+      // Who woke it may have left meanwhile.
+      this.#restLater();
+    });
+  }
+
+  /** Its process ends in order, beside whatever is asked next. */
+  #rest(): void {
+    const client = this.#client;
+    // One that is replaced is wanted, or was just now.
+    if (client === undefined || client.isOver) return;
+    this.#client = undefined;
+    this.#rests = true;
+    this.onRenewed?.();
+    const scratchDir = this.#scratchDir;
+    this.#gone = client.close("rested")
+      .then(() => this.options.files.removeTree(scratchDir))
+      .catch(() => {});
+  }
+
+  get #scratchDir(): string {
+    return `${this.database.scratchDir}/p${this.#generation}`;
+  }
+
   async #start(): Promise<void> {
     const { engine, headroomBytes, niceness = 0, files, meter } = this.options;
-    const openMsMax = this.#generation === 0
-      ? this.options.openMsMax ?? ENGINE_OPEN_MS_MAX
-      : ENGINE_REOPEN_MS_MAX;
-    const scratchDir = `${this.database.scratchDir}/p${this.#generation += 1}`;
+    const isFirst = this.#generation === 0 && !this.#wakes;
+    const openMsMax = isFirst ? this.options.openMsMax ?? ENGINE_OPEN_MS_MAX : ENGINE_REOPEN_MS_MAX;
+    this.#generation += 1;
+    const scratchDir = this.#scratchDir;
     await files.mkdir(scratchDir);
     const startMs = performance.now();
     const client = await EngineClient.open({ ...this.database, scratchDir }, {
@@ -179,13 +267,14 @@ class ProcessDatabase implements EngineDatabase {
     if (this.#closing.signal.aborted) return client.kill("closed", "DuckDB is closed");
     void client.ended.then((end) => {
       if (performance.now() - startMs > ENGINE_STEADY_MS) this.#pauseMs = ENGINE_PAUSE_MS_MIN;
-      if (end !== "closed") this.#next = this.#replace(client, end, scratchDir);
+      if (end === "closed" || end === "rested") return;
+      this.#next = this.#replace(client, end, scratchDir);
     });
   }
 
   async #replace(
     client: EngineClient,
-    end: Exclude<EngineEnd, "closed">,
+    end: EngineFailure,
     scratchDir: string,
   ): Promise<void> {
     const { engine, files, meter } = this.options;
@@ -200,23 +289,32 @@ class ProcessDatabase implements EngineDatabase {
     await settledWithin(client.gone, GONE_MS_MAX, this.#closing.signal);
     await files.removeTree(scratchDir).catch(() => {});
     // A process that crashes at once is not begun again and again without a pause.
-    let isPaused = end === "exited" && this.#pauseMs > ENGINE_PAUSE_MS_MIN;
-    while (!this.#closing.signal.aborted) {
-      if (isPaused) await pause(this.#pauseMs, this.#closing.signal);
-      if (isPaused || end === "exited") {
-        this.#pauseMs = Math.min(2 * this.#pauseMs, ENGINE_PAUSE_MS_MAX);
-      }
-      isPaused = true;
+    const isPaused = end === "exited" && this.#pauseMs > ENGINE_PAUSE_MS_MIN;
+    if (end === "exited" && !isPaused) this.#lengthenPause();
+    await this.#startAgain(isPaused);
+  }
+
+  /** Starts the next process, as often as it takes; at first after a pause where one is due. */
+  async #startAgain(isPaused: boolean): Promise<void> {
+    for (let waits = isPaused; !this.#closing.signal.aborted; waits = true) {
+      if (waits) await pause(this.#pauseMs, this.#closing.signal);
+      if (waits) this.#lengthenPause();
       try {
         return await this.#start();
       } catch (error) {
+        this.#wakes = false;
         if (this.#closing.signal.aborted) return;
+        const { engine } = this.options;
         log.error("cannot replace DuckDB for {engine} statements: {error}", {
           engine,
           error: messageOf(error),
         });
       }
     }
+  }
+
+  #lengthenPause(): void {
+    this.#pauseMs = Math.min(2 * this.#pauseMs, ENGINE_PAUSE_MS_MAX);
   }
 }
 

@@ -11,6 +11,7 @@ import { processDriver, type ProcessDriverOptions } from "./process_driver.ts";
 
 const ignore = Deno.build.os !== "linux";
 const NICENESS = 7;
+const IDLE_MS = 40;
 /** Takes long, and is counted as it goes on. */
 const LONG = `SELECT max(${"md5(".repeat(40)}i::VARCHAR${")".repeat(40)}) FROM numbers`;
 interface Lab {
@@ -91,6 +92,34 @@ Deno.test({
       await rejects(connection.texts("SELECT 1"), { kind: "interrupted" });
       strictEqual(await readAll(await next, "SELECT 'x'"), 1);
     }),
+});
+
+Deno.test({
+  name: "processDriver, idleMsMax: the process ends when no connection is lent, and comes back",
+  ignore,
+  fn: () =>
+    withLab(async ({ dir, database, connection, ends, connect }) => {
+      const probe = await database.connect(new AbortController().signal, { isProbe: true });
+      let renewed = 0;
+      database.onRenewed = () => renewed += 1;
+      for (let times = 1; times <= 2; times += 1) {
+        const lent = times === 1 ? connection : await connect();
+        strictEqual(await readAll(lent, "SELECT 'x' FROM numbers LIMIT 7"), 7);
+        // It does not end meanwhile.
+        await sleep(5 * IDLE_MS);
+        strictEqual((await processesBelow(Deno.pid, dir)).length, 1);
+        ok((database.residentBytes ?? 0) > 0);
+        await lent.release();
+        await until(async () => (await processesBelow(Deno.pid, dir)).length === 0);
+        deepStrictEqual(
+          [database.isResting, database.problem, database.residentBytes, renewed],
+          [true, undefined, 0, times],
+        );
+      }
+      await rejects(probe.texts("SELECT 1"), { kind: "lost" });
+      strictEqual(ends.length, 0);
+      await probe.release();
+    }, { idleMsMax: IDLE_MS }),
 });
 
 Deno.test({
