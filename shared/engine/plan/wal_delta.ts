@@ -23,6 +23,7 @@ import { decodeSchemaMessage, epochOfSchemaMessage } from "../../columns/ipc.ts"
 import { type LaneId, laneName } from "../../tenant/tenant.ts";
 import type { TimeRange } from "../../iceberg/types.ts";
 import type { FileSystem } from "../../os/file_system.ts";
+import { isUnfinishedSegment } from "../../wal/reader.ts";
 import type { FrameDamage, SegmentOutline, WalFrame, WalReader } from "../../wal/types.ts";
 import { type DeltaFile, writeDeltaFile } from "./delta_file.ts";
 import { DELTA_CACHE_BYTES_MAX } from "../limits.ts";
@@ -259,6 +260,7 @@ export class WalDelta {
         frames.push(frame);
       }
     } catch (error) {
+      if (isUnfinishedSegment(error)) return [];
       if (!isOperatingError(error, "corrupt")) throw error;
       this.#tellLost(segment, { bytes: 0, rows: undefined }, messageOf(error));
     }
