@@ -18,7 +18,7 @@ import { OperatingError } from "../base/errors.ts";
 
 /** A table is compared again when so much time has passed. */
 const CHECKED_MS = 10_000;
-/** Of the time, comparisons take this part at most. */
+/** Comparisons take this part of the time at most. */
 const SHARE_DIVISOR = 200;
 
 /** A table whose rows are kept twice. */

@@ -194,9 +194,8 @@ class Server implements RunningServer {
   }
 
   /**
-   * Closes the connection that has been without a request, or with a part of one, for longest. Of
-   * an address at its bound it is one between two requests: who only opens connections gets no more
-   * of them by it.
+   * Closes the connection that has been without a request, or with a part of one, for longest. With
+   * an address it is one of that address between two requests, so that nobody gains by opening more.
    */
   #evict(address: string | undefined): boolean {
     const network = address === undefined ? undefined : networkOf(address);

@@ -1,8 +1,8 @@
 /**
  * The machine's clock jumps by hours, forward and back, under all roles, and now and then the
  * ingest server is killed before. `libfaketime` tells each process another time of day; what
- * measures durations goes on as it does. What had no answer is sent again before the next jump,
- * because a server that starts anew has only the time of day to tell how old a key is.
+ * measures durations goes on as it does. What had no answer is sent again before the next jump: a
+ * server that starts anew has only the time of day to tell how old a key is.
  */
 
 import { join } from "node:path";
