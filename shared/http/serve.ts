@@ -195,7 +195,7 @@ class Server implements RunningServer {
 
   /**
    * Closes the connection that has been without a request, or with a part of one, for longest. With
-   * an address it is one of that address between two requests, so that nobody gains by opening more.
+   * an address it is one of that address between two requests: nobody gains by opening more.
    */
   #evict(address: string | undefined): boolean {
     const network = address === undefined ? undefined : networkOf(address);

@@ -1,6 +1,6 @@
 /**
- * Stands between a client and a server of a test and troubles their connections. It cuts them before
- * a request or before its answer, or lets nothing pass for a while.
+ * Stands between a client and a server of a test and troubles their connections. It cuts them
+ * before a request or before its answer, or lets nothing pass for a while.
  */
 
 export type Trouble =
