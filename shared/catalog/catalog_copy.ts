@@ -63,7 +63,8 @@ const CONDITIONS: Readonly<Record<string, string>> = {
     "(iceberg_type = 'TABLE' OR iceberg_type IS NULL)",
   iceberg_namespace_properties: `catalog_name = '${CATALOG_NAME}'`,
 };
-const IS_OURS = /^(svc_[a-z_]+|iceberg_tables|iceberg_namespace_properties)$/;
+/** Copies of rows are made with the rows. */
+const IS_OURS = /^(svc_(?!copy_of_)[a-z_]+|iceberg_tables|iceberg_namespace_properties)$/;
 const ROWS_AT_ONCE = 500;
 
 /** Which statements a database understands. */

@@ -22,6 +22,7 @@ import { SqlIndexCatalog } from "./sql_index_catalog.ts";
 import { type MaintenanceCatalog, sqlMaintenanceCatalog } from "./sql_maintenance_catalog.ts";
 import { SqlWalClaims } from "./sql_wal_claims.ts";
 import { CATALOG_NAME, openSqliteCatalog } from "./sqlite_catalog.ts";
+import { CATALOG_COPIES } from "./sqlite_schema.ts";
 import type { WalClaims } from "./wal_claims.ts";
 
 /**
@@ -68,7 +69,10 @@ function opening<Part>(
       return partOf(new PostgresDatabase(pool), POSTGRES_DIALECT);
     }
     await (await openSqliteCatalog({ path: place, files })).close();
-    const database = new SqliteDatabase(place, { busyTimeoutMs: BUSY_TIMEOUT_MS });
+    const database = new SqliteDatabase(place, {
+      busyTimeoutMs: BUSY_TIMEOUT_MS,
+      copies: CATALOG_COPIES,
+    });
     return partOf(database, sqliteDialect());
   };
 }

@@ -7,6 +7,7 @@
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import type { PostgresPool } from "./postgres_pool.ts";
+import { CheckedLately, type SqliteCopies } from "./sqlite_copies.ts";
 import { guard } from "./sqlite_errors.ts";
 
 export type SqlValue = string | number | null;
@@ -41,8 +42,19 @@ export interface SqlDatabase extends AsyncDisposable {
 export class SqliteDatabase implements SqlDatabase {
   readonly #db: DatabaseSync;
   readonly #place: string;
+  readonly #checked: CheckedLately | undefined;
 
-  constructor(path: string, options: { readonly busyTimeoutMs: number; readonly noun?: string }) {
+  /** `copies`: what the file's rows are compared with. */
+  constructor(
+    path: string,
+    options: {
+      readonly busyTimeoutMs: number;
+      readonly noun?: string;
+      readonly copies?: SqliteCopies;
+    },
+  ) {
+    const { copies } = options;
+    this.#checked = copies === undefined ? undefined : new CheckedLately(copies);
     this.#place = `${options.noun ?? "catalog"} ${path}`;
     this.#db = new DatabaseSync(path, { timeout: options.busyTimeoutMs });
     this.#db.exec("PRAGMA synchronous = FULL");
@@ -50,6 +62,7 @@ export class SqliteDatabase implements SqlDatabase {
 
   transaction<T>(verb: string, steps: () => Transaction<T>): Promise<T> {
     return guard(`${verb} in ${this.#place}`, () => {
+      this.#checked?.look(this.#db);
       this.#db.exec("BEGIN IMMEDIATE");
       try {
         const value = runSqliteSteps(this.#db, steps());

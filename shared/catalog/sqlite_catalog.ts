@@ -36,7 +36,8 @@ import { runSqliteSteps, sqliteRows } from "./sql_database.ts";
 import { sqliteDialect } from "./sql_dialect.ts";
 import { IndexStates, READ_STATE, readViews, viewsOf } from "./sql_index_catalog.ts";
 import { guard } from "./sqlite_errors.ts";
-import { ensureSchema, hasTable, versionOf } from "./sqlite_schema.ts";
+import { CheckedLately } from "./sqlite_copies.ts";
+import { CATALOG_COPIES, ensureSchema, hasTable, versionOf } from "./sqlite_schema.ts";
 import { consumedIn } from "./sqlite_consumed.ts";
 import { dropSchema, putSchema, schemasOf } from "./sqlite_table_schemas.ts";
 
@@ -108,6 +109,7 @@ async function makeFolder(files: FileSystem, path: string): Promise<void> {
 class SqliteCatalogReader implements CatalogReader {
   protected db: DatabaseSync | undefined;
   protected closed = false;
+  #checked = new CheckedLately(CATALOG_COPIES);
   readonly #states = new IndexStates();
   /** Which file `db` is. */
   private file: string | undefined;
@@ -214,8 +216,15 @@ class SqliteCatalogReader implements CatalogReader {
         throw new OperatingError("unavailable", `Cannot ${verb}: catalog ${this.path} is closed`);
       }
       const db = this.current();
-      return db === undefined ? nothing : action(db);
+      if (db === undefined) return nothing;
+      this.#checked.look(db);
+      return action(db);
     });
+  }
+
+  /** Looks for damage before the catalog is changed. Errors: `corrupt`. */
+  protected check(db: DatabaseSync): void {
+    this.#checked.look(db);
   }
 
   /** The open database; a reader follows the path when another file takes its place. */
@@ -227,6 +236,7 @@ class SqliteCatalogReader implements CatalogReader {
     }
     if (this.db === undefined && file !== undefined) {
       this.db = this.tryOpen();
+      this.#checked = new CheckedLately(CATALOG_COPIES);
       this.file = file;
     }
     return this.db;
@@ -319,6 +329,7 @@ class SqliteCatalog extends SqliteCatalogReader implements Catalog {
       if (db === undefined) {
         throw new OperatingError("unavailable", `Cannot ${verb}: catalog ${this.path} is closed`);
       }
+      this.check(db);
       db.exec("BEGIN IMMEDIATE");
       try {
         const { keep, value } = action(db);

@@ -11,6 +11,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { OperatingError } from "../base/errors.ts";
 import { RUN_TABLES, RUNS_TABLE } from "./consumed_runs.ts";
+import { SqliteCopies } from "./sqlite_copies.ts";
 
 /** Our tables' layout; a file with a newer one is refused. */
 export const CATALOG_VERSION = 1;
@@ -165,6 +166,9 @@ CREATE TABLE IF NOT EXISTS svc_table_schemas (
 CREATE TABLE IF NOT EXISTS svc_catalog_version (version INTEGER NOT NULL);
 ${RUN_TABLES}${INDEX_TABLES}${CLAIM_TABLES}${DELETE_TABLES}${MAINTENANCE_TABLES}`;
 
+/** A second copy of each of their rows. */
+export const CATALOG_COPIES = new SqliteCopies(CREATE_TABLES);
+
 /** Tables that a file of an older program may lack. */
 const OUR_TABLES = [
   "svc_table_schemas",
@@ -184,7 +188,9 @@ const OUR_TABLES = [
  * catalog made.
  */
 export function ensureSchema(db: DatabaseSync): void {
-  if (versionOf(db) === CATALOG_VERSION && OUR_TABLES.every((name) => hasTable(db, name))) return;
+  const isThere = versionOf(db) === CATALOG_VERSION &&
+    OUR_TABLES.every((name) => hasTable(db, name)) && CATALOG_COPIES.areComplete(db);
+  if (isThere) return;
   db.exec("BEGIN IMMEDIATE");
   try {
     db.exec(CREATE_TABLES);
@@ -196,6 +202,7 @@ export function ensureSchema(db: DatabaseSync): void {
     if (versionOf(db) === undefined) {
       db.prepare("INSERT INTO svc_catalog_version (version) VALUES (?)").run(CATALOG_VERSION);
     }
+    CATALOG_COPIES.ensure(db);
     db.exec("COMMIT");
   } catch (error) {
     if (db.isTransaction) db.exec("ROLLBACK");
@@ -208,13 +215,25 @@ export function ensureSchema(db: DatabaseSync): void {
  * not know.
  */
 export function versionOf(db: DatabaseSync): number | undefined {
-  if (!hasTable(db, "svc_catalog_version")) return undefined;
-  const version = db.prepare("SELECT version FROM svc_catalog_version").get()?.version;
+  const version = hasTable(db, "svc_catalog_version")
+    ? db.prepare("SELECT version FROM svc_catalog_version").get()?.version
+    : undefined;
+  // A file with copies has all tables, and a version.
+  if (version === undefined && CATALOG_COPIES.areComplete(db)) throw lacksVersion();
   if (version === undefined || version === CATALOG_VERSION) return version;
   throw new OperatingError(
     "corrupt",
     `Cannot use catalog of version ${version}: this program knows version ${CATALOG_VERSION}; use a newer one`,
     { reason: "catalog_version" },
+  );
+}
+
+function lacksVersion(): OperatingError {
+  return new OperatingError(
+    "corrupt",
+    "Cannot use the catalog: its file is damaged: it has tables and no version; restore it from a " +
+      "backup",
+    { reason: "catalog_damaged" },
   );
 }
 

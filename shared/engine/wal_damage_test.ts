@@ -78,6 +78,23 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "a segment that a power failure left without a header has no rows, and stops no statement",
+  async fn() {
+    await using lab = await EngineLab.open({ wal: true });
+    const root = `${lab.dir}/wal`;
+    const name = await sealFrames(lab);
+    const whole = await Deno.readFile(segmentPath(root, LANE, { state: "sealed", name }));
+    const left = name.replace(/^\d{13}/, (ms) => String(Number(ms) + 1));
+    const place = segmentPath(root, LANE, { state: "active", name: left });
+    for (const bytes of [0, 31, 500]) {
+      await Deno.writeFile(place, whole.subarray(0, bytes));
+      const { rows, cost, stats } = await ask(lab, "SELECT count(*) AS n FROM events");
+      equal([rows, cost.warnings, stats.wal_damage], [[[4]], [], undefined], `${bytes} bytes`);
+    }
+  },
+});
+
 async function assertTold(
   lab: EngineLab,
   lost: { readonly segments: number; readonly bytes: number; readonly rows: number },

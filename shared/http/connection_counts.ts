@@ -26,13 +26,15 @@ export class ConnectionCounts {
 
   /**
    * Counts one more of `address`, or says why it may not be. A replacement is for a connection that
-   * was closed and still ends.
+   * was closed and still ends; nothing refuses it.
    */
   enter(address: string, { isReplacement = false } = {}): ConnectionRefusal | undefined {
     const key = networkOf(address);
     const count = this.#ofAddress.get(key) ?? 0;
-    if (count >= this.#bounds.connectionsPerAddressMax) return "address_full";
-    if (this.#all >= this.#bounds.connectionsMax && !isReplacement) return "listener_full";
+    if (!isReplacement) {
+      if (count >= this.#bounds.connectionsPerAddressMax) return "address_full";
+      if (this.#all >= this.#bounds.connectionsMax) return "listener_full";
+    }
     this.#ofAddress.set(key, count + 1);
     this.#all += 1;
     return undefined;

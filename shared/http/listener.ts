@@ -34,8 +34,11 @@ export interface ListenerOptions extends ListenAddress, ConnectionBounds {
   readonly serve: (accepted: Accepted) => Promise<void>;
   /** Ends a connection past the bounds; default: it is closed without a word. */
   readonly refuse?: (conn: Deno.Conn) => void;
-  /** Asked when the listener is full: whether it closed a connection that nobody needs. */
-  readonly makeRoom?: () => boolean;
+  /**
+   * Asked when the listener, or an address, is full: whether it closed a connection that nobody
+   * needs, of that address.
+   */
+  readonly makeRoom?: (address: string | undefined) => boolean;
 }
 
 /** What a server does with its listener. */
@@ -106,7 +109,8 @@ class Accepting {
   #take(conn: Deno.Conn): void {
     const peer = conn.remoteAddr as Deno.NetAddr;
     let refusal = this.#counts.enter(peer.hostname);
-    if (refusal === "listener_full" && this.#options.makeRoom?.()) {
+    const full = refusal === "address_full" ? peer.hostname : undefined;
+    if (refusal !== undefined && this.#options.makeRoom?.(full)) {
       refusal = this.#counts.enter(peer.hostname, { isReplacement: true });
     }
     if (refusal !== undefined) {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { ConnectionCounts, networkOf } from "./connection_counts.ts";
 import { planBounds } from "./connection_options.ts";
+import { present } from "../base/assert.ts";
 import { until } from "../testing/until.ts";
 import { serve } from "./serve.ts";
 
@@ -201,6 +202,38 @@ Deno.test({
     third.close();
     release.resolve();
     for (const answer of slow) assert.equal(await (await answer).text(), "ok");
+  },
+});
+
+Deno.test({
+  name:
+    "an address at its bound gets a connection for one of its own that is idle, and for no other",
+  fn: async () => {
+    await using server = serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      bounds: { connectionsMax: 99, connectionsPerAddressMax: 2 },
+      handler: () => new Response("ok"),
+    });
+    const { port } = server.address;
+    const request = new TextEncoder().encode("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    const asked = async () => {
+      const conn = await Deno.connect({ hostname: "127.0.0.1", port });
+      await conn.write(request);
+      const bytes = new Uint8Array(4_096);
+      return { conn, answered: (await conn.read(bytes).catch(() => null) ?? 0) > 0 };
+    };
+    // Each stays open after its answer, as those of a client's pool do.
+    const idle = [await asked(), await asked(), await asked()];
+    assert.deepEqual(idle.map(({ answered }) => answered), [true, true, true]);
+    assert.equal(await readAll(present(idle[0]).conn), "");
+    // A connection that never asked anything is kept, so that nobody gains by opening more.
+    for (const { conn } of idle) conn.close();
+    const [silent] = await openMany(port, 1);
+    const [other] = await openMany(port, 1);
+    const { conn, answered } = await asked();
+    assert.equal(answered, false);
+    for (const one of [silent, other, conn]) one?.close();
   },
 });
 

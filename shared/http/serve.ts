@@ -8,7 +8,7 @@
 import { Http1Connection } from "../http1/connection.ts";
 import type { ByteConnection } from "../http1/input.ts";
 import { HTTP1_LIMITS } from "../http1/limits.ts";
-import type { ConnectionBounds } from "./connection_counts.ts";
+import { type ConnectionBounds, networkOf } from "./connection_counts.ts";
 import type { ListenerMeter } from "./connection_metrics.ts";
 import type { ListenAddress } from "./listen_address.ts";
 import {
@@ -116,7 +116,7 @@ class Server implements RunningServer {
       ...(option === undefined ? {} : { option }),
       ...(meter === undefined ? {} : { meter }),
       serve: (accepted) => this.#serve(accepted),
-      makeRoom: () => this.#evict(),
+      makeRoom: (address) => this.#evict(address),
     });
     this.#sweep = setInterval(() => {
       const nowMs = performance.now();
@@ -193,9 +193,15 @@ class Server implements RunningServer {
     return served;
   }
 
-  /** Closes the connection that has been without a request, or with a part of one, for longest. */
-  #evict(): boolean {
-    const [longest] = this.#waiting;
+  /**
+   * Closes the connection that has been without a request, or with a part of one, for longest. With
+   * an address it is one of that address between two requests: nobody gains by opening more.
+   */
+  #evict(address: string | undefined): boolean {
+    const network = address === undefined ? undefined : networkOf(address);
+    const longest = this.#waiting.values().find(({ peer, isIdle }) =>
+      network === undefined || (isIdle && networkOf(peer) === network)
+    );
     if (longest === undefined) return false;
     this.#options.meter?.evicted();
     longest.close();

@@ -72,6 +72,15 @@ export class Http1Connection {
     this.#sinceMs = options.nowMs();
   }
 
+  get peer(): string {
+    return this.#options.peer;
+  }
+
+  /** Whether it has answered a request and nothing of the next one is there. */
+  get isIdle(): boolean {
+    return this.#phase === "idle";
+  }
+
   /** Serves until the connection ends, however it does. Never rejects. */
   async run(): Promise<void> {
     this.#options.onWaiting(this, true);

@@ -10,6 +10,8 @@ interface Sleeper {
 
 export class FakeClock implements Clock {
   #nowMs: number;
+  /** How far the wall clock is from where it would be; durations do not know. */
+  jumpMs = 0;
   readonly #startMs: number;
   #sleepers: Sleeper[] = [];
 
@@ -20,7 +22,7 @@ export class FakeClock implements Clock {
   }
 
   nowMs(): number {
-    return Math.floor(this.#nowMs);
+    return Math.floor(this.#nowMs + this.jumpMs);
   }
 
   nowNs(): bigint {

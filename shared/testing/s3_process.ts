@@ -47,7 +47,7 @@ const SERVER = `
   const server = new S3rver(options);
   const { store } = server;
   const written = join(directory, ".written"); // No bucket: a listing stops at a file that goes.
-  await mkdir(written);
+  await mkdir(written, { recursive: true });
   store.putObject = async ({ bucket, key, content, metadata }) => {
     const file = join(written, randomUUID());
     await writeFile(file, content);
@@ -83,18 +83,17 @@ export class S3Process implements AsyncDisposable {
   readonly requests: S3Request[] = [];
   /** Answers of `stall` whose readers have not gone. */
   stalling = 0;
-  readonly #server: Deno.ChildProcess;
+  /** undefined while it is killed. */
+  #server: Deno.ChildProcess | undefined;
   readonly #folder: string;
-  readonly #port: number;
+  #port = 0;
   readonly #door: Deno.HttpServer<Deno.NetAddr>;
   /** Paths of the objects that are there. */
   readonly #stored = new Set<string>();
   readonly #over = Promise.withResolvers<void>();
 
-  private constructor(server: Deno.ChildProcess, folder: string, port: number) {
-    this.#server = server;
+  private constructor(folder: string) {
     this.#folder = folder;
-    this.#port = port;
     this.#door = Deno.serve(
       { hostname: "127.0.0.1", port: 0, onListen: () => {} },
       (request) => this.#answer(request),
@@ -102,9 +101,24 @@ export class S3Process implements AsyncDisposable {
   }
 
   static async start(): Promise<S3Process> {
-    const folder = await Deno.makeTempDir({ prefix: "svc-s3-" });
+    const s3 = new S3Process(await Deno.makeTempDir({ prefix: "svc-s3-" }));
+    await s3.resume();
+    return s3;
+  }
+
+  /** SIGKILL; requests break until `resume`. */
+  async kill(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    server?.kill("SIGKILL");
+    await server?.stdin.abort().catch(() => {});
+    await server?.status;
+  }
+
+  /** Starts the server over what is stored. */
+  async resume(): Promise<void> {
     const server = new Deno.Command("node", {
-      args: [...NODE_OPTIONS, "--eval", SERVER, folder, BUCKET],
+      args: [...NODE_OPTIONS, "--eval", SERVER, this.#folder, BUCKET],
       cwd: new URL("../../tests", import.meta.url),
       stdin: "piped", // Its end is the server's.
       stdout: "piped",
@@ -113,7 +127,13 @@ export class S3Process implements AsyncDisposable {
     const reader = server.stdout.getReader();
     const { value } = await reader.read();
     await reader.cancel();
-    return new S3Process(server, folder, Number(new TextDecoder().decode(value)));
+    this.#port = Number(new TextDecoder().decode(value));
+    // What it had begun to write when it was killed may be there or not.
+    this.#stored.clear();
+    for await (const key of keysBelow(`${this.#folder}/${BUCKET}`)) {
+      this.#stored.add(`/${BUCKET}/${key}`);
+    }
+    this.#server = server;
   }
 
   get url(): string {
@@ -155,8 +175,8 @@ export class S3Process implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#over.resolve();
     await this.#door.shutdown();
-    await this.#server.stdin.close();
-    await this.#server.status;
+    await this.#server?.stdin.close();
+    await this.#server?.status;
     await Deno.remove(this.#folder, { recursive: true });
   }
 
@@ -166,7 +186,7 @@ export class S3Process implements AsyncDisposable {
     this.requests.push(asked);
     const body = new Uint8Array(await request.arrayBuffer());
     if (this.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.delayMs));
-    const fault = this.faultOf(asked);
+    const fault = this.#server === undefined ? "reset" : this.faultOf(asked);
     if (fault === "reset") return new Response(broken(new Uint8Array()), { status: 200 });
     if (typeof fault === "object") return errorAnswer(fault);
     if (fault === "hang") return await this.#untilLeft(request);
@@ -179,7 +199,10 @@ export class S3Process implements AsyncDisposable {
       ? !asked.query.has("partNumber")
       : request.method === "POST" && asked.query.has("uploadId");
     if (stores) this.#stored.add(url.pathname);
-    const answer = await this.#forward(request, { path: url.pathname + url.search, body });
+    const forwarding = this.#forward(request, { path: url.pathname + url.search, body });
+    const answer = await forwarding.catch(() => undefined);
+    // Killed meanwhile.
+    if (answer === undefined) return new Response(broken(new Uint8Array()), { status: 200 });
     if (asked.query.has("delete")) this.#forget(url.pathname, new TextDecoder().decode(body));
     if (fault === undefined) return answer;
     if (fault === "mute") {
@@ -256,6 +279,19 @@ export class S3Process implements AsyncDisposable {
       forwarded.on("error", reject);
       forwarded.end(body);
     });
+  }
+}
+
+/** What s3rver calls the file of an object. */
+const OBJECT_END = "._S3rver_object";
+
+/** Keys of the objects in a bucket's folder, as they stand in a URL. */
+async function* keysBelow(folder: string, prefix = ""): AsyncGenerator<string> {
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    if (isDirectory) yield* keysBelow(`${folder}/${name}`, `${prefix}${encodeURIComponent(name)}/`);
+    else if (name.endsWith(OBJECT_END)) {
+      yield prefix + encodeURIComponent(name.slice(0, -OBJECT_END.length));
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Stands between a client and a server of a test and troubles their connections: cut before a
- * request, or before its answer.
+ * Stands between a client and a server of a test and troubles their connections. It cuts them
+ * before a request or before its answer, or lets nothing pass for a while.
  */
 
 export type Trouble =
@@ -18,6 +18,8 @@ export class TcpProxy implements AsyncDisposable {
   trouble: Trouble = "none";
   /** Milliseconds by which each answer is late. */
   answerDelayMs = 0;
+  /** While it is set no byte passes, and connections stay open: a network that is parted. */
+  #parted: PromiseWithResolvers<void> | undefined;
   /** How often trouble befell. */
   troubles = 0;
 
@@ -35,11 +37,23 @@ export class TcpProxy implements AsyncDisposable {
     return this.#listener.addr.port;
   }
 
+  /** From now on no byte passes, and no connection is made or breaks. */
+  part(): void {
+    this.#parted ??= Promise.withResolvers();
+  }
+
+  /** What waited passes. */
+  join(): void {
+    this.#parted?.resolve();
+    this.#parted = undefined;
+  }
+
   async #accept(): Promise<void> {
     for await (const client of this.#listener) this.#join(client).catch(() => {});
   }
 
   async #join(client: Deno.TcpConn): Promise<void> {
+    await this.#parted?.promise;
     const server = await Deno.connect(this.#target);
     const pair = [client, server];
     const cut = () => pair.forEach((one) => this.#close(one));
@@ -71,6 +85,7 @@ export class TcpProxy implements AsyncDisposable {
   ): Promise<void> {
     try {
       for await (const bytes of from.readable.values({ preventCancel: true })) {
+        await this.#parted?.promise;
         if (!await pass()) return;
         for (let at = 0; at < bytes.byteLength;) at += await to.write(bytes.subarray(at));
       }
@@ -89,6 +104,7 @@ export class TcpProxy implements AsyncDisposable {
   }
 
   [Symbol.asyncDispose](): Promise<void> {
+    this.join();
     this.#listener.close();
     for (const connection of [...this.#connections]) this.#close(connection);
     return Promise.resolve();

@@ -17,8 +17,8 @@ import type { FrameEncoder } from "./frame_encoder.ts";
 import type { FrameKey } from "./frame_key.ts";
 import { segmentPath, stateDirectory, temporaryPath } from "./layout.ts";
 import { removeIfPresent } from "./transfer.ts";
-import { joinTimes } from "./row_times.ts";
-import type { RowTimes, WalBatch } from "./types.ts";
+import { joinTimes } from "./frame_times.ts";
+import type { FrameTimes, WalBatch } from "./types.ts";
 
 export interface NewSegment {
   readonly root: string;
@@ -53,7 +53,7 @@ export class ActiveSegment {
   readonly schemaMessage: Uint8Array;
   rows = 0;
   /** Times of the rows written so far. */
-  times: RowTimes | undefined;
+  times: FrameTimes | undefined;
   /** Idempotency keys of the frames written so far. */
   readonly keys: FrameKey[] = [];
   /** Aborts when the segment is rolled or fails: for timers. */

@@ -59,7 +59,7 @@ export async function readKeyFiles(
   return found;
 }
 
-/** The keys that a segment's file tells; none without a file. Errors: `corrupt`, `unimplemented`. */
+/** The keys in a segment's file; none without a file. Errors: `corrupt`, `unimplemented`. */
 export async function readKeyFile(
   fs: FileSystem,
   root: string,

@@ -6,6 +6,7 @@
  */
 
 import { OperatingError } from "../base/errors.ts";
+import type { Clock } from "../os/clock.ts";
 import type { FrameKey } from "./frame_key.ts";
 import type { AppendReceipt } from "./types.ts";
 
@@ -14,12 +15,17 @@ export interface KeyWindowOptions {
   readonly keyAgeMsMax: number;
   /** Beyond so many keys the oldest are forgotten. */
   readonly keysMax: number;
+  readonly clock: Pick<Clock, "nowMs" | "monotonicMs">;
 }
 
 /** One remembered request. */
 export interface KnownRequest {
   readonly bodyDigest: string;
-  readonly takenMs: number;
+  /**
+   * When it was taken, by the monotonic clock: the wall clock may jump by hours, and its repetition
+   * comes a moment later.
+   */
+  readonly bornMs: number;
   /** How the request goes, until its rows are written for good. */
   pending: Promise<AppendReceipt> | undefined;
   /** Holds the rows once they are written. */
@@ -44,9 +50,8 @@ export class KeyWindow {
    */
   find(key: FrameKey): KnownRequest | undefined {
     const known = this.#known.get(textOfDigest(key.digest));
-    if (known === undefined || key.takenMs - known.takenMs > this.#options.keyAgeMsMax) {
-      return undefined;
-    }
+    const { clock, keyAgeMsMax } = this.#options;
+    if (known === undefined || clock.monotonicMs() - known.bornMs > keyAgeMsMax) return undefined;
     if (known.bodyDigest === textOfDigest(key.bodyDigest)) return known;
     throw new OperatingError(
       "unprocessable",
@@ -59,7 +64,7 @@ export class KeyWindow {
   /** Remembers a request that is being stored; it is forgotten when that fails. */
   begin(key: FrameKey, pending: Promise<AppendReceipt>): void {
     const name = textOfDigest(key.digest);
-    const request = this.#put(name, key);
+    const request = this.#put(name, key, this.#options.clock.monotonicMs());
     request.pending = pending;
     pending.then(({ segment }) => {
       request.segment = segment;
@@ -79,27 +84,31 @@ export class KeyWindow {
 
   /** Remembers what a segment holds. */
   load(segment: string, keys: readonly FrameKey[]): void {
-    for (const key of keys) this.#put(textOfDigest(key.digest), key).segment = segment;
+    const { clock } = this.#options;
+    for (const key of keys) {
+      const bornMs = clock.monotonicMs() - Math.max(0, clock.nowMs() - key.takenMs);
+      this.#put(textOfDigest(key.digest), key, bornMs).segment = segment;
+    }
   }
 
-  #put(name: string, key: FrameKey): KnownRequest {
-    const { bodyDigest, takenMs } = key;
+  #put(name: string, { bodyDigest }: FrameKey, bornMs: number): KnownRequest {
     const request: KnownRequest = {
       bodyDigest: textOfDigest(bodyDigest),
-      takenMs,
+      bornMs,
       pending: undefined,
       segment: undefined,
     };
     this.#known.delete(name);
     this.#known.set(name, request);
-    this.#forget(takenMs);
+    this.#forget();
     return request;
   }
 
-  #forget(nowMs: number): void {
-    const { keyAgeMsMax, keysMax } = this.#options;
-    for (const [name, { takenMs, pending }] of this.#known) {
-      const isOver = this.#known.size > keysMax || nowMs - takenMs > keyAgeMsMax;
+  #forget(): void {
+    const { clock, keyAgeMsMax, keysMax } = this.#options;
+    const nowMs = clock.monotonicMs();
+    for (const [name, { bornMs, pending }] of this.#known) {
+      const isOver = this.#known.size > keysMax || nowMs - bornMs > keyAgeMsMax;
       if (!isOver) return;
       if (pending === undefined) this.#known.delete(name);
     }

@@ -3,7 +3,7 @@
  * are listed and read; README.md says why listing the states in order misses none.
  */
 
-import { OperatingError } from "../base/errors.ts";
+import { isOperatingError, OperatingError } from "../base/errors.ts";
 import { WeighedCache } from "../base/weighed_cache.ts";
 import { type LaneId, laneName } from "../tenant/tenant.ts";
 import type { ReadableFile, ReadableFiles } from "../os/file_system.ts";
@@ -108,6 +108,7 @@ async function openSegment(
   segment: { lane: LaneId; name: string },
 ): Promise<SegmentReader> {
   const { lane, name } = segment;
+  let isUnfinished = false;
   for (const state of OPEN_ORDER) {
     const path = segmentPath(root, lane, { state, name });
     const file = await openIfPresent(fs, path);
@@ -124,16 +125,30 @@ async function openSegment(
       }
       if (state !== "active") throw cutOff(path);
       file.close(); // Left by a power failure: nothing of it was durable.
+      isUnfinished = true;
     } catch (error) {
       file.close();
       throw error;
     }
   }
+  const [why, reason] = isUnfinished
+    ? ["it has no header: the power failed before it held a row", UNFINISHED]
+    : ["segment no longer present", "wal_segment_swept"];
   throw new OperatingError(
     "not_found",
-    `cannot read WAL segment ${name} of lane ${laneName(lane)}: segment no longer present`,
-    { reason: "wal_segment_swept" },
+    `cannot read WAL segment ${name} of lane ${laneName(lane)}: ${why}`,
+    { reason },
   );
+}
+
+const UNFINISHED = "wal_segment_unfinished";
+
+/**
+ * Whether `open` failed at a segment that a power failure left without a header. It has no rows,
+ * and is listed until its ingest server starts again.
+ */
+export function isUnfinishedSegment(error: unknown): boolean {
+  return isOperatingError(error, "not_found") && error.reason === UNFINISHED;
 }
 
 async function outlineOf(

@@ -16,10 +16,10 @@ import { rowsLostIn } from "./damaged_bytes.ts";
 import { FrameScanner, readSegmentHeader } from "./frame_scanner.ts";
 import { lanesIn, segmentNamesIn, segmentPath, stateDirectory } from "./layout.ts";
 import { openWalReader } from "./reader.ts";
-import { joinTimes } from "./row_times.ts";
+import { joinTimes } from "./frame_times.ts";
 import { replaceSealRecord } from "./seal_record.ts";
 import { linkSegment, removeIfPresent } from "./transfer.ts";
-import type { FrameDamage, RowTimes } from "./types.ts";
+import type { FrameDamage, FrameTimes } from "./types.ts";
 
 /** What is done to one segment that was set aside. */
 export interface RequeueStep {
@@ -131,7 +131,7 @@ async function expect(
     size: bytes,
   });
   let rows = 0;
-  let times: RowTimes | undefined;
+  let times: FrameTimes | undefined;
   let isDamaged = false;
   for await (const { header } of scanner.intact(() => void (isDamaged = true))) {
     rows += header.rows;

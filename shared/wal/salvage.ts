@@ -13,10 +13,10 @@ import type { FrameKey } from "./frame_key.ts";
 import { FrameScanner, readSegmentHeader, type SkippedBytes } from "./frame_scanner.ts";
 import { replaceKeyFile } from "./key_files.ts";
 import { segmentPath, stateDirectory, temporaryPath, tornPath } from "./layout.ts";
-import { joinTimes } from "./row_times.ts";
+import { joinTimes } from "./frame_times.ts";
 import { replaceSealRecord, type SealRecord } from "./seal_record.ts";
 import { linkSegment, moveSegment, removeIfPresent } from "./transfer.ts";
-import type { RowTimes, SegmentState } from "./types.ts";
+import type { FrameTimes, SegmentState } from "./types.ts";
 
 /** What was kept of a segment. */
 export interface Salvaged {
@@ -152,7 +152,7 @@ async function copyIntact(
   });
   const keys: FrameKey[] = [];
   let [rows, bytes] = [0, header.byteLength];
-  let times: RowTimes | undefined;
+  let times: FrameTimes | undefined;
   await using copy = await fs.create(to);
   await copy.write(header.bytes);
   for await (const frame of scanner.intact(onDamage)) {

@@ -20,14 +20,14 @@ import {
   stateDirectory,
 } from "./layout.ts";
 import { removeIfPresent } from "./transfer.ts";
-import type { MissingSegment, RowTimes } from "./types.ts";
+import type { FrameTimes, MissingSegment } from "./types.ts";
 
 /** What a segment held when it was sealed. */
 export interface SealRecord {
   readonly rows: number;
   readonly bytes: number;
   /** Times of all rows that were acknowledged; undefined where some of them cannot be read. */
-  readonly times?: RowTimes | undefined;
+  readonly times?: FrameTimes | undefined;
 }
 
 /** Writes the record of a segment that is about to be sealed for the first time. */
@@ -160,7 +160,7 @@ function decodeRecord(content: Uint8Array): SealRecord | undefined {
   return { rows, bytes, times: timesOf(times) };
 }
 
-function timesOf(value: unknown): RowTimes | undefined {
+function timesOf(value: unknown): FrameTimes | undefined {
   if (!Array.isArray(value)) return undefined;
   const [first, last] = value;
   return { timestampNsMin: BigInt(first), timestampNsMax: BigInt(last) };

@@ -98,18 +98,18 @@ export interface WalReader {
 }
 
 /** Times of rows, in Unix nanoseconds, both inclusive. */
-export interface RowTimes {
+export interface FrameTimes {
   readonly timestampNsMin: bigint;
   readonly timestampNsMax: bigint;
 }
 
 /** What a segment held when it was sealed. */
-export interface SegmentOutline extends RowTimes {
+export interface SegmentOutline extends FrameTimes {
   readonly rows: number;
 }
 
 /** The rows of one append, as they lie in a segment. */
-export interface WalFrame extends RowTimes {
+export interface WalFrame extends FrameTimes {
   /** Byte offset of the frame and of what follows it. */
   readonly offset: number;
   readonly endOffset: number;

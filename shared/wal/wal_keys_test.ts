@@ -143,6 +143,22 @@ Deno.test({
 });
 
 Deno.test({
+  name: "Wal.append() remembers a key for keyAgeMsMax though the clock jumps by hours meanwhile",
+  async fn() {
+    const rig = new Rig({}, { keyAgeMsMax: 60_000 });
+    await rig.open();
+    await rig.send(1);
+    for (const hours of [5, -9, 0]) {
+      rig.clock.jumpMs = hours * 3_600_000;
+      assert.equal(await rig.send(1), true, `${hours} hours`);
+    }
+    await rig.clock.advance(60_001);
+    assert.equal(await rig.send(1), false);
+    await rig.wal?.close();
+  },
+});
+
+Deno.test({
   name: "Wal.append() remembers the newest keysMax keys, also over a restart",
   async fn() {
     const rig = new Rig({}, { keysMax: 3, eventsMax: 1 });

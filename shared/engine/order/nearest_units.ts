@@ -13,14 +13,14 @@ export interface OrderedRequest {
 }
 
 /** Rows between two times, in Unix microseconds, both inclusive and both met by a row. */
-export interface TimedRows {
+export interface TimedUnit {
   readonly min: bigint;
   readonly max: bigint;
   readonly rows: number;
 }
 
 /** Returns the units that can hold one of the first `request.rows` rows of the answer. */
-export function nearestUnits<Unit extends TimedRows>(
+export function nearestUnits<Unit extends TimedUnit>(
   units: readonly Unit[],
   range: TimeRange,
   { direction, rows }: OrderedRequest,
@@ -44,7 +44,7 @@ export function nearestUnits<Unit extends TimedRows>(
 }
 
 /** Whether every row of a unit satisfies the time range. */
-export function isInside(unit: TimedRows, range: TimeRange): boolean {
+export function isInside(unit: TimedUnit, range: TimeRange): boolean {
   if (range.minNs !== undefined && unit.min * 1_000n < range.minNs) return false;
   return !(range.maxNs !== undefined && unit.max * 1_000n + 999n > range.maxNs);
 }
@@ -54,13 +54,13 @@ export function compareTimes(a: bigint, b: bigint): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Bounds in Unix nanoseconds as those of `TimedRows`. */
-export function microsOf(
+/** Bounds in Unix nanoseconds as those of `TimedUnit`. */
+export function unitTimes(
   { timestampNsMin, timestampNsMax }: {
     readonly timestampNsMin: bigint;
     readonly timestampNsMax: bigint;
   },
-): Pick<TimedRows, "min" | "max"> {
+): Pick<TimedUnit, "min" | "max"> {
   return { min: floorMicros(timestampNsMin), max: floorMicros(timestampNsMax) };
 }
 

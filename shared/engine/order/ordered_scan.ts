@@ -35,10 +35,10 @@ import {
 import {
   compareTimes,
   isInside,
-  microsOf,
   nearestUnits,
   type OrderedRequest,
-  type TimedRows,
+  type TimedUnit,
+  unitTimes,
 } from "./nearest_units.ts";
 import { isSteady } from "../pruning/steady.ts";
 import {
@@ -147,7 +147,7 @@ function rowsOf(modifiers: readonly TreeNode[]): number | undefined {
 }
 
 /** Rows that are read or left out together. */
-interface Unit extends TimedRows {
+interface Unit extends TimedUnit {
   readonly firstRow: number;
   readonly source: Source;
 }
@@ -200,7 +200,7 @@ export async function orderedParts(
   const files = plan.files.map((file) => fileUnit(file, plan, deps));
   if (files.some((unit) => unit === undefined)) return { ordering: "no_bounds" };
   const deltas: Unit[] = plan.delta.map((delta) => ({
-    ...microsOf(delta),
+    ...unitTimes(delta),
     rows: delta.rows,
     firstRow: 0,
     source: { whole: deltaPart(delta), sorted: false },
@@ -244,7 +244,7 @@ function fileUnit(file: DataFile, plan: TablePlan, deps: OrderedDeps): Unit | un
   const { timestampNsMin, timestampNsMax } = file;
   if (timestampNsMin === undefined || timestampNsMax === undefined) return undefined;
   return {
-    ...microsOf({ timestampNsMin, timestampNsMax }),
+    ...unitTimes({ timestampNsMin, timestampNsMax }),
     rows: file.rows,
     firstRow: 0,
     source: {

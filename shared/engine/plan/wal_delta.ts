@@ -3,9 +3,9 @@
  * data files.
  *
  * A segment is converted when a statement wants one of its rows, and once. What a sealed segment
- * held is on record, so one of other times is left as it is. While it is still written, each statement converts what was appended
- * since the last one, as a file of its own. Conversions of one segment never run twice at a time:
- * later callers wait for the running one and then look for more.
+ * held is on record, so one of other times is left as it is. While it is still written, each
+ * statement converts what was appended since the last one, as a file of its own. Conversions of one
+ * segment never run twice at a time: later callers wait for the running one and then look for more.
  *
  * Files in use are never removed. Idle ones go, least recently used first, when the directory
  * exceeds its bound. They also go when their segment was consumed: at the next statement over its
@@ -23,12 +23,13 @@ import { decodeSchemaMessage, epochOfSchemaMessage } from "../../columns/ipc.ts"
 import { type LaneId, laneName } from "../../tenant/tenant.ts";
 import type { TimeRange } from "../../iceberg/types.ts";
 import type { FileSystem } from "../../os/file_system.ts";
+import { isUnfinishedSegment } from "../../wal/reader.ts";
 import type { FrameDamage, SegmentOutline, WalFrame, WalReader } from "../../wal/types.ts";
 import { type DeltaFile, writeDeltaFile } from "./delta_file.ts";
 import { DELTA_CACHE_BYTES_MAX } from "../limits.ts";
 import { type LostRows, sumOfLost } from "./lost_rows.ts";
 import { meets } from "./plan.ts";
-import { microsOf, nearestUnits, type OrderedRequest } from "../order/nearest_units.ts";
+import { nearestUnits, type OrderedRequest, unitTimes } from "../order/nearest_units.ts";
 
 /** Segments that are looked at, and converted, at a time. */
 const LOOKS_MAX = 16;
@@ -259,6 +260,7 @@ export class WalDelta {
         frames.push(frame);
       }
     } catch (error) {
+      if (isUnfinishedSegment(error)) return [];
       if (!isOperatingError(error, "corrupt")) throw error;
       this.#tellLost(segment, { bytes: 0, rows: undefined }, messageOf(error));
     }
@@ -331,7 +333,7 @@ function unconverted(
     const { outline, complete, pieces } = segment;
     const held = complete || outline === undefined ? pieces : [outline];
     return held.filter((one) => meets(range, one.timestampNsMin, one.timestampNsMax))
-      .map((one) => ({ segment, rows: one.rows, ...microsOf(one) }));
+      .map((one) => ({ segment, rows: one.rows, ...unitTimes(one) }));
   });
   const wanted = nearest === undefined ? units : [...nearestUnits(units, range, nearest)];
   return wanted.map(({ segment }) => segment).filter(({ outline, complete }) =>

@@ -1,12 +1,13 @@
 /** All kinds of faults, controls first. */
 
 import type { Fault } from "../fault.ts";
+import { CLOCK } from "./clock.ts";
 import { DESCRIPTORS } from "./descriptors.ts";
 import { FULL_DISK, READ_ONLY } from "./disks.ts";
 import { FLIP } from "./flips.ts";
 import { PICTURE } from "./pictures.ts";
 import { LYING_DISK, NO_SYNC, POWER_CUT } from "./power_cut.ts";
-import { SERVICES } from "./services.ts";
+import { PARTITION, SERVICES } from "./services.ts";
 import { KILL, PAUSE } from "./signals.ts";
 
 export const FAULTS: readonly Fault[] = [
@@ -19,6 +20,8 @@ export const FAULTS: readonly Fault[] = [
   FULL_DISK,
   READ_ONLY,
   SERVICES,
+  PARTITION,
+  CLOCK,
   DESCRIPTORS,
   FLIP,
 ];

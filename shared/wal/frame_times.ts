@@ -1,9 +1,9 @@
 /** Times of rows, gathered frame by frame. */
 
-import type { RowTimes } from "./types.ts";
+import type { FrameTimes } from "./types.ts";
 
 /** The times of both; `before` is undefined before the first. */
-export function joinTimes(before: RowTimes | undefined, more: RowTimes): RowTimes {
+export function joinTimes(before: FrameTimes | undefined, more: FrameTimes): FrameTimes {
   const { timestampNsMin: first, timestampNsMax: last } = more;
   if (before === undefined) return { timestampNsMin: first, timestampNsMax: last };
   return {

@@ -1,0 +1,161 @@
+/**
+ * A second copy of each row of the catalog's tables, in the same file. SQLite keeps no checksums of
+ * its pages, so a flipped bit of a pointer or a consumed segment's name reads like any other.
+ *
+ * Triggers keep the copies, so a row that another engine writes has one, too. A row that differs
+ * from its copy, a row without one and a copy without its row are damage. What is compared are the
+ * columns that this program knows. Tables and columns that another engine adds are its own.
+ *
+ * Invariants: a table has its copy and its triggers, word for word, or none of them. A file of an
+ * earlier release has none until the first writer opens it, and is not checked before that.
+ *
+ * Not covered: damage of `<file>-wal`. SQLite takes a frame there that fails its checksum, and all
+ * behind it, for never written.
+ */
+
+import { DatabaseSync } from "node:sqlite";
+import { OperatingError } from "../base/errors.ts";
+
+/** A table is compared again when so much time has passed. */
+const CHECKED_MS = 10_000;
+/** Comparisons take this part of the time at most. */
+const SHARE_DIVISOR = 200;
+
+/** A table whose rows are kept twice. */
+interface CopiedTable {
+  readonly name: string;
+  readonly columns: readonly string[];
+  /** Columns that name a row. */
+  readonly key: readonly string[];
+}
+
+/** The copies of the tables that some statements make. */
+export class SqliteCopies {
+  readonly #tables: readonly CopiedTable[];
+
+  /** `schema`: CREATE TABLE statements. Tables without a key have no copy. */
+  constructor(schema: string) {
+    const db = new DatabaseSync(":memory:");
+    try {
+      db.exec(schema);
+      this.#tables = tablesOf(db);
+    } finally {
+      db.close();
+    }
+  }
+
+  /** Whether each table has its copy. Errors: `corrupt` where something of one is missing. */
+  areComplete(db: DatabaseSync): boolean {
+    const found = objectsOf(db);
+    return this.#tables.every((table) => isCopied(found, table));
+  }
+
+  /** Makes the copies that are missing, in the caller's transaction. Errors: as `areComplete`. */
+  ensure(db: DatabaseSync): void {
+    const found = objectsOf(db);
+    for (const table of this.#tables) {
+      if (isCopied(found, table)) continue;
+      for (const statement of objectsFor(table).values()) db.exec(statement);
+      const columns = table.columns.join(", ");
+      db.exec(`INSERT INTO ${copyOf(table)} (${columns}) SELECT ${columns} FROM ${table.name}`);
+    }
+  }
+
+  /** Compares everything. Errors: `corrupt`; SQLite's own. */
+  check(db: DatabaseSync): void {
+    const found = objectsOf(db);
+    const copied = this.#tables.filter((table) => isCopied(found, table));
+    // Rows are found by indexes, which are compared with their tables here.
+    const [first] = db.prepare("PRAGMA integrity_check(1)").all();
+    if (first?.integrity_check !== "ok") throw damaged(String(first?.integrity_check));
+    for (const table of copied) {
+      if (db.prepare(differencesOf(table)).get() !== undefined) {
+        throw damaged(`a row of ${table.name} differs from its copy`);
+      }
+    }
+  }
+}
+
+/** When a connection compared everything last. */
+export class CheckedLately {
+  #untilMs = -Infinity;
+
+  constructor(readonly copies: SqliteCopies) {}
+
+  /** Compares everything, unless it did so lately. Errors: as `SqliteCopies.check`. */
+  look(db: DatabaseSync): void {
+    const beganMs = performance.now();
+    if (beganMs < this.#untilMs) return;
+    this.copies.check(db);
+    const endedMs = performance.now();
+    this.#untilMs = endedMs + Math.max(CHECKED_MS, SHARE_DIVISOR * (endedMs - beganMs));
+  }
+}
+
+function tablesOf(db: DatabaseSync): CopiedTable[] {
+  const names = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+  return names.map(({ name }) => {
+    const columns = db.prepare("SELECT name, pk FROM pragma_table_info(?)").all(String(name));
+    return {
+      name: String(name),
+      columns: columns.map((column) => String(column.name)),
+      key: columns.filter(({ pk }) => Number(pk) > 0).map((column) => String(column.name)),
+    };
+  }).filter(({ key }) => key.length > 0);
+}
+
+function copyOf({ name }: CopiedTable): string {
+  return `svc_copy_of_${name}`;
+}
+
+/** Names of what a table's copy consists of, with the statements that make it. */
+function objectsFor(table: CopiedTable): Map<string, string> {
+  const { name, columns, key } = table;
+  const copy = copyOf(table);
+  const drop = (row: string) =>
+    `DELETE FROM ${copy} WHERE ${key.map((one) => `${one} IS ${row}.${one}`).join(" AND ")}; `;
+  const put = `INSERT INTO ${copy} (${columns.join(", ")}) ` +
+    `VALUES (${columns.map((one) => `new.${one}`).join(", ")}); `;
+  const trigger = (event: string, steps: string): [string, string] => [
+    `${copy}_${event}`,
+    `CREATE TRIGGER ${copy}_${event} AFTER ${event.toUpperCase()} ON ${name} BEGIN ${steps}END`,
+  ];
+  return new Map([
+    [copy, `CREATE TABLE ${copy} (${columns.join(", ")}, PRIMARY KEY (${key.join(", ")}))`],
+    // A row that REPLACE took away tells no trigger, so its copy may be left.
+    trigger("insert", drop("new") + put),
+    trigger("update", drop("old") + drop("new") + put),
+    trigger("delete", drop("old")),
+  ]);
+}
+
+/** Statements of the schema by name. */
+function objectsOf(db: DatabaseSync): ReadonlyMap<string, string> {
+  const rows = db.prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").all();
+  return new Map(rows.map(({ name, sql }) => [String(name), String(sql)]));
+}
+
+/** Whether a table has its copy. Errors: `corrupt` where it has a part of one. */
+function isCopied(found: ReadonlyMap<string, string>, table: CopiedTable): boolean {
+  const objects = [...objectsFor(table)];
+  if (objects.every(([name]) => !found.has(name))) return false;
+  const isWhole = found.has(table.name) && objects.every(([name, sql]) => found.get(name) === sql);
+  if (!isWhole) throw damaged(`the copy of ${table.name}, or what keeps it, is not as it was made`);
+  return true;
+}
+
+/** A query with a row where a table and its copy differ. */
+function differencesOf(table: CopiedTable): string {
+  const rowsOf = (name: string) => `SELECT ${table.columns.join(", ")} FROM ${name}`;
+  const [rows, copies] = [rowsOf(table.name), rowsOf(copyOf(table))];
+  return `SELECT 1 FROM (SELECT * FROM (${rows} EXCEPT ${copies}) ` +
+    `UNION ALL SELECT * FROM (${copies} EXCEPT ${rows})) LIMIT 1`;
+}
+
+function damaged(what: string): OperatingError {
+  return new OperatingError(
+    "corrupt",
+    `Cannot use the catalog: its file is damaged: ${what}; restore it from a backup`,
+    { reason: "catalog_damaged" },
+  );
+}
