@@ -214,6 +214,7 @@ const SERVICES: Readonly<Record<Role, Variables>> = {
   compactor: {},
   query: {
     "--oidc-issuer": "SVC_OIDC_ISSUER",
+    "--iceberg-sts-url": "SVC_ICEBERG_STS_URL",
     "--ingest-metrics-url": "SVC_INGEST_METRICS_URL",
     "--compactor-metrics-url": "SVC_COMPACTOR_METRICS_URL",
   },

@@ -44,6 +44,7 @@ import { openDistribution } from "./distributed/open_distribution.ts";
 import { DeleteTasks } from "./delete_tasks/delete_tasks.ts";
 import type { QuerySettings } from "./flags.ts";
 import { RestCatalog } from "./iceberg_rest/rest_catalog.ts";
+import { VendedCredentials } from "./iceberg_rest/vended_credentials.ts";
 import { RestCommits } from "./iceberg_rest/rest_commits.ts";
 import { LongStatements } from "./sql/long_reads.ts";
 import { openJobs } from "./jobs/open_jobs.ts";
@@ -252,20 +253,33 @@ function managedParts(
     tables: new TableFacts({ catalog, store }),
     indexes: new ManagedIndexes({ catalog, writer: () => writer.get(), clock, random }),
     deleteTasks: new DeleteTasks({ engine, catalog, ledger: () => ledger.get(), random }),
-    icebergCatalog: openRestCatalog(warehouse, { store, catalog }),
+    icebergCatalog: openRestCatalog(settings, { store, catalog, clock }),
     icebergCommits: openRestCommits(settings, { starting, files, clock, random }),
   };
 }
 
 function openRestCatalog(
-  warehouse: string,
-  { store, catalog }: { readonly store: ReadableStore; readonly catalog: CatalogReader },
+  settings: QuerySettings,
+  { store, catalog, clock }: {
+    readonly store: ReadableStore;
+    readonly catalog: CatalogReader;
+    readonly clock: Clock;
+  },
 ): RestCatalog {
-  return new RestCatalog({
-    catalog,
-    store,
-    properties: isS3Url(warehouse) ? s3Properties(s3AccessOf(environment)) : {},
-  });
+  const isInS3 = isS3Url(queryPaths(settings).warehouse);
+  const { icebergStsUrl: stsUrl, icebergStsRole: roleArn, icebergWrites: writes } = settings;
+  if ((stsUrl === undefined) !== (roleArn === undefined) || !isInS3 && stsUrl !== undefined) {
+    throw new UsageError(
+      "Cannot give engines credentials: --iceberg-sts-url and --iceberg-sts-role need each other, " +
+        "and a warehouse in S3; give all three or neither of these two",
+    );
+  }
+  if (!isInS3) return new RestCatalog({ catalog, store, properties: {} });
+  const access = s3AccessOf(environment);
+  const vended = stsUrl === undefined || roleArn === undefined
+    ? undefined
+    : new VendedCredentials({ stsUrl, roleArn, access, writes, clock });
+  return new RestCatalog({ catalog, store, properties: s3Properties(access), vended });
 }
 
 /** The catalog is opened for writing with the first commit. */

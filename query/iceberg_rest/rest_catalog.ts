@@ -12,6 +12,7 @@ import { QUERY_AUDIT_TABLE } from "../../shared/schema/query_audit.ts";
 import type { ReadableStore } from "../../shared/storage/object_store.ts";
 import type { TableIdent } from "../../shared/tenant/tenant.ts";
 import type { QueryCaller } from "../query_caller.ts";
+import type { VendedCredentials } from "./vended_credentials.ts";
 
 /** Whose tables are told of. */
 type TableCaller = Pick<QueryCaller, "namespace" | "isOneOfMany">;
@@ -21,6 +22,16 @@ export interface StoredMetadata {
   readonly location: string;
   /** JSON in UTF-8. */
   readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** As the protocol answers them beside a table's metadata. */
+export interface TableProperties {
+  readonly config: Readonly<Record<string, string>>;
+  /** `storage-credentials`. */
+  readonly credentials: readonly {
+    readonly prefix: string;
+    readonly config: Readonly<Record<string, string>>;
+  }[];
 }
 
 /** Part of a list of names. */
@@ -35,6 +46,8 @@ export interface RestCatalogParts {
   readonly store: Pick<ReadableStore, "get" | "head" | "rootUri">;
   /** What engines are told of the warehouse's place, by the names of Iceberg's properties. */
   readonly properties: Readonly<Record<string, string>>;
+  /** Asked for credentials of a table's files; undefined: engines bring their own. */
+  readonly vended?: Pick<VendedCredentials, "for"> | undefined;
 }
 
 export class RestCatalog {
@@ -44,9 +57,20 @@ export class RestCatalog {
     this.#parts = parts;
   }
 
-  /** Properties of Iceberg's clients that lead to the files; no secrets. */
-  get properties(): Readonly<Record<string, string>> {
-    return this.#parts.properties;
+  /**
+   * Properties of Iceberg's clients that lead to the files of the table with that metadata file.
+   * Secrets are among them only where an engine asks for credentials and the server has some to
+   * give. Errors: those of `VendedCredentials.for`.
+   */
+  async properties(
+    { location }: Pick<StoredMetadata, "location">,
+    { wantsCredentials }: { readonly wantsCredentials: boolean },
+  ): Promise<TableProperties> {
+    const { properties, vended } = this.#parts;
+    if (!wantsCredentials || vended === undefined) return { config: properties, credentials: [] };
+    const prefix = location.replace(/\/metadata\/[^/]*$/, "");
+    const config = await vended.for(prefix);
+    return { config: { ...properties, ...config }, credentials: [{ prefix, config }] };
   }
 
   /** At most `namesMax` names of the caller's tables, in order, from `after` on. */

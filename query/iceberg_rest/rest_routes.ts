@@ -45,6 +45,7 @@ export const REST_PREFIX = "/iceberg";
 const NAMESPACES = "/v1/namespaces";
 const NAMESPACE = `${NAMESPACES}/:namespace`;
 const TABLES = `${NAMESPACE}/tables`;
+const VIEWS = `${NAMESPACE}/views`;
 const TABLE = `${TABLES}/:table`;
 /** Names of a page at most, also where none is asked for. */
 const NAMES_MAX = 10_000;
@@ -61,6 +62,8 @@ const ANSWERS: readonly (readonly [method: RestRoute["method"], path: string, an
   ["GET", TABLE, loadTable],
   ["POST", TABLE, commitTable],
   ["POST", `${TABLE}/metrics`, takeReport],
+  ["GET", VIEWS, listViews],
+  ["GET", `${VIEWS}/:view`, loadView],
 ];
 
 export const REST_ROUTES: readonly RestRoute[] = ANSWERS.map(([method, path, answer]) => ({
@@ -94,7 +97,7 @@ export async function refuseRest(request: Request): Promise<Response> {
     return restError(
       new OperatingError(
         "not_found",
-        `Cannot ${method} ${pathname}: this catalog has namespaces and tables, no views and no functions`,
+        `Cannot ${method} ${pathname}: this catalog has namespaces and tables, and no functions`,
         { reason: "unknown_route" },
       ),
     );
@@ -138,6 +141,7 @@ const TYPES: Partial<Record<ErrorCode, string>> = {
 const TYPES_OF_REASONS: Readonly<Record<string, string>> = {
   no_such_namespace: "NoSuchNamespaceException",
   no_such_table: "NoSuchTableException",
+  no_such_view: "NoSuchViewException",
   commit_unknown: "CommitStateUnknownException",
   commit_contention: "CommitFailedException",
 };
@@ -195,23 +199,53 @@ async function listTables(
   });
 }
 
+/** There are none. Clients before 1.7 ask without looking at the list of endpoints. */
+function listViews(
+  _request: Request,
+  _: RestCatalogService,
+  { caller, names }: RestAddress,
+): Promise<Response> {
+  requireNamespace(names["namespace"], caller);
+  return Promise.resolve(jsonResponse({ identifiers: [], "next-page-token": null }));
+}
+
+function loadView(
+  _request: Request,
+  _: RestCatalogService,
+  { names }: RestAddress,
+): Promise<Response> {
+  const view = `${names["namespace"]}.${names["view"]}`;
+  throw new OperatingError(
+    "not_found",
+    `Cannot load view ${JSON.stringify(view)}: this catalog has tables alone`,
+    { reason: "no_such_view" },
+  );
+}
+
 async function loadTable(
-  { method }: Request,
+  request: Request,
   service: RestCatalogService,
   address: RestAddress,
 ): Promise<Response> {
   const ident = requireTable(address);
-  if (method === "HEAD") {
+  if (request.method === "HEAD") {
     if (!await service.icebergCatalog.has(ident)) throw noSuchTable(ident);
     return new Response(null, { status: 204 });
   }
-  return await tableAnswer(service, ident);
+  return await tableAnswer(service, ident, { wantsCredentials: wantsCredentials(request) });
+}
+
+/** Clients list the ways in which they may be let at the files. */
+function wantsCredentials({ headers }: Request): boolean {
+  const ways = headers.get("x-iceberg-access-delegation") ?? "";
+  return ways.split(",").some((way) => way.trim() === "vended-credentials");
 }
 
 /** The stored file goes out as it is: ids of snapshots have more digits than a number keeps. */
 async function tableAnswer(
   { icebergCatalog, answers }: RestCatalogService,
   ident: TableIdent,
+  asked: { readonly wantsCredentials: boolean },
 ): Promise<Response> {
   const hold = answers.hold();
   try {
@@ -219,10 +253,14 @@ async function tableAnswer(
       ident,
       (bytes) => growAnswer(hold, bytes),
     );
+    const { config, credentials } = await icebergCatalog.properties({ location }, asked);
+    const vended = credentials.length > 0
+      ? `,"storage-credentials":${JSON.stringify(credentials)}`
+      : "";
     const parts = [
       utf8(`{"metadata-location":${JSON.stringify(location)},"metadata":`),
       bytes,
-      utf8(`,"config":${JSON.stringify(icebergCatalog.properties)}}`),
+      utf8(`,"config":${JSON.stringify(config)}${vended}}`),
     ];
     return new Response(sendHeld(parts, hold), { headers: { "content-type": "application/json" } });
   } catch (error) {
@@ -253,7 +291,8 @@ async function commitTable(
     const body = await readJsonText(request, { bytesMax: COMMIT_BYTES_MAX, hold });
     await icebergCommits.commit(ident, parseCommit(body));
   }
-  return await tableAnswer(service, ident);
+  // It took effect: nothing that asks another service may fail it now.
+  return await tableAnswer(service, ident, { wantsCredentials: false });
 }
 
 /**

@@ -8,7 +8,7 @@ import { FakeEngine } from "../../tests/doubles/fake_engine.ts";
 import { testService } from "../../tests/doubles/query_server.ts";
 import { OPTIONS, startQuery } from "../mod.ts";
 import { queryApp } from "../routes.ts";
-import { RestCatalog } from "./rest_catalog.ts";
+import { RestCatalog, type RestCatalogParts } from "./rest_catalog.ts";
 
 const NS = 1_795_132_800_000_000_000n;
 
@@ -50,6 +50,10 @@ Deno.test({
       identifiers: [{ namespace: ["svc"], name: "events" }],
       "next-page-token": null,
     });
+    assert.deepEqual(await json("namespaces/svc/views"), {
+      identifiers: [],
+      "next-page-token": null,
+    });
     const loaded = await lab.ask("namespaces/svc/tables/events");
     const text = await loaded.text();
     const location = await lab.lab.catalog.metadataLocation({ namespace: "svc", name: "events" });
@@ -77,7 +81,10 @@ const REFUSALS: readonly (readonly [string, string, number, string])[] = [
   ["GET", "namespaces/svc/tables/none", 404, "NoSuchTableException"],
   ["GET", "namespaces/svc/tables/..%2Fevents", 404, "NoSuchTableException"],
   ["GET", "namespaces/svc/tables?pageSize=-1", 400, "BadRequestException"],
-  ["GET", "namespaces/svc/views", 404, "NotFoundException"],
+  ["GET", "namespaces/other/views", 404, "NoSuchNamespaceException"],
+  ["GET", "namespaces/svc/views/any", 404, "NoSuchViewException"],
+  ["GET", "namespaces/svc/functions", 404, "NotFoundException"],
+  ["POST", "namespaces/svc/views", 403, "ForbiddenException"],
   ["POST", "namespaces", 403, "ForbiddenException"],
   ["POST", "namespaces/svc/tables/events", 403, "ForbiddenException"],
   ["DELETE", "namespaces/svc/tables/events", 403, "ForbiddenException"],
@@ -139,9 +146,40 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "credentials of a table's files go to who asks for them, where the server has some",
+  async fn() {
+    const location = "file:///w/svc/events-1/metadata/new.metadata.json";
+    const config = { "s3.access-key-id": "a key" };
+    const vended = { for: () => Promise.resolve(config) };
+    for (const given of [vended, undefined]) {
+      const icebergCatalog = catalogOf(["events"], Array(8).fill(location), given);
+      const app = queryApp(testService(new FakeEngine(), { icebergCatalog }));
+      for (const ways of [undefined, "remote-signing", "remote-signing, vended-credentials"]) {
+        const headers = ways === undefined ? {} : { "x-iceberg-access-delegation": ways };
+        const answer = await app.request("/iceberg/v1/namespaces/svc/tables/events", { headers }, {
+          remoteAddr: { hostname: "127.0.0.1" },
+        });
+        const told = await answer.json();
+        const isTold = given !== undefined && ways?.includes("vended") === true;
+        assert.deepEqual(told.config, isTold ? config : {});
+        assert.deepEqual(
+          told["storage-credentials"],
+          isTold ? [{ prefix: "file:///w/svc/events-1", config }] : undefined,
+        );
+      }
+    }
+  },
+});
+
 /** A catalog of these names, whose pointer moves on with each look. */
-function catalogOf(names: readonly string[], locations: string[] = []): RestCatalog {
+function catalogOf(
+  names: readonly string[],
+  locations: string[] = [],
+  vended?: RestCatalogParts["vended"],
+): RestCatalog {
   return new RestCatalog({
+    vended,
     catalog: {
       tables: () => Promise.resolve([...names]),
       metadataLocation: () => Promise.resolve(locations.shift()),
