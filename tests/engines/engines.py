@@ -22,16 +22,18 @@ def by_pyiceberg(address, columns, where):
     return len(list(scan.plan_files())), scan.to_arrow()
 
 
-def by_pyiceberg_sql(address, columns, where):
+def pyiceberg_sql_table(address):
     """By the JDBC catalog in SQLite, without a server."""
     from pyiceberg.catalog.sql import SqlCatalog
 
     warehouse = metadata_location(address).split("/svc/events-")[0]
     path = warehouse.removeprefix("file://")
     catalog = SqlCatalog("svc", uri=f"sqlite:///{path}/catalog.db", warehouse=warehouse)
-    scan = catalog.load_table("svc.events").scan(
-        row_filter=where, selected_fields=tuple(columns)
-    )
+    return catalog.load_table("svc.events")
+
+
+def by_pyiceberg_sql(address, columns, where):
+    scan = pyiceberg_sql_table(address).scan(row_filter=where, selected_fields=tuple(columns))
     return len(list(scan.plan_files())), scan.to_arrow()
 
 
