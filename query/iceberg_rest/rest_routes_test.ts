@@ -176,7 +176,7 @@ Deno.test({
 function catalogOf(
   names: readonly string[],
   locations: string[] = [],
-  vended?: RestCatalogParts["vended"],
+  vended: RestCatalogParts["vended"] = undefined,
 ): RestCatalog {
   return new RestCatalog({
     vended,
