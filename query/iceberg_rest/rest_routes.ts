@@ -88,11 +88,23 @@ const ENDPOINTS: readonly string[] = ANSWERS.flatMap(([method, path]) => {
 });
 const COMMIT_ENDPOINT = "POST /v1/{prefix}/namespaces/{namespace}/tables/{table}";
 
-/** Answers what no route has: every write, views, and mistakes in an address. */
+/** Clients ask here for tokens, and for newer ones, unless they are told of another place. */
+const TOKENS_PATH = `${REST_PREFIX}/v1/oauth/tokens`;
+
+/** Answers what no route has: every write, tokens, and mistakes in an address. */
 export async function refuseRest(request: Request): Promise<Response> {
   await drainBody(request);
   const { method, url } = request;
   const { pathname } = new URL(url);
+  if (pathname === TOKENS_PATH) {
+    // In the form of OAuth, whose names for what went wrong are few.
+    return jsonResponse({
+      error: "unsupported_grant_type",
+      error_description: "Cannot give out tokens: they come from the identity provider. Set the " +
+        "client's oauth2-server-uri to its token endpoint, or give a token and " +
+        "token-refresh-enabled=false",
+    }, { status: 400 });
+  }
   if (method === "GET" || method === "HEAD") {
     return restError(
       new OperatingError(

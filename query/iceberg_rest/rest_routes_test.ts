@@ -101,6 +101,10 @@ Deno.test({
       assert.deepEqual([answer.status, error.code, error.type], [status, status, type], path);
       assert.match(error.message, /^Cannot /);
     }
+    const token = await lab.ask("oauth/tokens", { method: "POST", body: "grant_type=x" });
+    const { error, error_description } = await token.json();
+    assert.deepEqual([token.status, error], [400, "unsupported_grant_type"]);
+    assert.match(error_description, /identity provider.*oauth2-server-uri/);
     for (const name of ["none", "events"]) {
       const head = await lab.ask(`namespaces/svc/tables/${name}`, { method: "HEAD" });
       assert.equal(head.status, name === "none" ? 404 : 204);
