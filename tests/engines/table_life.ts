@@ -27,7 +27,7 @@ export interface TableState {
   /** When it was committed, Unix milliseconds. */
   readonly committedMs: number;
   readonly columns: readonly string[];
-  /** As `rowText` makes them, in their order. */
+  /** Made by `rowText`, in their order. */
   readonly rows: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** What docs/engines.md says of Spark and Trino, run as it is written, at the address of a stack. */
+/** What docs/engines.md says of Spark and Trino, run as it is written against a stack. */
 
 import assert from "node:assert/strict";
 import { committed, record, send, START_NS, startEngineStack } from "../engines/lab.ts";

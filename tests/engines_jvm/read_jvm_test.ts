@@ -1,7 +1,7 @@
 /**
- * Spark with four of Iceberg's runtimes, and Trino, read a table through its life: each state by
- * its snapshot and by its time, the current one by both catalogs, metadata tables, and how many
- * files a condition leaves. Expected rows are those of our SQL at that time.
+ * Spark with four of Iceberg's runtimes, and Trino, read a table through its life. Each state is
+ * read by its snapshot or its time, the current one by both catalogs. Metadata tables and how many
+ * files a condition leaves are looked at, too. Expected rows are those of our SQL at that time.
  */
 
 import assert from "node:assert/strict";
@@ -141,7 +141,7 @@ const PRUNING: readonly Readonly<Record<"spark" | "trino", string>>[] = [
   { spark: "raw = 'the year 2261'", trino: "raw = 'the year 2261'" },
 ];
 
-/** While rows come, every read has the first so many of them, and never fewer than the one before. */
+/** While rows come, a read has the first so many of them, and never fewer than the one before. */
 async function checkWhileRowsCome(
   { stack }: EngineStack,
   dialect: Dialect,

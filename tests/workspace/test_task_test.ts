@@ -4,7 +4,7 @@ import { readSources } from "./sources.ts";
 
 /** Runs alone, one file after the other: its tests are about load and times. */
 const ALONE = "tests/load";
-/** Need programs of other languages: tasks of their own, by the folder. `.ci/run` runs the first. */
+/** Folders that need programs of other languages: tasks of their own. `.ci/run` runs the first. */
 const APART: Readonly<Record<string, readonly string[]>> = {
   "tests/drivers": foldersOf(denoJson.tasks.drivers.split(" ")),
   "tests/engines_jvm": foldersOf(denoJson.tasks.engines.split(" ")),
