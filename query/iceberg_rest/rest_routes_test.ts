@@ -176,6 +176,18 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "a token service without a role, or for a warehouse on a disk, is refused at the start",
+  async fn() {
+    const [url, role] = ["--iceberg-sts-url", "--iceberg-sts-role"];
+    for (
+      const flags of [[url, "https://sts/"], [role, "arn"], [url, "https://sts/", role, "arn"]]
+    ) {
+      await assert.rejects(openLab(flags), /need each other, and a warehouse in S3/);
+    }
+  },
+});
+
 /** A catalog of these names, whose pointer moves on with each look. */
 function catalogOf(
   names: readonly string[],
