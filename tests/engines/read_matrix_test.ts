@@ -29,9 +29,9 @@ const ENGINES: readonly EngineRow[] = [
   { name: "pyiceberg", packages: ["pyiceberg"], tellsFiles: true },
   { name: "pyiceberg_sql", packages: ["pyiceberg", "sqlalchemy"], tellsFiles: true },
   { name: "duckdb", packages: ["duckdb", "duckdb_extension_iceberg"], tellsFiles: true },
-  { name: "polars", packages: ["polars", "pyiceberg"] },
+  { name: "polars", packages: ["polars", "pyiceberg"], tellsFiles: true },
   { name: "datafusion", packages: ["datafusion", "pyiceberg_core"] },
-  { name: "daft", packages: ["daft", "pyiceberg"] },
+  { name: "daft", packages: ["daft", "pyiceberg"], tellsFiles: true },
   { name: "clickhouse", packages: ["chdb"] },
 ];
 
