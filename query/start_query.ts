@@ -274,6 +274,11 @@ function openRestCatalog(
         "and a warehouse in S3; give all three or neither of these two",
     );
   }
+  if (stsUrl !== undefined && !/^https?:$/.test(URL.parse(stsUrl)?.protocol ?? "")) {
+    throw new UsageError(
+      `Cannot use --iceberg-sts-url ${JSON.stringify(stsUrl)}: give https://host/`,
+    );
+  }
   if (!isInS3) return new RestCatalog({ catalog, store, properties: {} });
   const access = s3AccessOf(environment);
   const vended = stsUrl === undefined || roleArn === undefined

@@ -24,7 +24,7 @@ export interface StoredMetadata {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** As the protocol answers them beside a table's metadata. */
+/** What the protocol answers beside a table's metadata. */
 export interface TableProperties {
   readonly config: Readonly<Record<string, string>>;
   /** `storage-credentials`. */

@@ -88,11 +88,23 @@ const ENDPOINTS: readonly string[] = ANSWERS.flatMap(([method, path]) => {
 });
 const COMMIT_ENDPOINT = "POST /v1/{prefix}/namespaces/{namespace}/tables/{table}";
 
-/** Answers what no route has: every write, views, and mistakes in an address. */
+/** Clients ask here for tokens, and for newer ones, unless they are told of another place. */
+const TOKENS_PATH = `${REST_PREFIX}/v1/oauth/tokens`;
+
+/** Answers what no route has: every write, tokens, and mistakes in an address. */
 export async function refuseRest(request: Request): Promise<Response> {
   await drainBody(request);
   const { method, url } = request;
   const { pathname } = new URL(url);
+  if (pathname === TOKENS_PATH) {
+    // In the form of OAuth, whose names for what went wrong are few.
+    return jsonResponse({
+      error: "unsupported_grant_type",
+      error_description: "Cannot give out tokens: they come from the identity provider. Set the " +
+        "client's oauth2-server-uri to its token endpoint, or give a token and " +
+        "token-refresh-enabled=false",
+    }, { status: 400 });
+  }
   if (method === "GET" || method === "HEAD") {
     return restError(
       new OperatingError(
@@ -232,7 +244,7 @@ async function loadTable(
     if (!await service.icebergCatalog.has(ident)) throw noSuchTable(ident);
     return new Response(null, { status: 204 });
   }
-  return await tableAnswer(service, ident, request);
+  return await tableAnswer(service, ident, { wantsCredentials: wantsCredentials(request) });
 }
 
 /** Clients list the ways in which they may be let at the files. */
@@ -245,7 +257,7 @@ function wantsCredentials({ headers }: Request): boolean {
 async function tableAnswer(
   { icebergCatalog, answers }: RestCatalogService,
   ident: TableIdent,
-  request: Request,
+  asked: { readonly wantsCredentials: boolean },
 ): Promise<Response> {
   const hold = answers.hold();
   try {
@@ -253,10 +265,7 @@ async function tableAnswer(
       ident,
       (bytes) => growAnswer(hold, bytes),
     );
-    const { config, credentials } = await icebergCatalog.properties(
-      { location },
-      { wantsCredentials: wantsCredentials(request) },
-    );
+    const { config, credentials } = await icebergCatalog.properties({ location }, asked);
     const vended = credentials.length > 0
       ? `,"storage-credentials":${JSON.stringify(credentials)}`
       : "";
@@ -294,7 +303,8 @@ async function commitTable(
     const body = await readJsonText(request, { bytesMax: COMMIT_BYTES_MAX, hold });
     await icebergCommits.commit(ident, parseCommit(body));
   }
-  return await tableAnswer(service, ident, request);
+  // It took effect: nothing that asks another service may fail it now.
+  return await tableAnswer(service, ident, { wantsCredentials: false });
 }
 
 /**

@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
-import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
 import { FakeEngine } from "../../tests/doubles/fake_engine.ts";
 import { testService } from "../../tests/doubles/query_server.ts";
 import { OPTIONS, startQuery } from "../mod.ts";
@@ -25,7 +24,7 @@ async function openLab(flags: readonly string[] = []): Promise<Lab> {
   const server = held.use(
     await startQuery(parseOptions(OPTIONS, [
       ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
-      ...["--data-dir", lab.dir, "--threads", "1", ...ONE_DUCKDB, ...flags],
+      ...["--data-dir", lab.dir, "--threads", "1", ...flags],
     ])),
   );
   const all = held.move();
@@ -102,6 +101,10 @@ Deno.test({
       assert.deepEqual([answer.status, error.code, error.type], [status, status, type], path);
       assert.match(error.message, /^Cannot /);
     }
+    const token = await lab.ask("oauth/tokens", { method: "POST", body: "grant_type=x" });
+    const { error, error_description } = await token.json();
+    assert.deepEqual([token.status, error], [400, "unsupported_grant_type"]);
+    assert.match(error_description, /identity provider.*oauth2-server-uri/);
     for (const name of ["none", "events"]) {
       const head = await lab.ask(`namespaces/svc/tables/${name}`, { method: "HEAD" });
       assert.equal(head.status, name === "none" ? 404 : 204);
@@ -173,11 +176,23 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "a token service without a role, or for a warehouse on a disk, is refused at the start",
+  async fn() {
+    const [url, role] = ["--iceberg-sts-url", "--iceberg-sts-role"];
+    for (
+      const flags of [[url, "https://sts/"], [role, "arn"], [url, "https://sts/", role, "arn"]]
+    ) {
+      await assert.rejects(openLab(flags), /need each other, and a warehouse in S3/);
+    }
+  },
+});
+
 /** A catalog of these names, whose pointer moves on with each look. */
 function catalogOf(
   names: readonly string[],
   locations: string[] = [],
-  vended?: RestCatalogParts["vended"],
+  vended: RestCatalogParts["vended"] = undefined,
 ): RestCatalog {
   return new RestCatalog({
     vended,

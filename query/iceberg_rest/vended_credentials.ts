@@ -1,7 +1,7 @@
 /**
- * Credentials for one table's folder in S3, for engines that ask for them. They are those of a role,
- * from the store's Security Token Service (AssumeRole), under a policy of their own: they read, and
- * with `--iceberg-writes` also add files; nobody may remove any.
+ * Credentials for one table's folder in S3, for engines that ask for them. They are those of a
+ * role, from the store's Security Token Service (AssumeRole), under a policy of their own. They
+ * read, and with `--iceberg-writes` also add files; nobody may remove any.
  */
 
 import { messageOf, OperatingError } from "../../shared/base/errors.ts";

@@ -10,7 +10,7 @@ export interface SignedForm {
   readonly url: URL;
   readonly body: string;
   readonly region: string;
-  /** As it stands in the scope of the signature, `sts`. */
+  /** Its name in the scope of the signature, `sts`. */
   readonly service: string;
   readonly credentials: S3Access["credentials"];
   readonly nowMs: number;

@@ -4,6 +4,7 @@ A reader gives the number of data files that it plans, where the engine tells, a
 """
 
 import importlib
+import io
 import json
 import os
 import pathlib
@@ -22,16 +23,18 @@ def by_pyiceberg(address, columns, where):
     return len(list(scan.plan_files())), scan.to_arrow()
 
 
-def by_pyiceberg_sql(address, columns, where):
+def pyiceberg_sql_table(address):
     """By the JDBC catalog in SQLite, without a server."""
     from pyiceberg.catalog.sql import SqlCatalog
 
     warehouse = metadata_location(address).split("/svc/events-")[0]
     path = warehouse.removeprefix("file://")
     catalog = SqlCatalog("svc", uri=f"sqlite:///{path}/catalog.db", warehouse=warehouse)
-    scan = catalog.load_table("svc.events").scan(
-        row_filter=where, selected_fields=tuple(columns)
-    )
+    return catalog.load_table("svc.events")
+
+
+def by_pyiceberg_sql(address, columns, where):
+    scan = pyiceberg_sql_table(address).scan(row_filter=where, selected_fields=tuple(columns))
     return len(list(scan.plan_files())), scan.to_arrow()
 
 
@@ -84,10 +87,13 @@ def by_clickhouse(address, columns, where):
 def by_polars(address, columns, where):
     import polars
 
-    frame = polars.scan_iceberg(pyiceberg_table(address))
-    return None, polars.SQLContext(events=frame).execute(
-        f"SELECT {quoted(columns)} FROM events WHERE {where}", eager=True
-    ).to_arrow()
+    table = polars.scan_iceberg(pyiceberg_table(address))
+    frame = polars.SQLContext(events=table).execute(
+        f"SELECT {quoted(columns)} FROM events WHERE {where}"
+    )
+    # A plan names the first file, and how many others there are.
+    scan = re.search(r"Parquet SCAN \[\S+?(?:, \.\.\. (\d+) other sources?)?\]", frame.explain())
+    return scan and 1 + int(scan[1] or 0), frame.collect().to_arrow()
 
 
 def by_datafusion(address, columns, where):
@@ -105,8 +111,11 @@ def by_datafusion(address, columns, where):
 def by_daft(address, columns, where):
     import daft
 
-    frame = daft.read_iceberg(pyiceberg_table(address))
-    return None, frame.where(where).select(*columns).to_arrow()
+    frame = daft.read_iceberg(pyiceberg_table(address)).where(where).select(*columns)
+    plan = io.StringIO()
+    frame.explain(show_all=True, file=plan)
+    tasks = re.search(r"Num Scan Tasks = (\d+)", plan.getvalue())
+    return tasks and int(tasks[1]), frame.to_arrow()
 
 
 def metadata_location(address):

@@ -67,6 +67,8 @@ export function record(
 
 function valueOf(value: unknown): Record<string, unknown> {
   if (value === null) return {};
+  if (typeof value === "bigint") return { intValue: String(value) };
+  if (typeof value === "boolean") return { boolValue: value };
   return typeof value === "number" ? { doubleValue: value } : { stringValue: value };
 }
 

@@ -1,6 +1,7 @@
 /** A Python that has the packages of `requirements.txt`, for tests: none where nobody made it. */
 
 import { isInstalled } from "../clients/programs.ts";
+import { TalkingProcess } from "./talking_process.ts";
 
 const FOLDER = Deno.env.get("SVC_TEST_PYTHON") ?? "/var/tmp/svc-test-python";
 const PYTHON = `${FOLDER}/bin/python`;
@@ -21,14 +22,26 @@ export async function hasPackages(names: readonly string[]): Promise<boolean> {
 /** Why tests that need it are ignored. */
 export const NO_PYTHON = `ignored: no ${PYTHON}, see tests/engines/README.md`;
 
+const pathOf = (script: string) => new URL(script, import.meta.url).pathname;
+/** Packages may not look at this user's own settings, nor leave files behind. */
+const ENVIRONMENT = { PYTHONDONTWRITEBYTECODE: "1" };
+
 /** What a script prints. Errors: an `Error` with what it wrote to its standard error. */
-export async function runPython(script: string, args: readonly string[]): Promise<string> {
+export async function runPython(
+  script: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
   const { success, stdout, stderr } = await new Deno.Command(PYTHON, {
-    args: [new URL(script, import.meta.url).pathname, ...args],
-    // Packages may not look at this user's own settings, nor leave files behind.
-    env: { PYTHONDONTWRITEBYTECODE: "1" },
+    args: [pathOf(script), ...args],
+    env: { ...ENVIRONMENT, ...env },
   }).output();
   const decoder = new TextDecoder();
   if (!success) throw new Error(`${script} ${args.join(" ")}: ${decoder.decode(stderr)}`);
   return decoder.decode(stdout);
+}
+
+/** A script that is talked to while it runs. */
+export function startPython(script: string, args: readonly string[]): TalkingProcess {
+  return new TalkingProcess(PYTHON, [pathOf(script), ...args], ENVIRONMENT);
 }

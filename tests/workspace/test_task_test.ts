@@ -4,11 +4,15 @@ import { readSources } from "./sources.ts";
 
 /** Runs alone, one file after the other: its tests are about load and times. */
 const ALONE = "tests/load";
-/** Needs programs of other languages that `.ci/run` obtains: a task of its own. */
-const APART = "tests/drivers";
+/** Folders that need programs of other languages: tasks of their own. `.ci/run` runs the first. */
+const APART: Readonly<Record<string, readonly string[]>> = {
+  "tests/drivers": foldersOf(denoJson.tasks.drivers.split(" ")),
+  "tests/engines_jvm": foldersOf(denoJson.tasks.engines.split(" ")),
+};
 
 Deno.test({
-  name: "task test runs each folder of tests once, and those of load alone, of drivers apart",
+  name:
+    "task test runs each folder of tests once, those of load alone, those of other programs apart",
   fn: async () => {
     const commands = denoJson.tasks.test.split(/ && | & /)
       .filter((command) => command.startsWith("deno test "))
@@ -19,9 +23,9 @@ Deno.test({
     assert.deepEqual(foldersOf(alone), [ALONE]);
     const folders = [...(await readSources()).keys()]
       .filter((file) => /_test\.tsx?$/.test(file) && !file.startsWith(`${ALONE}/`))
-      .filter((file) => !file.startsWith(`${APART}/`))
+      .filter((file) => !Object.keys(APART).some((folder) => file.startsWith(`${folder}/`)))
       .map((file) => file.startsWith("tests/") ? file.split("/", 2).join("/") : file.split("/")[0]);
-    assert.deepEqual(foldersOf(denoJson.tasks.drivers.split(" ")), [APART]);
+    for (const [folder, ran] of Object.entries(APART)) assert.ok(ran.includes(folder), folder);
     assert.deepEqual(foldersOf(parallel).toSorted(), [...new Set(folders)].toSorted());
   },
 });

@@ -1,0 +1,68 @@
+/** A program that is told lines and answers lines, until it is disposed. */
+
+export class TalkingProcess implements AsyncDisposable {
+  readonly #process: Deno.ChildProcess;
+  readonly #writer: WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>>;
+  readonly #reader: ReadableStreamDefaultReader<string>;
+  readonly #said: Promise<string>;
+  #waiting = "";
+
+  constructor(
+    program: string,
+    args: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+  ) {
+    this.#process = new Deno.Command(program, {
+      args: [...args],
+      env,
+      ...{ stdin: "piped", stdout: "piped", stderr: "piped" },
+    }).spawn();
+    this.#writer = this.#process.stdin.getWriter();
+    this.#reader = this.#process.stdout.pipeThrough(new TextDecoderStream()).getReader();
+    this.#said = new Response(this.#process.stderr).text();
+  }
+
+  async tell(line: string): Promise<void> {
+    await this.#writer.write(new TextEncoder().encode(`${line}\n`));
+  }
+
+  /** The next line. Errors: an `Error` with what went to standard error when there is none. */
+  async line(): Promise<string> {
+    const parts = [this.#waiting];
+    while (!parts.at(-1)?.includes("\n")) {
+      const { value, done } = await this.#reader.read();
+      if (done) throw new Error(`it ended; it said:\n${(await this.#said).slice(-4_000)}`);
+      parts.push(value);
+    }
+    const text = parts.join("");
+    const end = text.indexOf("\n");
+    this.#waiting = text.slice(end + 1);
+    return text.slice(0, end);
+  }
+
+  /** Ends its input; all that it prints from now on. Errors: as `line`, when it fails. */
+  async rest(): Promise<string> {
+    await this.#writer.close();
+    const parts = [this.#waiting];
+    for (;;) {
+      const { value, done } = await this.#reader.read();
+      if (done) break;
+      parts.push(value);
+    }
+    const { success } = await this.#process.status;
+    if (!success) throw new Error(`it failed; it said:\n${(await this.#said).slice(-4_000)}`);
+    return parts.join("");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      this.#process.kill("SIGKILL");
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error; // It has ended.
+    }
+    await this.#process.status;
+    await this.#writer.abort().catch(() => {});
+    await this.#reader.cancel().catch(() => {});
+    await this.#said;
+  }
+}
