@@ -39,14 +39,17 @@ export function takeRows(
   return { schema, rows, columns, ...completeOf(batches) };
 }
 
-/** All rows of the batches one after another. */
-export function concatBatches(batches: readonly ColumnBatch[]): ColumnBatch {
+/** All rows of the batches one after another, in memory of `take` but for bits. */
+export function concatBatches(
+  batches: readonly ColumnBatch[],
+  take: TakeMemory = ownMemory,
+): ColumnBatch {
   const { schema } = present(batches[0], "a batch to concatenate");
   const runs = batches.map((batch, i) => ({ batch: i, start: 0, count: batch.rows }));
   const rows = batches.reduce((sum, batch) => sum + batch.rows, 0);
   const columns = schema.columns.map((column, i) => {
     const parts = batches.map((batch) => present(batch.columns[i]));
-    return takeColumn(column.type, parts, { runs, rows });
+    return takeColumn(column.type, parts, { runs, rows, take });
   });
   return { schema, rows, columns, ...completeOf(batches) };
 }

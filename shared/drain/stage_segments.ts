@@ -4,7 +4,6 @@
  */
 
 import { type ErrorCode, isOperatingError } from "../base/errors.ts";
-import type { ColumnBatch } from "../columns/batch.ts";
 import { decodeBatch, decodeSchemaMessage } from "../columns/ipc.ts";
 import { textColumnsOf } from "../derived/text_columns.ts";
 import type { DocMapping } from "../schema/index_config.ts";
@@ -26,7 +25,8 @@ import {
   type DataFileWriterDeps,
   INPUT_BYTES,
 } from "../tables/data_file_writer.ts";
-import { type BatchFit, fitTo, schemaForNewTable } from "../tables/fit_schema.ts";
+import { fitTo, schemaForNewTable } from "../tables/fit_schema.ts";
+import { BatchJoiner, type JoinedRows } from "./batch_joiner.ts";
 import type { DrainObserver } from "./drain_observer.ts";
 import { sampleAttributes } from "./sample_attributes.ts";
 import { targetSchema } from "./table_target.ts";
@@ -45,6 +45,9 @@ export interface StageDeps extends CommitDeps, DataFileWriterDeps {
 const FULL_SHARE = 0.45;
 /** What a file may have over, where its last rows are larger than those before. */
 const OVER = 1.25;
+
+/** Rows are joined to batches of such a share of a file's bytes. */
+const JOINED_SHARE = 1 / 32;
 
 /** Segments of one lane whose rows become rows of its table. */
 export interface StageSource {
@@ -105,8 +108,21 @@ export async function stageSegments(
   const fileBytes = options.inputBytesMax ?? deps.inputBytesMax ?? INPUT_BYTES;
   const damage = new Map<string, FrameDamage[]>();
   const mended = new Map<string, number>();
+  const joiner = new BatchJoiner(JOINED_SHARE * fileBytes);
   let left = source.bytes ?? 0;
   let taken = 0;
+  const add = async ({ batch, messageBytes }: JoinedRows, writer: DataFileWriter) => {
+    options.signal?.throwIfAborted();
+    // Rows have more bytes than their messages where the table has more columns.
+    const growth = taken === 0 ? 0 : writer.waitingBytes / taken;
+    if (writer.waitingBytes >= evenShare(growth * left, fileBytes)) {
+      left -= taken;
+      taken = 0;
+      await writer.cut();
+    }
+    await writer.add(batch);
+    taken += messageBytes;
+  };
   try {
     for (const name of source.names) {
       await using segment = await openSegment(deps, source.lane, name);
@@ -119,17 +135,8 @@ export async function stageSegments(
         ...(source.passesDamage === true ? { onDamage: (one) => void passed.push(one) } : {}),
         onMended: (frames) => mended.set(name, frames),
       };
-      for await (const { batch, messageBytes } of batchesOf(segment, columns, { fit, reading })) {
-        options.signal?.throwIfAborted();
-        // Rows have more bytes than their messages where the table has more columns.
-        const growth = taken === 0 ? 0 : writer.waitingBytes / taken;
-        if (writer.waitingBytes >= evenShare(growth * left, fileBytes)) {
-          left -= taken;
-          taken = 0;
-          await writer.cut();
-        }
-        await writer.add(batch);
-        taken += messageBytes;
+      for await (const rows of joinedOf(batchesOf(segment, columns, reading), joiner)) {
+        await add({ ...rows, batch: fit(rows.batch) }, writer);
       }
       if (passed.length > 0) damage.set(name, passed);
     }
@@ -219,18 +226,26 @@ async function openSegment(deps: StageDeps, lane: LaneId, name: string): Promise
   }
 }
 
+async function* joinedOf(
+  batches: AsyncIterable<JoinedRows>,
+  joiner: BatchJoiner,
+): AsyncGenerator<JoinedRows> {
+  for await (const rows of batches) yield* joiner.add(rows);
+  yield* joiner.rest();
+}
+
 /** Damage may be passed over as long as a frame is intact. */
 async function* batchesOf(
   segment: SegmentReader,
   columns: readonly Column[],
-  { fit, reading }: { readonly fit: BatchFit; readonly reading: FramesOptions },
-): AsyncGenerator<{ readonly batch: ColumnBatch; readonly messageBytes: number }> {
+  reading: FramesOptions,
+): AsyncGenerator<JoinedRows> {
   const schema: TableSchema = { columns, tags: [] };
   let frames = 0;
   try {
     for await (const { message } of segment.frames(undefined, reading)) {
       frames += 1;
-      yield { batch: fit(decodeBatch(message, schema)), messageBytes: message.byteLength };
+      yield { batch: decodeBatch(message, schema), messageBytes: message.byteLength };
     }
     if (frames === 0) throw damagedFrame(segment.name, segment.framesOffset);
   } catch (error) {
