@@ -158,7 +158,7 @@ Deno.test("findRows of one word leaves just the granules that have it, but for w
   const raws = rows.map((row) => String(row["raw"]));
   const shift = 4;
   const parts = [{ rows: rows.length, data: present(batchOfRows(EVENTS_SCHEMA, rows).columns[6]) }];
-  const words = collectWords(parts, shift);
+  const words = collectWords(parts, { shift, keepsSequence: false });
   const written = writeWords(words, {
     rows: rows.length,
     rowGroupRows: 1_000,

@@ -83,7 +83,9 @@ function wordBlobs(file: FileRows, column: Column): Blob[] {
   const parts = partsOf(file, column);
   const own = rowsOf(file, parts);
   return indexed(() => {
-    const words = collectWords(parts, own.shift);
+    // One row group is read whole, or not at all: pairs would tell nothing.
+    const keepsSequence = own.rows > own.rowGroupRows;
+    const words = collectWords(parts, { shift: own.shift, keepsSequence });
     const index = writeWords(words, own);
     const blob = blobOf(WORDS_TYPE, [column.id], index);
     return [blob, ...pairsBlob(column, { words, own, wordShift: index.shift })];
@@ -99,8 +101,7 @@ function pairsBlob(
   },
 ): Blob[] {
   const { sequence } = words;
-  // One row group is read whole, or not at all.
-  if (sequence === undefined || own.rows <= own.rowGroupRows) return [];
+  if (sequence === undefined) return [];
   return unlessTooMuch(() => {
     const { values, granulesMin } = collectPairs(id, { ...words, sequence }, { ...own, wordShift });
     const bytesWanted = PAIRS_SHARE * own.bytesWanted;
