@@ -18,6 +18,7 @@ import { FILTER_TYPE, writeValueFilter } from "./value_filter.ts";
 import { RISING_VALUES_TYPE, VALUES_TYPE } from "./values_format.ts";
 import {
   HEADER_BYTES_PROPERTY,
+  MIXED_WORDS_TYPE,
   SHIFT_MAX,
   SHIFT_MIN,
   UNCODED_WORDS_TYPE,
@@ -26,7 +27,13 @@ import {
 import { writeValues } from "./write_values.ts";
 import { type IndexBytes, type IndexedRows, writeWords } from "./write_words.ts";
 
-const INDEX_TYPES = new Set([WORDS_TYPE, UNCODED_WORDS_TYPE, VALUES_TYPE, RISING_VALUES_TYPE]);
+const INDEX_TYPES = new Set([
+  WORDS_TYPE,
+  MIXED_WORDS_TYPE,
+  UNCODED_WORDS_TYPE,
+  VALUES_TYPE,
+  RISING_VALUES_TYPE,
+]);
 
 /** What an index should take of its columns' bytes in the data file, at most. */
 const SHARE = 0.25;
