@@ -51,8 +51,9 @@ export const MEMORY_PARTS = {
 export type CompactorPart = keyof typeof MEMORY_PARTS;
 
 /**
- * Past this share of the limit garbage is collected behind each file. That throws compiled code
- * away: from half of the limit on it doubled the processor time of a compactor.
+ * Past this share of the limit garbage is collected behind each file. From half of the limit on it
+ * doubled the processor time of a compactor, while collections still threw compiled code away
+ * (`keepCompiledCode`).
  */
 const COLLECT_SHARE = 0.85;
 

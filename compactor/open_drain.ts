@@ -19,7 +19,7 @@ import type { ScrubLoopDeps } from "../shared/upkeep/scrub_loop.ts";
 import type { TableSweepDeps } from "../shared/upkeep/table_sweeps.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
-import { collectGarbageAbove, startSmallThreads } from "../shared/os/garbage.ts";
+import { collectGarbageAbove, keepCompiledCode, startSmallThreads } from "../shared/os/garbage.ts";
 import { environment } from "../shared/os/environment.ts";
 import { SystemRandom, uuidV4 } from "../shared/os/random.ts";
 import { openDeriver } from "../shared/derived/deriver.ts";
@@ -177,6 +177,7 @@ export async function openDrain(
 ): Promise<OpenDrain> {
   await using opening = new AsyncDisposableStack();
   startSmallThreads();
+  keepCompiledCode();
   const { threads, writing } = openWriters(opening, { isAlone, memory, summaries });
   const files = new DenoFileSystem();
   const clock = new SystemClock();

@@ -1,6 +1,6 @@
 /**
- * Joins the rows of requests to batches of thousands. What a drain does with a batch takes about a
- * millisecond however few rows it has: each column is an object of several arrays, at each step.
+ * Joins the rows of requests to batches of thousands. What a drain does with a batch takes long
+ * however few rows it has: each column is an object of several arrays, at each step.
  */
 
 import type { ColumnBatch } from "../columns/batch.ts";
@@ -13,36 +13,39 @@ export interface JoinedRows {
   readonly messageBytes: number;
 }
 
+/** What it gives is good until the next is asked for. */
 export class BatchJoiner {
   readonly #bytesWanted: number;
   readonly #memory = new ColumnMemory();
-  #batches: ColumnBatch[] = [];
+  #waiting: ColumnBatch[] = [];
   #bytes = 0;
 
-  /** It is full with so many bytes of messages. */
+  /** From so many bytes of messages on rows are joined to no others. */
   constructor(bytesWanted: number) {
     this.#bytesWanted = bytesWanted;
   }
 
-  get isFull(): boolean {
-    return this.#bytes >= this.#bytesWanted;
+  /** Takes rows with the columns of those that wait, and gives what need not wait any more. */
+  *add(rows: JoinedRows): Generator<JoinedRows> {
+    if (rows.messageBytes >= this.#bytesWanted) {
+      yield* this.rest();
+      yield rows;
+      return;
+    }
+    this.#waiting.push(rows.batch);
+    this.#bytes += rows.messageBytes;
+    if (this.#bytes >= this.#bytesWanted) yield* this.rest();
   }
 
-  /** Takes a batch with the columns of those that wait. */
-  add({ batch, messageBytes }: JoinedRows): void {
-    this.#batches.push(batch);
-    this.#bytes += messageBytes;
-  }
-
-  /** All that wait, in their order, good until the next are taken; undefined: none do. */
-  take(): JoinedRows | undefined {
-    const [first, ...others] = this.#batches;
-    if (first === undefined) return undefined;
-    this.#memory.free();
-    const batch = others.length === 0 ? first : concatBatches(this.#batches, this.#memory.take);
-    const messageBytes = this.#bytes;
-    this.#batches = [];
+  /** All that wait. */
+  *rest(): Generator<JoinedRows> {
+    const [waiting, messageBytes] = [this.#waiting, this.#bytes];
+    const [first, ...others] = waiting;
+    if (first === undefined) return;
+    this.#waiting = [];
     this.#bytes = 0;
-    return { batch, messageBytes };
+    this.#memory.free();
+    const batch = others.length === 0 ? first : concatBatches(waiting, this.#memory.take);
+    yield { batch, messageBytes };
   }
 }

@@ -2,42 +2,48 @@ import fc from "fast-check";
 import assert from "node:assert/strict";
 import { batchOfRows, type RowObject, rowsOf } from "../columns/rows.ts";
 import { ALL_TYPES_SCHEMA, rows as rowsArbitrary } from "../testing/batch_arbitrary.ts";
-import { BatchJoiner } from "./batch_joiner.ts";
+import { BatchJoiner, type JoinedRows } from "./batch_joiner.ts";
 
-const MESSAGE_BYTES = 10;
+const WANTED = 100;
 
-Deno.test("BatchJoiner gives all rows in their order, in batches of as many messages as are wanted", () => {
+const requests = fc.array(
+  fc.record({ rows: rowsArbitrary, messageBytes: fc.integer({ min: 1, max: 2 * WANTED }) }),
+  { maxLength: 12 },
+);
+
+Deno.test("BatchJoiner gives all rows in their order, in few batches, and copies no long one", () => {
   fc.assert(
-    fc.property(
-      fc.array(rowsArbitrary, { maxLength: 9 }),
-      fc.integer({ min: 1, max: 4 }),
-      (parts, messagesMax) => {
-        const joiner = new BatchJoiner(messagesMax * MESSAGE_BYTES);
-        const found: RowObject[] = [];
-        const sizes: number[] = [];
-        const take = () => {
-          const joined = joiner.take();
-          if (joined === undefined) return;
-          // Each is read before the next, which has its memory.
-          found.push(...rowsOf(joined.batch));
-          sizes.push(joined.messageBytes / MESSAGE_BYTES);
-        };
-        const batches = parts.map((rows) => batchOfRows(ALL_TYPES_SCHEMA, rows));
-        for (const batch of batches) {
-          joiner.add({ batch, messageBytes: MESSAGE_BYTES });
-          if (joiner.isFull) take();
+    fc.property(requests, (given) => {
+      const batches = given.map(({ rows, messageBytes }): JoinedRows => ({
+        batch: batchOfRows(ALL_TYPES_SCHEMA, rows),
+        messageBytes,
+      }));
+      const joiner = new BatchJoiner(WANTED);
+      const found: RowObject[] = [];
+      const sizes: number[] = [];
+      const read = (joined: Iterable<JoinedRows>) => {
+        // Each is read before the next, which has its memory.
+        for (const { batch, messageBytes } of joined) {
+          found.push(...rowsOf(batch));
+          sizes.push(messageBytes);
+          const isOne = batches.some((one) => one.batch === batch);
+          assert.ok(isOne || messageBytes < 2 * WANTED, `${messageBytes} bytes are copied`);
         }
-        take();
-        assert.deepEqual(found, batches.flatMap(rowsOf));
-        const whole = Math.floor(parts.length / messagesMax);
-        const rest = parts.length % messagesMax;
-        assert.deepEqual(sizes, [...Array(whole).fill(messagesMax), ...rest > 0 ? [rest] : []]);
-      },
-    ),
+      };
+      for (const one of batches) read(joiner.add(one));
+      read(joiner.rest());
+      read(joiner.rest());
+      assert.deepEqual(found, batches.flatMap(({ batch }) => rowsOf(batch)));
+      assert.equal(sum(sizes), sum(given.map(({ messageBytes }) => messageBytes)));
+      // A small batch comes before a long one, or at the end.
+      const small = sizes.filter((bytes) => bytes < WANTED).length;
+      const long = given.filter(({ messageBytes }) => messageBytes >= WANTED).length;
+      assert.ok(small <= long + 1, `${small} small batches beside ${long} long ones`);
+    }),
     { numRuns: 200 },
   );
 });
 
-Deno.test("BatchJoiner has nothing to take where nothing was added", () => {
-  assert.equal(new BatchJoiner(MESSAGE_BYTES).take(), undefined);
-});
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

@@ -230,13 +230,8 @@ async function* joinedOf(
   batches: AsyncIterable<JoinedRows>,
   joiner: BatchJoiner,
 ): AsyncGenerator<JoinedRows> {
-  for await (const batch of batches) {
-    joiner.add(batch);
-    const joined = joiner.isFull ? joiner.take() : undefined;
-    if (joined !== undefined) yield joined;
-  }
-  const last = joiner.take();
-  if (last !== undefined) yield last;
+  for await (const rows of batches) yield* joiner.add(rows);
+  yield* joiner.rest();
 }
 
 /** Damage may be passed over as long as a frame is intact. */

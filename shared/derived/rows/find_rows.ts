@@ -36,7 +36,12 @@ import {
   VALUES_TYPE,
 } from "../text/values_format.ts";
 import { ValuesIndex } from "../text/values_index.ts";
-import { HEADER_BYTES_PROPERTY, UNCODED_WORDS_TYPE, WORDS_TYPE } from "../text/words_format.ts";
+import {
+  HEADER_BYTES_PROPERTY,
+  MIXED_WORDS_TYPE,
+  UNCODED_WORDS_TYPE,
+  WORDS_TYPE,
+} from "../text/words_format.ts";
 import { type ReadPart, WordsIndex } from "../text/words_index.ts";
 import type { IndexedFile } from "./indexed_file.ts";
 import { isTellable, literalWords } from "./literal_words.ts";
@@ -53,7 +58,7 @@ import { both, either, type Found, isEmpty, WordLookup } from "./word_lookup.ts"
 
 /** A blob of no more bytes, header and blocks, is read whole at once, and kept. */
 const WHOLE_BYTES_MAX = 16 * 1024;
-const WORDS_TYPES = [WORDS_TYPE, UNCODED_WORDS_TYPE];
+const WORDS_TYPES = [WORDS_TYPE, MIXED_WORDS_TYPE, UNCODED_WORDS_TYPE];
 const VALUES_TYPES = [VALUES_TYPE, RISING_VALUES_TYPE];
 /** A number as `attr_get` gives it, of few enough digits to be told by where numbers rise. */
 const NUMBER = new RegExp(`^(0|[1-9][0-9]{0,${RISING_DIGITS_MAX - 1}})$`);

@@ -31,7 +31,9 @@ export class BlockWriter {
   readonly #entries: Entries;
   readonly #total: number;
   readonly #lengths = new ByteBuilder();
+  readonly #sizes = new ByteBuilder();
   readonly #texts = new ByteBuilder();
+  readonly #hashes = new ByteBuilder();
   readonly #lists = new ByteBuilder();
   #singles: number[] = [];
   #first: Uint8Array | undefined;
@@ -49,20 +51,25 @@ export class BlockWriter {
     this.#addText(entry);
     this.#addList(list);
     this.#count += 1;
-    if (Math.max(this.#texts.length, this.#lists.length) >= BLOCK_BYTES) this.close();
+    const texts = this.#sizes.length + this.#texts.length + this.#hashes.length;
+    if (Math.max(texts, this.#lists.length) >= BLOCK_BYTES) this.close();
   }
 
   /** Ends the last block. */
   close(): void {
     const first = this.#first;
     if (first === undefined) return;
-    const plain = concatBytes([this.#lengths.take(), this.#texts.take()]);
+    const sizes = this.#sizes.take();
+    const plain = concatBytes([this.#lengths.take(), sizes, this.#texts.take()]);
     const packed = deflateRawSync(plain, COMPRESSION);
     const head = new ByteBuilder();
     writeVarint(head, this.#count);
     writeVarint(head, plain.byteLength);
+    writeVarint(head, sizes.byteLength);
     writeVarint(head, packed.byteLength);
     head.append(packed);
+    writeVarint(head, this.#hashes.length);
+    head.append(this.#hashes.take());
     writeSingles(head, this.#singles, this.#total);
     head.append(this.#lists.take());
     this.blocks.push({ first, bytes: withChecksum(head.take()) });
@@ -81,14 +88,14 @@ export class BlockWriter {
     this.#first ??= bytes.slice(start, end);
     const cut = cuts[entry] as number;
     const own = end - start - shared + (cut === 0 ? 0 : 1);
-    const texts = this.#texts;
-    texts.byte(Math.min(shared, NIBBLE_MAX) | Math.min(own, NIBBLE_MAX) << 4);
-    if (shared >= NIBBLE_MAX) writeVarint(texts, shared - NIBBLE_MAX);
-    if (own >= NIBBLE_MAX) writeVarint(texts, own - NIBBLE_MAX);
+    const [sizes, texts] = [this.#sizes, this.#texts];
+    sizes.byte(Math.min(shared, NIBBLE_MAX) | Math.min(own, NIBBLE_MAX) << 4);
+    if (shared >= NIBBLE_MAX) writeVarint(sizes, shared - NIBBLE_MAX);
+    if (own >= NIBBLE_MAX) writeVarint(sizes, own - NIBBLE_MAX);
     for (let at = start + shared; at < end; at += 1) texts.byte(bytes[at] as number);
     if (cut !== 0) texts.byte(cut);
     if (cut === CUT_DIGITS) {
-      texts.byte(mixed(hashBytes(bytes.subarray(start, this.#table.endOf(term)))) & 0xff);
+      this.#hashes.byte(mixed(hashBytes(bytes.subarray(start, this.#table.endOf(term)))) & 0xff);
     }
   }
 

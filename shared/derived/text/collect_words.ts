@@ -22,7 +22,7 @@ export interface Words {
   readonly places: Places;
   /** Granules with a row that may match what its words do not, ascending. */
   readonly disputed: Uint32Array;
-  /** undefined: too many to keep. */
+  /** undefined: not wanted, or too many to keep. */
   readonly sequence: Sequence | undefined;
 }
 
@@ -42,9 +42,15 @@ export interface ColumnPart {
   readonly data: ColumnData;
 }
 
-/** A granule has 2^`shift` rows. Errors: `TooMuchToIndex`. */
-export function collectWords(parts: readonly ColumnPart[], shift: number): Words {
-  const collector = new WordCollector(parts.reduce((sum, part) => sum + part.rows, 0));
+/**
+ * A granule has 2^`shift` rows; `keepsSequence`: whether the order of the words is wanted. Errors:
+ * `TooMuchToIndex`.
+ */
+export function collectWords(
+  parts: readonly ColumnPart[],
+  { shift, keepsSequence }: { readonly shift: number; readonly keepsSequence: boolean },
+): Words {
+  const collector = new WordCollector(parts, keepsSequence);
   let row = 0;
   for (const { rows, data } of parts) {
     const offsets = data.offsets as Int32Array;
@@ -89,9 +95,10 @@ interface Place {
 }
 
 class WordCollector {
-  readonly #table = new TermTable();
+  readonly #table: TermTable;
   readonly #occurrences = new Occurrences();
   readonly #disputed: number[] = [];
+  readonly #keepsSequence: boolean;
   readonly #rowEnds: Uint32Array;
   #sequence = new Uint32Array(4096);
   #sequenceLength = 0;
@@ -114,12 +121,18 @@ class WordCollector {
    */
   #behind = new Int32Array(1024).fill(UNKNOWN);
 
-  constructor(rows: number) {
-    this.#rowEnds = scratchInts(rows);
+  constructor(parts: readonly ColumnPart[], keepsSequence: boolean) {
+    const [rows, bytes] = [
+      sum(parts, ({ rows }) => rows),
+      sum(parts, ({ data }) => data.values.length),
+    ];
+    this.#table = new TermTable(bytes);
+    this.#keepsSequence = keepsSequence;
+    this.#rowEnds = scratchInts(keepsSequence ? rows : 0);
   }
 
   endRow(row: number): void {
-    this.#rowEnds[row] = this.#sequenceLength;
+    if (this.#keepsSequence) this.#rowEnds[row] = this.#sequenceLength;
   }
 
   /** The texts that follow are parts of `values`. */
@@ -146,7 +159,7 @@ class WordCollector {
       table: this.#table,
       places: this.#occurrences.finish(count),
       disputed: Uint32Array.from(this.#disputed),
-      sequence: this.#sequenceLength > SEQUENCE_MAX ? undefined : {
+      sequence: !this.#keepsSequence || this.#sequenceLength > SEQUENCE_MAX ? undefined : {
         terms: this.#sequence.subarray(0, this.#sequenceLength),
         rowEnds: this.#rowEnds,
       },
@@ -168,10 +181,9 @@ class WordCollector {
     for (;;) {
       while (at < end && FOLDED_ASCII[values[at] as number] === SEPARATOR) at += 1;
       if (at === end) break;
-      let behind = mayGoOn ? this.#addKnown(expected, at, end) : at;
-      if (behind === at && other !== UNKNOWN) {
-        behind = this.#addKnown(other, at, end);
-      }
+      let behind = at;
+      if (mayGoOn && this.#beginsLike(expected, at)) behind = this.#addKnown(expected, at, end);
+      if (behind === at && this.#beginsLike(other, at)) behind = this.#addKnown(other, at, end);
       if (behind !== at) {
         expected = this.#knownEnd;
         other = UNKNOWN;
@@ -214,13 +226,19 @@ class WordCollector {
     this.#behind = larger;
   }
 
+  /** Whether the token at `position` is among the recent ones, and has the first byte of `at`. */
+  #beginsLike(position: number, at: number): boolean {
+    if (position < this.#first || this.#next - position >= RECENT) return false;
+    const start = this.#recentStarts[position & RECENT_MASK] as number;
+    return this.#values[start] === this.#values[at];
+  }
+
   /**
    * Adds the tokens at `at` that are those from `position` on, as long as all bytes are the same up
    * to where the next token begins. Where they end, `#knownEnd` being the position behind them; or
    * `at`.
    */
   #addKnown(position: number, at: number, end: number): number {
-    if (position < this.#first || this.#next - position >= RECENT) return at;
     const [recent, starts, view] = [this.#recent, this.#recentStarts, this.#view];
     const start = starts[position & RECENT_MASK] as number;
     const most = Math.min(end - at, view.byteLength - start);
@@ -233,6 +251,7 @@ class WordCollector {
     else while (same < most && view.getUint8(start + same) === view.getUint8(at + same)) same += 1;
     const occurrences = this.#occurrences;
     const { lastSeen, mark } = occurrences;
+    const keepsSequence = this.#keepsSequence;
     const sequence = this.#sequence;
     let kept = this.#sequenceLength;
     let next = this.#next;
@@ -244,7 +263,7 @@ class WordCollector {
       const length = (starts[here + 1 & RECENT_MASK] as number) - start;
       if (length > same || (after === END && !this.#isBoundary(at + length, end))) break;
       if (lastSeen[term] !== mark) occurrences.add(term);
-      sequence[kept] = term;
+      if (keepsSequence) sequence[kept] = term;
       kept += 1;
       recent[next & RECENT_MASK] = term;
       starts[next & RECENT_MASK] = from;
@@ -311,12 +330,14 @@ class WordCollector {
 
   #occurs(term: number): void {
     this.#occurrences.add(term);
+    if (!this.#keepsSequence) return;
     this.#sequence[this.#sequenceLength] = term;
     this.#sequenceLength += 1;
   }
 
   /** Makes room for the words of a text of so many bytes: none of more than are kept. */
   #reserveSequence(bytes: number): void {
+    if (!this.#keepsSequence) return;
     const needed = this.#sequenceLength + bytes;
     if (needed <= this.#sequence.length || this.#sequence.length > SEQUENCE_MAX) return;
     this.#sequence = grownInts(this.#sequence, Math.max(2 * this.#sequence.length, needed));
@@ -362,4 +383,8 @@ function writeCodePoint(bytes: Uint8Array, at: number, codePoint: number): numbe
   }
   bytes[at] = 0xf00 >> size & 0xff | codePoint >> 6 * (size - 1);
   return at + size;
+}
+
+function sum(parts: readonly ColumnPart[], of: (part: ColumnPart) => number): number {
+  return parts.reduce((total, part) => total + of(part), 0);
 }

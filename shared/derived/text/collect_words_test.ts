@@ -44,7 +44,7 @@ for (let seed = 0; seed < SEEDS; seed += 1) {
     const { table, sequence } = collectWords([
       partOf(texts.slice(0, cut)),
       partOf(texts.slice(cut)),
-    ], 4);
+    ], { shift: 4, keepsSequence: true });
     assert.ok(sequence !== undefined);
     let from = 0;
     texts.forEach((text, row) => {

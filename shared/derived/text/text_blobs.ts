@@ -18,6 +18,7 @@ import { FILTER_TYPE, writeValueFilter } from "./value_filter.ts";
 import { RISING_VALUES_TYPE, VALUES_TYPE } from "./values_format.ts";
 import {
   HEADER_BYTES_PROPERTY,
+  MIXED_WORDS_TYPE,
   SHIFT_MAX,
   SHIFT_MIN,
   UNCODED_WORDS_TYPE,
@@ -26,7 +27,13 @@ import {
 import { writeValues } from "./write_values.ts";
 import { type IndexBytes, type IndexedRows, writeWords } from "./write_words.ts";
 
-const INDEX_TYPES = new Set([WORDS_TYPE, UNCODED_WORDS_TYPE, VALUES_TYPE, RISING_VALUES_TYPE]);
+const INDEX_TYPES = new Set([
+  WORDS_TYPE,
+  MIXED_WORDS_TYPE,
+  UNCODED_WORDS_TYPE,
+  VALUES_TYPE,
+  RISING_VALUES_TYPE,
+]);
 
 /** What an index should take of its columns' bytes in the data file, at most. */
 const SHARE = 0.25;
@@ -83,7 +90,9 @@ function wordBlobs(file: FileRows, column: Column): Blob[] {
   const parts = partsOf(file, column);
   const own = rowsOf(file, parts);
   return indexed(() => {
-    const words = collectWords(parts, own.shift);
+    // One row group is read whole, or not at all: pairs would tell nothing.
+    const keepsSequence = own.rows > own.rowGroupRows;
+    const words = collectWords(parts, { shift: own.shift, keepsSequence });
     const index = writeWords(words, own);
     const blob = blobOf(WORDS_TYPE, [column.id], index);
     return [blob, ...pairsBlob(column, { words, own, wordShift: index.shift })];
@@ -99,8 +108,7 @@ function pairsBlob(
   },
 ): Blob[] {
   const { sequence } = words;
-  // One row group is read whole, or not at all.
-  if (sequence === undefined || own.rows <= own.rowGroupRows) return [];
+  if (sequence === undefined) return [];
   return unlessTooMuch(() => {
     const { values, granulesMin } = collectPairs(id, { ...words, sequence }, { ...own, wordShift });
     const bytesWanted = PAIRS_SHARE * own.bytesWanted;

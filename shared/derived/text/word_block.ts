@@ -32,13 +32,18 @@ export interface IndexOfBlock {
   readonly total: number;
   /** Whether single granules begin with their coding. */
   readonly hasCoding: boolean;
+  /** Whether sizes and hashes of texts stand apart from their bytes. */
+  readonly isApart: boolean;
 }
 
 export class WordBlock {
   readonly #entries: number;
-  /** Lengths of the lists, then the texts. */
+  /** Lengths of the lists, then the texts: their sizes, where these stand apart, and bytes. */
   readonly #head: Uint8Array;
+  readonly #sizesStart: number;
   readonly #textsStart: number;
+  /** Of texts that are cut, where they stand apart. */
+  readonly #hashes: Uint8Array | undefined;
   readonly #bytes: Uint8Array;
   readonly #bodyStart: number;
   readonly #index: IndexOfBlock;
@@ -49,10 +54,14 @@ export class WordBlock {
     const reader = new ByteReader(bytes, CHECKSUM_BYTES);
     this.#entries = reader.varint();
     const plainLength = reader.varint();
+    const sizesLength = index.isApart ? reader.varint() : 0;
     const packed = reader.take(reader.varint());
     if (plainLength > HEAD_BYTES_MAX || this.#entries > plainLength) throw impossible();
     this.#head = inflated(packed, plainLength);
-    this.#textsStart = this.#skipLengths();
+    this.#sizesStart = this.#skipLengths();
+    this.#textsStart = this.#sizesStart + sizesLength;
+    if (this.#textsStart > plainLength) throw impossible();
+    this.#hashes = index.isApart ? reader.take(reader.varint()) : undefined;
     this.#bytes = bytes;
     this.#bodyStart = reader.at;
     this.#index = index;
@@ -65,23 +74,26 @@ export class WordBlock {
   }
 
   #entriesOf({ text, isPrefix, accepts }: WantedTerm): { entries: number[]; isLast: boolean } {
-    const reader = new ByteReader(this.#head, this.#textsStart);
+    const texts = new ByteReader(this.#head, this.#textsStart);
+    const apart = this.#hashes && new ByteReader(this.#head, this.#sizesStart, this.#textsStart);
+    const sizes = apart ?? texts;
+    const hashes = this.#hashes === undefined ? texts : new ByteReader(this.#hashes);
     const entries: number[] = [];
     // Its length is that of the entry's text; `same` is how much of it `text` begins with.
     const entry = new Uint8Array(TERM_BYTES_MAX + 1);
     const size = Math.min(text.length, TERM_BYTES_MAX);
     let same = 0;
     for (let at = 0; at < this.#entries; at += 1) {
-      const sizes = reader.byte();
-      const shared = sizes % 16 < NIBBLE_MAX ? sizes % 16 : NIBBLE_MAX + reader.varint();
-      const own = sizes >> 4 < NIBBLE_MAX ? sizes >> 4 : NIBBLE_MAX + reader.varint();
-      const suffix = reader.take(own);
+      const both = sizes.byte();
+      const shared = both % 16 < NIBBLE_MAX ? both % 16 : NIBBLE_MAX + sizes.varint();
+      const own = both >> 4 < NIBBLE_MAX ? both >> 4 : NIBBLE_MAX + sizes.varint();
+      const suffix = texts.take(own);
       let length = shared + own;
       if (length > entry.length) throw impossible();
       entry.set(suffix, shared);
       const last = entry[length - 1] as number;
       const cut = own > 0 && (last === CUT_DIGITS || last === CUT_ANY) ? last : 0;
-      const hash = cut === CUT_DIGITS ? reader.byte() : 0;
+      const hash = cut === CUT_DIGITS ? hashes.byte() : 0;
       if (cut !== 0) length -= 1;
       same = Math.min(same, shared);
       while (same < length && same < size && entry[same] === text[same]) same += 1;
@@ -108,7 +120,7 @@ export class WordBlock {
     const { total, hasCoding } = this.#index;
     const singles: { readonly place: number; readonly index: number }[] = [];
     const ranges: { readonly place: number; readonly start: number; readonly end: number }[] = [];
-    const reader = new ByteReader(this.#head, 0, this.#textsStart);
+    const reader = new ByteReader(this.#head, 0, this.#sizesStart);
     let single = 0;
     let offset = 0;
     let next = 0;

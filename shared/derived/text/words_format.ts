@@ -1,10 +1,11 @@
 /** What the writer and the reader of word indexes share; README.md has the bytes. */
 
-export const WORDS_TYPE = "svc-words-v2";
+export const WORDS_TYPE = "svc-words-v3";
 /**
- * The type of word indexes without the coding of single granules (`single_granules.ts`). They are
- * read, and no longer written.
+ * Types of word indexes that are read, and no longer written: one whose texts have their sizes and
+ * hashes among them, and one without the coding of single granules (`single_granules.ts`) besides.
  */
+export const MIXED_WORDS_TYPE = "svc-words-v2";
 export const UNCODED_WORDS_TYPE = "svc-words-v1";
 /** Property of a blob: how many bytes of it its header takes. */
 export const HEADER_BYTES_PROPERTY = "header-bytes";

@@ -23,6 +23,7 @@ import {
   granulesOf,
   SHIFT_MAX,
   UNCODED_WORDS_TYPE,
+  WORDS_TYPE,
 } from "./words_format.ts";
 
 /** Bytes of the index's blob from `offset` on. */
@@ -74,7 +75,8 @@ export class WordsIndex {
       this.rowGroupRows > 0 && this.#rowGroupsPerMap > 0 && this.#maps() <= MAPS_MAX;
     if (!isPossible) throw impossible();
     const total = granulesOf(this.rows, this.shift);
-    this.#blocksOf = { total, hasCoding: type !== UNCODED_WORDS_TYPE };
+    const hasCoding = type !== UNCODED_WORDS_TYPE;
+    this.#blocksOf = { total, hasCoding, isApart: type === WORDS_TYPE };
     this.disputed = readDisputed(reader, total);
     const blocks = reader.varint();
     if (blocks > header.length) throw impossible();

@@ -8,6 +8,7 @@ import { type Block, BlockWriter, withChecksum } from "./block_writer.ts";
 import type { Words } from "./collect_words.ts";
 import { type Entries, entriesOf } from "./entries.ts";
 import { type GranuleList, listBytes, writeList } from "./granule_list.ts";
+import type { Places } from "./occurrences.ts";
 import { PlaceLists } from "./place_lists.ts";
 import { sortTerms } from "./sort_terms.ts";
 import { MAPS_MAX, TrigramCollector } from "./trigrams.ts";
@@ -124,18 +125,7 @@ function trigramsOf(words: Words, { rows, rowGroupRows, shift }: IndexedRows): T
   const granuleRows = 2 ** shift;
   const collector = new TrigramCollector();
   for (let term = 0; term < table.count; term += 1) {
-    let maps = 0;
-    let mapEnd = 0;
-    const end = places.starts[term + 1] as number;
-    for (let at = places.starts[term] as number; at < end; at += 1) {
-      // A granule may lie in two row groups.
-      const first = (places.granules[at] as number) * granuleRows;
-      const last = Math.min(first + granuleRows, rows) - 1;
-      if (last < mapEnd) continue;
-      const lastMap = Math.floor(last / rowsPerMap);
-      maps |= 1 << Math.floor(first / rowsPerMap) | 1 << lastMap;
-      mapEnd = (lastMap + 1) * rowsPerMap;
-    }
+    const maps = rowsPerMap >= rows ? 1 : mapsOf(places, term, { granuleRows, rows, rowsPerMap });
     collector.add(table.bytes, { start: table.startOf(term), end: table.endOf(term), maps });
   }
   const { bytes, slotBits } = collector.finish(Math.ceil(rowGroups / rowGroupsPerMap));
@@ -144,6 +134,31 @@ function trigramsOf(words: Words, { rows, rowGroupRows, shift }: IndexedRows): T
     slotBits,
     rowGroupsPerMap,
   };
+}
+
+/** A bit for each map that has the term. */
+function mapsOf(
+  { starts, granules }: Places,
+  term: number,
+  { granuleRows, rows, rowsPerMap }: {
+    readonly granuleRows: number;
+    readonly rows: number;
+    readonly rowsPerMap: number;
+  },
+): number {
+  let maps = 0;
+  let mapEnd = 0;
+  const end = starts[term + 1] as number;
+  for (let at = starts[term] as number; at < end; at += 1) {
+    // A granule may lie in two row groups.
+    const first = (granules[at] as number) * granuleRows;
+    const last = Math.min(first + granuleRows, rows) - 1;
+    if (last < mapEnd) continue;
+    const lastMap = Math.floor(last / rowsPerMap);
+    maps |= 1 << Math.floor(first / rowsPerMap) | 1 << lastMap;
+    mapEnd = (lastMap + 1) * rowsPerMap;
+  }
+  return maps;
 }
 
 interface HeaderParts {

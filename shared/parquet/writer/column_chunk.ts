@@ -60,6 +60,9 @@ const PAGE_ROWS_STEP = 8;
 /** Bytes of the length of a page's levels. */
 const LEVELS_LENGTH_BYTES = 4;
 
+/** Where pages are made: a thread writes one chunk after the other. */
+const PAGE_MEMORY = new ByteBuilder();
+
 interface PlainPage {
   readonly plain: Uint8Array;
   readonly type: number;
@@ -98,7 +101,7 @@ class ChunkWriter {
   readonly #dictionary: Dictionary | undefined;
   readonly #encoder: ValueEncoder;
   readonly #order: ValueOrder;
-  readonly #page = new ByteBuilder();
+  readonly #page = PAGE_MEMORY;
   /** The dictionary's, until the first page of data is there to say how both are packed. */
   #held: PlainPage | undefined;
   #packing: Packing | undefined;
@@ -117,6 +120,7 @@ class ChunkWriter {
     data: ColumnData,
     { rows, isThorough, packingBefore }: ChunkOptions,
   ) {
+    this.#page.clear();
     this.#column = column;
     this.#data = data;
     this.#rows = rows;

@@ -33,17 +33,45 @@ const SLOTS_MIN = 256;
 /** Length of a string in plain form. */
 const LENGTH_BYTES = 4;
 
-/** The distinct values of a chunk, numbered in the order in which they occur. */
+/**
+ * Integers that a thread uses for one chunk after the other, so that it takes no fresh pages for
+ * each. A chunk is written to its end before the next is begun.
+ */
+class ReusedInts {
+  #ints = new Int32Array(SLOTS_MIN);
+
+  /** The first so many, as far as they were there; what they are is for the caller to say. */
+  first(length: number): Int32Array<ArrayBuffer> {
+    if (length > this.#ints.length) {
+      const larger = new Int32Array(2 ** Math.ceil(Math.log2(length)));
+      larger.set(this.#ints);
+      this.#ints = larger;
+    }
+    return this.#ints.subarray(0, length);
+  }
+}
+
+const REUSED = {
+  ids: new ReusedInts(),
+  slots: new ReusedInts(),
+  hashes: new ReusedInts(),
+  firsts: new ReusedInts(),
+};
+
+/**
+ * The distinct values of a chunk, numbered in the order in which they occur. It is good until the
+ * thread makes the next.
+ */
 export interface Dictionary {
   /** The place in the dictionary of each value. */
-  readonly ids: Uint32Array;
+  readonly ids: Int32Array;
   /** The value that was met first, of each place. */
-  readonly firsts: Uint32Array;
+  readonly firsts: Int32Array;
 }
 
 /** Undefined where a dictionary does not pay. */
 export function dictionaryOf(values: ChunkValues): Dictionary | undefined {
-  const ids = new Uint32Array(values.count);
+  const ids = REUSED.ids.first(values.count);
   const table = new ValueNumbers(values);
   const isPage = values.width === 0 &&
     startOf(values, values.count) - startOf(values, 0) <= PAGE_BYTES;
@@ -86,10 +114,10 @@ class ValueNumbers {
   readonly #values: ChunkValues;
   readonly #view: DataView;
   /** One more than a number; 0: free. */
-  #slots = new Int32Array(SLOTS_MIN);
+  #slots = REUSED.slots.first(SLOTS_MIN).fill(0);
   /** By number: the hash, and the value met first. */
-  #hashes = new Int32Array(SLOTS_MIN / 2);
-  #firsts = new Uint32Array(SLOTS_MIN / 2);
+  #hashes = REUSED.hashes.first(SLOTS_MIN / 2);
+  #firsts = REUSED.firsts.first(SLOTS_MIN / 2);
   #bytes = 0;
   count = 0;
 
@@ -98,7 +126,7 @@ class ValueNumbers {
     this.#view = viewOf(values.bytes);
   }
 
-  firsts(): Uint32Array {
+  firsts(): Int32Array {
     return this.#firsts.subarray(0, this.count);
   }
 
@@ -136,19 +164,16 @@ class ValueNumbers {
   }
 
   #grow(): void {
-    const slots = new Int32Array(4 * this.#slots.length);
+    const slots = REUSED.slots.first(4 * this.#slots.length).fill(0);
     const mask = slots.length - 1;
+    const hashes = REUSED.hashes.first(slots.length / 2);
     for (let number = 0; number < this.count; number += 1) {
-      let slot = (this.#hashes[number] as number) & mask;
+      let slot = (hashes[number] as number) & mask;
       while (slots[slot] !== 0) slot = (slot + 1) & mask;
       slots[slot] = number + 1;
     }
-    const hashes = new Int32Array(slots.length / 2);
-    const firsts = new Uint32Array(slots.length / 2);
-    hashes.set(this.#hashes);
-    firsts.set(this.#firsts);
     this.#slots = slots;
     this.#hashes = hashes;
-    this.#firsts = firsts;
+    this.#firsts = REUSED.firsts.first(slots.length / 2);
   }
 }

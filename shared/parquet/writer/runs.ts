@@ -13,7 +13,7 @@ const GROUP = 8;
 /** Values `from` to `to`, each of `width` bits, at least 1 and at most 32. */
 export function writeRuns(
   target: ByteBuilder,
-  values: Uint8Array | Uint32Array,
+  values: Uint8Array | Int32Array,
   { from, to, width }: { readonly from: number; readonly to: number; readonly width: number },
 ): void {
   let packedFrom = from;
@@ -48,7 +48,7 @@ export function writeRun(
 
 function writePacked(
   target: ByteBuilder,
-  values: Uint8Array | Uint32Array,
+  values: Uint8Array | Int32Array,
   place: { readonly from: number; readonly to: number; readonly width: number },
 ): void {
   const count = place.to - place.from;
