@@ -25,7 +25,6 @@ function message(number: number): Uint8Array<ArrayBuffer> {
 
 /** What a worker sends, as `sql_stream.ts` does. */
 async function answerBytes(): Promise<Uint8Array> {
-  // deno-lint-ignore require-await
   const lines = async function* () {
     yield Uint8Array.from(encodeSchemaMessage(SCHEMA));
     for (let number = 0; number < MESSAGES; number += 1) yield message(number);
