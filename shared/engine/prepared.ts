@@ -2,10 +2,12 @@
 
 import type { Described } from "./bind/describe_statement.ts";
 import type { TableName } from "./bind/table_names.ts";
+import { isDear } from "./cost/cost.ts";
 import type { DescribedColumn } from "./duckdb/driver.ts";
 import type { ChosenPath } from "./fast_paths/shorten_statement.ts";
 import type { DataFileLease } from "./files/data_files.ts";
 import type { HeldLease, HeldRows } from "./held_rows/held_rows.ts";
+import { SMALL_SCAN_BYTES_MAX, SMALL_SCAN_ROWS_MAX } from "./limits.ts";
 import { type BandRequest, bandRequest } from "./order/ordered_bands.ts";
 import type { Plan } from "./plan/plan.ts";
 import type { LeftAttribute } from "./plan/promoted_attributes.ts";
@@ -30,6 +32,8 @@ export interface Prepared {
   readonly left: readonly LeftAttribute[];
   /** Whether there is anything to measure, or to wait for. */
   readonly isMeasured: boolean;
+  /** Whether it is a small scan of one table: measuring it takes longer than it is worth. */
+  readonly isSmall: boolean;
   readonly columns: readonly DescribedColumn[];
   readonly cost: Cost;
   readonly ordering: ScanOrdering;
@@ -88,6 +92,10 @@ export function preparedOf(
       ordering,
     },
     isMeasured: path.kind === "scan" ? !readsNothing(root) : path.fast.parts.length > 0,
+    // What generates rows without bound is dear.
+    isSmall: path.kind === "scan" && !statement.analyze && wanted !== undefined && !isDear(cost) &&
+      cost.estimated_rows_processed <= SMALL_SCAN_ROWS_MAX &&
+      cost.estimated_bytes_scanned <= SMALL_SCAN_BYTES_MAX,
     ...{ defaultOrderApplied, columnCounts, pin, data, deltaMs },
     planMs: tookMs - deltaMs,
     leases: leases.move(),

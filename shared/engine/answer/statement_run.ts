@@ -27,7 +27,7 @@ import { arrowSql } from "./arrow_sql.ts";
 import { arrowFieldsOf, arrowTypeOf, flatTypeOf } from "./arrow_type.ts";
 import { renderingSql, uniqueNames } from "./render.ts";
 import { broughtPlan, type RunSteps } from "./run_steps.ts";
-import { planBytes, planRows, statsOf } from "./stats.ts";
+import { planBytes, planRows, scannedRows, statsOf } from "./stats.ts";
 
 /**
  * A LIMIT of this size or more makes DuckDB scan on one thread to keep the order of rows,
@@ -54,10 +54,10 @@ export interface RunOptions {
   readonly bringMs: number;
 }
 
-/** What a statement over rows in memory did. */
-function heldProfile(plan: Plan): RunProfile {
+/** What a statement did that reads all rows of its plan. */
+function plannedProfile(plan: Plan): RunProfile {
   const parts = plan.tables.flatMap((table) => table.parts);
-  return { rowsScanned: planRows(plan), filesRead: countFiles(parts), spillBytes: 0 };
+  return { rowsScanned: scannedRows(plan), filesRead: countFiles(parts), spillBytes: 0 };
 }
 
 /** Whether all that a statement over one table reads was read (`files/few_rows/`). */
@@ -175,7 +175,8 @@ export class StatementRun implements RunningQuery {
     this.#bytesScanned += planBytes(plan);
     const isInMemory = this.prepared.isMeasured &&
       (isNearestHeld(plan) || isReadAlready(plan, this.prepared.path));
-    const isMeasured = this.prepared.isMeasured && !isInMemory;
+    const isKnown = isInMemory || this.#isSmall(plan);
+    const isMeasured = this.prepared.isMeasured && !isKnown;
     const values: string[] = [];
     const limit = limitFor(shape, rowsMax);
     const asked = {
@@ -191,7 +192,9 @@ export class StatementRun implements RunningQuery {
     const arrow = shape === "arrow" || shape === "arrow_flat"
       ? { arrow: { types: columns.map(({ type }) => typeOf(type)), rowsMax: left } }
       : {};
-    const isWhole = !isMeasured && (limit ?? Infinity) <= WHOLE_ROWS_MAX;
+    // Rows of a scan may take more than memory has.
+    const isWhole = !isMeasured && (isInMemory || !isKnown) &&
+      (limit ?? Infinity) <= WHOLE_ROWS_MAX;
     const rows = connection.rows({ sql, values, isMeasured, isWhole, ...arrow })
       [Symbol.asyncIterator]();
     try {
@@ -213,11 +216,16 @@ export class StatementRun implements RunningQuery {
     } finally {
       await rows.return?.();
     }
-    // Measuring takes a third of what such a statement does, and it tells no more: it reads all
-    // rows of its plan.
-    const profile = isInMemory ? heldProfile(plan) : withReadRows(await connection.profile(), plan);
+    // Measuring takes a third of what such a statement does, and it tells little more.
+    const profile = isKnown ? plannedProfile(plan) : withReadRows(await connection.profile(), plan);
     this.#profile = sumOfProfiles(this.#profile, profile);
     checkRowsScanned(this.#profile, this.options);
+  }
+
+  /** Whether the plan tells enough of the run. What may exceed the caller's limit is measured. */
+  #isSmall(plan: Plan): boolean {
+    const { isMeasured, isSmall } = this.prepared;
+    return isMeasured && isSmall && scannedRows(plan) <= (this.options.rowsScannedMax ?? Infinity);
   }
 
   arrowSchema(names?: readonly string[]): Uint8Array<ArrayBuffer> {

@@ -33,8 +33,8 @@ export function relationSql(plan: TablePlan, bind: BindText = quoteText): string
   const held = plan.parts.filter(isHeld);
   const rows = plan.parts.filter(isRead);
   const stored = plan.parts.filter((part) => !isHeld(part) && !isRead(part));
-  const whole = stored.filter((part) => part.range === undefined);
-  const ranges = stored.filter((part) => part.range !== undefined);
+  const whole = stored.filter(isWhole);
+  const ranges = stored.filter((part) => !isWhole(part));
   const read = columnReader(plan);
   const scans = [
     ...Map.groupBy(whole, read).entries().map(([columns, parts]) =>
@@ -47,6 +47,12 @@ export function relationSql(plan: TablePlan, bind: BindText = quoteText): string
     ),
   ];
   return scans.length > 0 ? scans.join(" UNION ALL BY NAME ") : emptySql(columns);
+}
+
+/** Whether all rows of a file are read. A scan of its own would be bound for nothing. */
+function isWhole({ range, rows, rowNumbers, isTold }: ScanPart): boolean {
+  if (range === undefined) return true;
+  return range.first === 0 && range.end === rows && !(isTold && rowNumbers !== undefined);
 }
 
 type HeldPart = FilePart & { readonly source: Extract<PartSource, { readonly kind: "held" }> };

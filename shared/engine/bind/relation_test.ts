@@ -180,6 +180,20 @@ for (const [what, isWanted] of SELECTED) {
 }
 
 Deno.test({
+  name: "relationSql reads a part that is all of its file in the scan of whole files",
+  fn: async () => {
+    await using lab = await openLab();
+    const all = { ...part(lab.dir, 1, { first: 0, end: 10 }), rowNumbers: Uint32Array.of(3) };
+    const untold = [part(lab.dir, 0), { ...all, isTold: false }];
+    strictEqual(relationSql(planOf(untold)).split("read_parquet").length, 2);
+    deepStrictEqual(await namesOf(lab, untold), numbered(0, 20));
+    const told = [part(lab.dir, 0), { ...all, isTold: true }];
+    strictEqual(relationSql(planOf(told)).split("read_parquet").length, 3);
+    deepStrictEqual(await namesOf(lab, told), [...numbered(0, 10), "r13"]);
+  },
+});
+
+Deno.test({
   name: "relationSql tables of held rows give what the file gives, of any columns and rows",
   fn: async () => {
     await using lab = await openLab();

@@ -216,9 +216,9 @@ Deno.test({
     // of the next.
     const at = (row: number) => times[row] ?? 0n;
     const within = await page(100, at(28_000));
-    deepStrictEqual([within.rows.at(-1), within.rowsScanned], [at(27_900), 28_000 - 25_904]);
+    deepStrictEqual([within.rows.at(-1), within.rowsScanned], [at(27_900), 4_096]);
     const across = await page(100, at(25_950));
     deepStrictEqual(across.rows, times.slice(25_850, 25_950).reverse());
-    strictEqual(across.rowsScanned, 25_950 - 25_904 + 100);
+    strictEqual(across.rowsScanned, 4_096 + 100);
   },
 });

@@ -1,15 +1,15 @@
 /**
  * When asking indexes is worth it: a lookup costs time, and what it leaves out saves some. Lookups
  * go on as long as all of them together took less than an allowance. The allowance is what they
- * saved and a tenth of the scan that they are for, both by the estimate of `cost/cost.ts`. So a
- * statement whose words are in every row group pays at most a tenth, and one whose words are rare
- * asks every file.
+ * saved, a millisecond, and a tenth of the scan that they are for, by the estimate of
+ * `cost/cost.ts`. So a statement whose words are in every row group pays little more than a tenth,
+ * and one whose words are rare asks every file.
  */
 
 /** Share of the estimated scan that lookups may cost in vain. */
 const SHARE_MAX = 0.1;
-/** Milliseconds that are always allowed: a scan of anything costs as much. */
-const ALLOWED_MS = 5;
+/** Milliseconds that are always allowed. */
+const ALLOWED_MS = 1;
 
 /** The allowance of one statement, in milliseconds. */
 export class LookupAllowance {

@@ -26,8 +26,9 @@ export interface PruneDeps extends Omit<SelectionDeps, "indexes"> {
   readonly signal: AbortSignal;
 }
 
-/** Lookups of one statement at the same time. */
+/** Lookups of one statement at the same time, and before one of them has spared anything. */
 const LOOKUPS_MAX = 16;
+const FIRST_LOOKUPS = 4;
 /**
  * Parts of files, each a scan of its own. Past this number the files of which least is left out are
  * read whole.
@@ -94,16 +95,24 @@ async function lookUp(
   const allowance = new LookupAllowance(deps.nowMs, partsMs(wholes, plan));
   const selections = new Map<DataFile, FileSelection>();
   const left = files.toReversed();
+  const workers: Promise<void>[] = [];
+  const begin = (most: number) => {
+    while (workers.length < most && left.length > 0) workers.push(worker());
+  };
   const worker = async () => {
     do {
       const file = left.shift();
       if (file === undefined || deps.signal.aborted) return;
       const selection = await selectOfFile(file, { plan, query: queryOf(file) }, deps);
       selections.set(file, selection);
-      allowance.saved(partsMs([selection.whole], plan) - partsMs(selection.parts, plan));
+      const savedMs = partsMs([selection.whole], plan) - partsMs(selection.parts, plan);
+      allowance.saved(savedMs);
+      if (savedMs > 0) begin(LOOKUPS_MAX);
     } while (allowance.isLeft);
   };
-  await Promise.all(Array.from({ length: LOOKUPS_MAX }, worker));
+  begin(FIRST_LOOKUPS);
+  // Others may begin meanwhile.
+  for (const one of workers) await one;
   return selections;
 }
 

@@ -2,7 +2,7 @@
  * The rows that an index leaves of a data file, in the form that DuckDB is given: parts of
  * neighbouring row groups. A part has the numbers of its rows where they are few. Pure.
  *
- * DuckDB decodes whole row groups, some 5 ms each; a part costs it 0.3 ms to plan. So a row group
+ * DuckDB decodes whole row groups, some 5 ms each; a part costs it 1 ms to plan. So a row group
  * that is left out is worth a part of its own. Row numbers are worth their text only where they
  * spare more than picking them costs: README.md has the figures.
  */
@@ -35,6 +35,11 @@ const BLOCKS_MAX = 1_000;
  * picking them.
  */
 const SELECTED_SHARE_MAX = 1 / 4;
+/**
+ * Share of the rows that may be read of their pages (`files/few_rows/`), which has a price of its
+ * own. A word of a small file is told as 256 of its 1,000 rows.
+ */
+const PAGED_SHARE_MAX = 1 / 2;
 
 /**
  * How DuckDB evaluates a condition on the rows of a row group. It compares a column with values
@@ -95,10 +100,13 @@ function partOf({ whole, groups, evaluation }: SelectedOf, run: Run): ScanPart {
   const end = lastGroup === undefined ? whole.rows : lastGroup.firstRow + lastGroup.rows;
   const rowGroupsRead = run.last - run.first + 1;
   const { rows } = run;
-  if (rows !== undefined && rows.length <= (end - start) * SELECTED_SHARE_MAX) {
+  if (rows !== undefined) {
     const range = { first: start, end };
-    const isTold = isSoonPicked(rows, { range, evaluation });
-    if (isTold || rows.length <= FEW_ROWS_MAX || evaluation === "while decoding") {
+    const share = rows.length / (end - start);
+    const isFew = share <= SELECTED_SHARE_MAX;
+    const isTold = isFew && isSoonPicked(rows, { range, evaluation });
+    const isPaged = share <= PAGED_SHARE_MAX && rows.length <= FEW_ROWS_MAX;
+    if (isTold || isPaged || isFew && evaluation === "while decoding") {
       return { ...whole, range, rowNumbers: rows, isTold, rowGroupsRead };
     }
   }

@@ -32,3 +32,17 @@ Deno.test("selectedParts tells a scan the rows that it would not find sooner by 
     );
   }
 });
+
+Deno.test("selectedParts has numbers of half of a small file for its pages, not for a scan", () => {
+  const whole = filePart(dataFile({ rows: 1_000, splitOffsets: [4] }), "a.parquet");
+  const groups = [{ firstRow: 0, rows: 1_000 }];
+  for (const [count, numbers] of [[250, true], [256, false], [500, false], [501, undefined]]) {
+    const rows = Uint32Array.from({ length: Number(count) }, (_, at) => at);
+    const { parts } = selectedParts(
+      { whole, groups, evaluation: "dear" },
+      { kind: "rows", rows },
+    );
+    const [part] = parts;
+    deepStrictEqual(part?.rowNumbers === undefined ? undefined : part.isTold, numbers, `${count}`);
+  }
+});

@@ -11,13 +11,22 @@ Deno.test("a page of twelve costs less than their scan, all twelve cost more", (
   ok(readPrice(pagesOf(12, 160), VALUE_NS) > scanned);
 });
 
-Deno.test("pay takes pages that cost less than the scan, and conditions that cost next to nothing", () => {
+Deno.test("16 of 1,000 rows cost less than the scan, which opens the file", () => {
+  const small = { bytesDecompressed: 100_000 };
+  const pages = Array.from(
+    { length: 8 },
+    () => ({ chunk: small, pages: 1, allPages: 1, rows: 16 }),
+  );
+  ok(readPrice(pages, VALUE_NS) < scanPrice(pages.map(({ chunk }) => chunk)));
+});
+
+Deno.test("pay takes pages that cost less than the scan, and conditions that cost little", () => {
   for (
     const [nextNs, wholeNs, expected] of [
-      [500, 1_000, true],
-      [500, 1_001, false],
-      [100, 9_000, true],
-      [101, 9_000, false],
+      [600, 1_000, true],
+      [600, 1_001, false],
+      [500, 9_000, true],
+      [501, 9_000, false],
     ] as const
   ) strictEqual(pay({ scannedNs: 1_000, nextNs, wholeNs }), expected, `${nextNs} of ${wholeNs}`);
 });
