@@ -8,7 +8,7 @@ import { ColumnMemory } from "../columns/column_memory.ts";
 import { concatBatches } from "../columns/gather.ts";
 
 /** Rows, and the bytes of the messages that they came in. */
-export interface JoinedRows {
+export interface RowsOfMessages {
   readonly batch: ColumnBatch;
   readonly messageBytes: number;
 }
@@ -26,7 +26,7 @@ export class BatchJoiner {
   }
 
   /** Takes rows with the columns of those that wait, and gives what need not wait any more. */
-  *add(rows: JoinedRows): Generator<JoinedRows> {
+  *add(rows: RowsOfMessages): Generator<RowsOfMessages> {
     if (rows.messageBytes >= this.#bytesWanted) {
       yield* this.rest();
       yield rows;
@@ -38,7 +38,7 @@ export class BatchJoiner {
   }
 
   /** All that wait. */
-  *rest(): Generator<JoinedRows> {
+  *rest(): Generator<RowsOfMessages> {
     const [waiting, messageBytes] = [this.#waiting, this.#bytes];
     const [first, ...others] = waiting;
     if (first === undefined) return;

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import assert from "node:assert/strict";
 import { batchOfRows, type RowObject, rowsOf } from "../columns/rows.ts";
 import { ALL_TYPES_SCHEMA, rows as rowsArbitrary } from "../testing/batch_arbitrary.ts";
-import { BatchJoiner, type JoinedRows } from "./batch_joiner.ts";
+import { BatchJoiner, type RowsOfMessages } from "./batch_joiner.ts";
 
 const WANTED = 100;
 
@@ -14,14 +14,14 @@ const requests = fc.array(
 Deno.test("BatchJoiner gives all rows in their order, in few batches, and copies no long one", () => {
   fc.assert(
     fc.property(requests, (given) => {
-      const batches = given.map(({ rows, messageBytes }): JoinedRows => ({
+      const batches = given.map(({ rows, messageBytes }): RowsOfMessages => ({
         batch: batchOfRows(ALL_TYPES_SCHEMA, rows),
         messageBytes,
       }));
       const joiner = new BatchJoiner(WANTED);
       const found: RowObject[] = [];
       const sizes: number[] = [];
-      const read = (joined: Iterable<JoinedRows>) => {
+      const read = (joined: Iterable<RowsOfMessages>) => {
         // Each is read before the next, which has its memory.
         for (const { batch, messageBytes } of joined) {
           found.push(...rowsOf(batch));

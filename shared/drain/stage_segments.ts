@@ -26,7 +26,7 @@ import {
   INPUT_BYTES,
 } from "../tables/data_file_writer.ts";
 import { fitTo, schemaForNewTable } from "../tables/fit_schema.ts";
-import { BatchJoiner, type JoinedRows } from "./batch_joiner.ts";
+import { BatchJoiner, type RowsOfMessages } from "./batch_joiner.ts";
 import type { DrainObserver } from "./drain_observer.ts";
 import { sampleAttributes } from "./sample_attributes.ts";
 import { targetSchema } from "./table_target.ts";
@@ -111,7 +111,7 @@ export async function stageSegments(
   const joiner = new BatchJoiner(JOINED_SHARE * fileBytes);
   let left = source.bytes ?? 0;
   let taken = 0;
-  const add = async ({ batch, messageBytes }: JoinedRows, writer: DataFileWriter) => {
+  const add = async ({ batch, messageBytes }: RowsOfMessages, writer: DataFileWriter) => {
     options.signal?.throwIfAborted();
     // Rows have more bytes than their messages where the table has more columns.
     const growth = taken === 0 ? 0 : writer.waitingBytes / taken;
@@ -227,9 +227,9 @@ async function openSegment(deps: StageDeps, lane: LaneId, name: string): Promise
 }
 
 async function* joinedOf(
-  batches: AsyncIterable<JoinedRows>,
+  batches: AsyncIterable<RowsOfMessages>,
   joiner: BatchJoiner,
-): AsyncGenerator<JoinedRows> {
+): AsyncGenerator<RowsOfMessages> {
   for await (const rows of batches) yield* joiner.add(rows);
   yield* joiner.rest();
 }
@@ -239,7 +239,7 @@ async function* batchesOf(
   segment: SegmentReader,
   columns: readonly Column[],
   reading: FramesOptions,
-): AsyncGenerator<JoinedRows> {
+): AsyncGenerator<RowsOfMessages> {
   const schema: TableSchema = { columns, tags: [] };
   let frames = 0;
   try {

@@ -147,7 +147,7 @@ const WORDS_BEFORE =
   "RpEAGwQKUEABFAABATBjhsFA/FL6AURjYEACjHBALpOBgUHAQMBQ0EDQUNBI0FjQRNBU0EzQXNBC0FLACKuoMVZRE6yiplhFzbCKmmMVtRCwdMjJzEtVyE8DAEmS" +
   "JEkiSZIkSZK0bdu2bdtGkiRJkiQJgnR/SGNgwAU4cMpQBzgQkKeP/QA=";
 
-/** The words of 80 rows "line n of m id h", m being n % 20, and h some hexadecimal digits of each n. */
+/** The words of 80 rows "line n of m id h", m being n % 20, and h eight digits of each n. */
 const MIXED_WORDS =
   "ZfMTngQMUOgHAb0CAAEBML4D6gVl2aMBlAX+AqWPPYgUMRiG52lsrjApFO3uHRDvQDCz87NZUPzpRAQLZbG7ucwEFlwPRAsbEatrrhCxtLARCwsrGxsRQcRKsNbO" +
   "Vs9SG8ncuohc50u+QMjzPV+SkZJlWaq0pQWp/so/x/++z/bv2idZlhknxxWVnFbDijxPFLhkCutskbfcsiNb2srWueOVbew4L3hovZ2o5ZM6dhSZm1GiE5lX3El0" +

@@ -42,7 +42,7 @@ export class WordBlock {
   readonly #head: Uint8Array;
   readonly #sizesStart: number;
   readonly #textsStart: number;
-  /** Of texts that are cut, where they stand apart. */
+  /** The hashes of texts that are cut, where they stand apart. */
   readonly #hashes: Uint8Array | undefined;
   readonly #bytes: Uint8Array;
   readonly #bodyStart: number;

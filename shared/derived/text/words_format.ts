@@ -2,8 +2,8 @@
 
 export const WORDS_TYPE = "svc-words-v3";
 /**
- * Types of word indexes that are read, and no longer written: one whose texts have their sizes and
- * hashes among them, and one without the coding of single granules (`single_granules.ts`) besides.
+ * Types of word indexes that are read, and no longer written. In both, texts have their sizes and
+ * hashes among them. The first one has no coding of single granules (`single_granules.ts`) either.
  */
 export const MIXED_WORDS_TYPE = "svc-words-v2";
 export const UNCODED_WORDS_TYPE = "svc-words-v1";
