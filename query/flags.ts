@@ -93,21 +93,6 @@ export const OPTIONS = {
     placeholder: "ARN",
     help: "Role whose credentials these are, narrowed to the table; needs --iceberg-sts-url.",
   },
-  icebergStsUrl: {
-    kind: "text",
-    flag: "iceberg-sts-url",
-    env: "SVC_ICEBERG_STS_URL",
-    placeholder: "URL",
-    help: "Security Token Service that gives engines credentials for a table's files in S3; " +
-      "without it they bring their own.",
-  },
-  icebergStsRole: {
-    kind: "text",
-    flag: "iceberg-sts-role",
-    env: "SVC_ICEBERG_STS_ROLE",
-    placeholder: "ARN",
-    help: "Role whose credentials these are, narrowed to the table; needs --iceberg-sts-url.",
-  },
   auditDisabled: {
     kind: "switch",
     flag: "audit-disabled",
