@@ -23,7 +23,7 @@ function message(number: number): Uint8Array<ArrayBuffer> {
   return concatBytes(encodeColumns(batchOfRows(SCHEMA, rows)).pieces);
 }
 
-/** What a worker sends, as `sql_stream.ts` does. */
+/** What a worker sends, as `query/sql/sql_stream.ts` does. */
 async function answerBytes(): Promise<Uint8Array> {
   const lines = async function* () {
     yield Uint8Array.from(encodeSchemaMessage(SCHEMA));

@@ -55,7 +55,7 @@ export class ZstdSplitter {
   #runs = 0;
   #hasData = false;
 
-  /** Those of a body, unless told. */
+  /** The limits are a body's by default. */
   constructor(
     private readonly limits: ZstdStreamLimits = {
       framesMax: ZSTD_FRAMES_MAX,
