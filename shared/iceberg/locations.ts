@@ -58,6 +58,13 @@ export function dataFileKey(
   return `${table.locationKey}/data/timestamp_day=${date}/${name}`;
 }
 
+/** The day that a data file's key says, from 1970-01-01; undefined: it says none. */
+export function dayOfKey(key: string): number | undefined {
+  const [, date = ""] = /\/timestamp_day=(\d{4}-\d\d-\d\d)\//.exec(key) ?? [];
+  const ms = Date.parse(date);
+  return Number.isNaN(ms) ? undefined : ms / MS_PER_DAY;
+}
+
 /** Which promoted columns `dataFileKey` was told of as complete; 0 for any other key. */
 export function completeColumnsOf(key: string): CompleteColumns {
   const digits = COMPLETE_COLUMNS.exec(key)?.[1];

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { isOperatingError } from "../base/errors.ts";
 import {
   dataFileKey,
+  dayOfKey,
   keyOfMetadata,
   metadataKey,
   metadataVersionOf,
@@ -28,6 +29,7 @@ Deno.test({
     for (const [day, date] of cases) {
       const key = dataFileKey({ locationKey }, day, "u");
       assert.equal(key, `${TABLE}/data/timestamp_day=${date}/u.parquet`);
+      assert.equal(dayOfKey(key), day);
     }
     assert.equal(metadataKey(TABLE, 7, "u"), `${TABLE}/metadata/00007-u.metadata.json`);
   },

@@ -10,6 +10,7 @@ import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { openS3Store } from "../../shared/storage/s3_store.ts";
 import { S3Process } from "../../shared/testing/s3_process.ts";
 import { selfSigned } from "../../shared/testing/self_signed.ts";
+import { until } from "../../shared/testing/until.ts";
 import { QueryFleet } from "./query_fleet.ts";
 import {
   ask,
@@ -74,7 +75,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "POST /api/v1/sql shares by itself what an object store must send",
+  name: "POST /api/v1/sql and batch jobs share by themselves what an object store must send",
   async fn() {
     await using s3 = await S3Process.start();
     const store = openS3Store(s3.place("lake"), s3.access);
@@ -90,8 +91,16 @@ Deno.test({
         "1",
       ],
     });
-    const { url } = fleet.at(0);
+    const { url, metricsUrl } = fleet.at(0);
+    const fanOuts = async () => {
+      const text = await (await fetch(metricsUrl)).text();
+      return Number(/^svc_query_fan_outs_total\{mode="aggregate"\} (\d+)$/m.exec(text)?.[1]);
+    };
+    const job = await jobRows(url, GROUPED);
+    assert.equal(await fanOuts(), 1);
     const shared = await ask(url, "", GROUPED);
+    assert.deepEqual(job, shared.rows);
+    assert.equal(await fanOuts(), 2);
     assert.equal(shared.stats.phases.distributed?.mode, "aggregate");
     const counted = await ask(url, "", "SELECT count(*) AS n FROM events");
     assert.equal(counted.stats.phases.distributed, undefined, "a summary answers");
@@ -104,6 +113,22 @@ Deno.test({
     assert.equal(again.stats.phases.distributed, undefined);
   },
 });
+
+/** The rows of a batch job that succeeds. */
+async function jobRows(url: string, query: string): Promise<unknown> {
+  const submitted = await fetch(`${url}/api/v1/sql`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ query, priority: "batch" }),
+  });
+  const { status_url: statusUrl, result_url: resultUrl } = await submitted.json();
+  await until(async () => {
+    const { status, error } = await (await fetch(`${url}${statusUrl}`)).json();
+    assert.ok(["pending", "running", "succeeded"].includes(status), error);
+    return status === "succeeded";
+  }, { msMax: 60_000, pollMs: 50 });
+  return (await (await fetch(`${url}${resultUrl}`)).json()).rows;
+}
 
 /** One more file, with bits flipped all over its columns; its key. No server has read it yet. */
 async function commitDamaged(lab: EngineLab): Promise<string> {

@@ -16,12 +16,17 @@ export interface BodyOptions {
   readonly first?: number;
   /** Bytes in each log record that do not compress, as those of ids; default 0. */
   readonly noiseBytes?: number;
+  /** Bytes of an attribute `request.key` of each log record, which do not compress; default: none. */
+  readonly keyBytes?: number;
 }
 
 /** One `ExportLogsServiceRequest` of one resource and one scope. */
 export function otlpLogsBody(options: BodyOptions): Uint8Array<ArrayBuffer> {
-  const { noiseBytes = 0 } = options;
-  return requestBody(options, (writer, seq, timeNs) => record(writer, { seq, timeNs, noiseBytes }));
+  const { noiseBytes = 0, keyBytes = 0 } = options;
+  return requestBody(
+    options,
+    (writer, seq, timeNs) => record(writer, { seq, timeNs, noiseBytes, keyBytes }),
+  );
 }
 
 /** One `ExportTraceServiceRequest` of one resource and one scope. */
@@ -56,9 +61,13 @@ interface LogRecord {
   readonly seq: number;
   readonly timeNs: bigint;
   readonly noiseBytes: number;
+  readonly keyBytes: number;
 }
 
-function record(writer: protobuf.Writer, { seq, timeNs, noiseBytes }: LogRecord): void {
+function record(
+  writer: protobuf.Writer,
+  { seq, timeNs, noiseBytes, keyBytes }: LogRecord,
+): void {
   fixed64(writer, 0x09, timeNs);
   writer.uint32(0x10).int32(9); // severity_number INFO
   writer.uint32(0x1a).string("INFO");
@@ -77,6 +86,7 @@ function record(writer: protobuf.Writer, { seq, timeNs, noiseBytes }: LogRecord)
   attribute(writer, 0x32, "user.id", `u-${seq % 10_007}`);
   attribute(writer, 0x32, "region.zone", `eu-central-1${"abc"[seq % 3]}`);
   attribute(writer, 0x32, "seq", seq);
+  if (keyBytes > 0) attribute(writer, 0x32, "request.key", noise(~seq, keyBytes));
 }
 
 /** `bytes` bytes as hexadecimal text, as good as random and the same for the same `seq`. */

@@ -1,4 +1,7 @@
-/** Time that the host of a virtual machine gave to others while this machine had work to do. */
+/**
+ * Time of this machine's processors: what was used, and what the host of a virtual machine gave to
+ * others while this one had work to do.
+ */
 
 const STAT = "/proc/stat";
 /**
@@ -8,6 +11,8 @@ const STAT = "/proc/stat";
 const TIMES = 8;
 /** `steal` among them. */
 const STEAL = 7;
+/** `idle` and `iowait` among them. */
+const IDLE = [3, 4];
 
 /**
  * What `work` returned, and the share of all processors' time that was stolen meanwhile: 0 where
@@ -21,12 +26,28 @@ export async function withStolenShare<T>(
   return { value, stolenShare: stolenShareOf(before, readStat()) };
 }
 
+/** What `work` returned, and the share of all processors' time in which one of them ran. */
+export async function withProcessorShares<T>(
+  work: () => Promise<T>,
+): Promise<{ readonly value: T; readonly busyShare: number }> {
+  const before = readStat();
+  const value = await work();
+  return { value, busyShare: 1 - shareOf(IDLE, { before, after: readStat() }) };
+}
+
 /** The share between two texts of `/proc/stat`. */
 export function stolenShareOf(before: string, after: string): number {
+  return shareOf([STEAL], { before, after });
+}
+
+function shareOf(
+  places: readonly number[],
+  { before, after }: { readonly before: string; readonly after: string },
+): number {
   const earlier = timesOf(before);
   const spent = timesOf(after).map((time, i) => time - (earlier[i] ?? 0));
   const total = spent.reduce((sum, time) => sum + time, 0);
-  return total > 0 ? (spent[STEAL] ?? 0) / total : 0;
+  return total > 0 ? places.reduce((sum, place) => sum + (spent[place] ?? 0), 0) / total : 0;
 }
 
 /** Its first line is `cpu`, then times in hundredths of a second. */

@@ -25,7 +25,7 @@ import { SystemRandom } from "../../shared/os/random.ts";
 import { openParquetEncoder } from "../../shared/parquet/parquet_encoder.ts";
 import { openLocalStore } from "../../shared/storage/local_store.ts";
 import type { ObjectStore } from "../../shared/storage/object_store.ts";
-import { otlpLogsBody } from "./otlp_bodies.ts";
+import { type BodyOptions, otlpLogsBody } from "./otlp_bodies.ts";
 
 export interface TableFixture extends AsyncDisposable {
   readonly dir: string;
@@ -53,23 +53,25 @@ export const START_NS = 1_795_132_800_000_000_000n;
 
 /**
  * `rowsPerFile`: files of just so many rows; without it as large as a drain makes them.
- * `noiseBytes`: of each row, that do not compress. `rootUri`: where servers find the warehouse;
- * default: its folder.
+ * `noiseBytes`, `keyBytes`: of each row, that do not compress. `rootUri`: where servers find the
+ * warehouse; default: its folder.
  */
 export function buildTable(
   rows: number,
-  { rowsPerFile, noiseBytes = 0, rootUri }: {
+  { rowsPerFile, noiseBytes = 0, keyBytes = 0, rootUri, attributeColumnsMax = 0 }: {
     readonly rowsPerFile?: number;
     readonly noiseBytes?: number;
+    readonly keyBytes?: number;
     readonly rootUri?: string;
+    readonly attributeColumnsMax?: number;
   } = {},
 ): Promise<TableFixture> {
   return buildTableOf({
     name: EVENTS_TABLE,
     schema: EVENTS_SCHEMA,
-    batch: (first, records) => eventsOf(first, { records, noiseBytes }),
+    batch: (first, records) => eventsOf(first, { records, noiseBytes, keyBytes }),
   }, {
-    rows,
+    ...{ rows, attributeColumnsMax },
     ...(rowsPerFile === undefined ? {} : { rowsPerFile }),
     ...(rootUri === undefined ? {} : { rootUri }),
   });
@@ -155,7 +157,7 @@ function elsewhere(store: ObjectStore, rootUri: string): ObjectStore {
  */
 function eventsOf(
   first: number,
-  rows: { readonly records: number; readonly noiseBytes: number },
+  rows: Pick<BodyOptions, "records" | "noiseBytes" | "keyBytes">,
 ): ColumnBatch {
   const startNs = START_NS + BigInt(first) * NS_PER_MS;
   return decodeLogsProtobuf(otlpLogsBody({ ...rows, first, startNs }), { nowNs: startNs });

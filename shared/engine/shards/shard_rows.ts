@@ -1,6 +1,8 @@
 /** The files of a shard among those of its snapshot. */
 
 import { OperatingError } from "../../base/errors.ts";
+import { NS_PER_DAY } from "../../base/time.ts";
+import { dayOfKey } from "../../iceberg/locations.ts";
 import { ALL_TIME, type DataFile, type TimeRange } from "../../iceberg/types.ts";
 import type { RowRange, TablePlan } from "../plan/plan.ts";
 import type { Shard } from "./shard.ts";
@@ -18,7 +20,10 @@ export async function shardRows(
   live: (range: TimeRange) => Promise<readonly DataFile[]>,
 ): Promise<Pick<TablePlan, "committed" | "files" | "considered" | "cuts">> {
   const keys = new Set(wanted.map(({ key }) => key));
-  const files = keys.size === 0 ? [] : (await live(ALL_TIME)).filter(({ key }) => keys.has(key));
+  const among = async (range: TimeRange) => (await live(range)).filter(({ key }) => keys.has(key));
+  let files = keys.size === 0 ? [] : await among(daysOf(keys));
+  // Another engine may call a file after another day than that of its rows.
+  if (files.length !== keys.size) files = await among(ALL_TIME);
   if (files.length !== keys.size) throw unresolved(keys, files);
   const cuts = new Map<string, RowRange[]>();
   for (const { key, rows } of wanted) {
@@ -31,6 +36,18 @@ export async function shardRows(
     considered: files.length,
     ...(cuts.size === 0 ? {} : { cuts }),
   };
+}
+
+/** The days of files, so that manifests of other days are not read. */
+function daysOf(keys: ReadonlySet<string>): TimeRange {
+  let [first, last] = [Infinity, -Infinity];
+  for (const key of keys) {
+    const day = dayOfKey(key);
+    if (day === undefined) return ALL_TIME;
+    first = Math.min(first, day);
+    last = Math.max(last, day);
+  }
+  return { minNs: BigInt(first) * NS_PER_DAY, maxNs: BigInt(last + 1) * NS_PER_DAY - 1n };
 }
 
 function unresolved(keys: ReadonlySet<string>, files: readonly DataFile[]): OperatingError {
