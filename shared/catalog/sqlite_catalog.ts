@@ -109,7 +109,7 @@ async function makeFolder(files: FileSystem, path: string): Promise<void> {
 class SqliteCatalogReader implements CatalogReader {
   protected db: DatabaseSync | undefined;
   protected closed = false;
-  #checked = new CheckedLately(CATALOG_COPIES);
+  private checked = new CheckedLately(CATALOG_COPIES);
   readonly #states = new IndexStates();
   /** Which file `db` is. */
   private file: string | undefined;
@@ -217,14 +217,14 @@ class SqliteCatalogReader implements CatalogReader {
       }
       const db = this.current();
       if (db === undefined) return nothing;
-      this.#checked.look(db);
+      this.checked.look(db);
       return action(db);
     });
   }
 
   /** Looks for damage before the catalog is changed. Errors: `corrupt`. */
   protected check(db: DatabaseSync): void {
-    this.#checked.look(db);
+    this.checked.look(db);
   }
 
   /** The open database; a reader follows the path when another file takes its place. */
@@ -236,7 +236,7 @@ class SqliteCatalogReader implements CatalogReader {
     }
     if (this.db === undefined && file !== undefined) {
       this.db = this.tryOpen();
-      this.#checked = new CheckedLately(CATALOG_COPIES);
+      this.checked = new CheckedLately(CATALOG_COPIES);
       this.file = file;
     }
     return this.db;
