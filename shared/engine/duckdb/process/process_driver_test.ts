@@ -5,7 +5,6 @@ import { processesBelow } from "../../../testing/processes.ts";
 import { threadSecs } from "../../../testing/threads.ts";
 import { until } from "../../../testing/until.ts";
 import type { EngineConnection, EngineDatabase } from "../driver.ts";
-import { Waiters } from "../../turns/waiters.ts";
 import type { EngineEnd } from "./engine_client.ts";
 import { processDriver, type ProcessDriverOptions } from "./process_driver.ts";
 
@@ -120,27 +119,6 @@ Deno.test({
       strictEqual(ends.length, 0);
       await probe.release();
     }, { idleMsMax: IDLE_MS }),
-});
-
-Deno.test({
-  name: "processDriver, EngineConnection.release gives the connection back for who had it",
-  ignore,
-  fn: () =>
-    withLab(async ({ database }) => {
-      const give = Waiters.prototype.give;
-      const keys: (string | undefined)[] = [];
-      Waiters.prototype.give = function (item, key) {
-        keys.push(key);
-        give.call(this, item, key);
-      };
-      try {
-        const { signal } = new AbortController();
-        await (await database.connect(signal, { key: "tenant" })).release();
-      } finally {
-        Waiters.prototype.give = give;
-      }
-      deepStrictEqual(keys, ["tenant"]);
-    }),
 });
 
 Deno.test({
