@@ -5,7 +5,6 @@ import { processesBelow } from "../../../testing/processes.ts";
 import { threadSecs } from "../../../testing/threads.ts";
 import { until } from "../../../testing/until.ts";
 import type { EngineConnection, EngineDatabase } from "../driver.ts";
-import { Waiters } from "../../turns/waiters.ts";
 import type { EngineEnd } from "./engine_client.ts";
 import { processDriver, type ProcessDriverOptions } from "./process_driver.ts";
 
@@ -123,24 +122,18 @@ Deno.test({
 });
 
 Deno.test({
-  name: "processDriver, EngineConnection.release gives the connection back for who had it",
+  name: "processDriver, idleMsMax: a process that replaced another while nobody asked rests, too",
   ignore,
   fn: () =>
-    withLab(async ({ database }) => {
-      const give = Waiters.prototype.give;
-      const keys: (string | undefined)[] = [];
-      Waiters.prototype.give = function (item, key) {
-        keys.push(key);
-        give.call(this, item, key);
-      };
-      try {
-        const { signal } = new AbortController();
-        await (await database.connect(signal, { key: "tenant" })).release();
-      } finally {
-        Waiters.prototype.give = give;
-      }
-      deepStrictEqual(keys, ["tenant"]);
-    }),
+    withLab(async ({ dir, database, connection, ends }) => {
+      const [pid] = await processesBelow(Deno.pid, dir);
+      Deno.kill(Number(pid), "SIGKILL");
+      await until(() => ends.length === 1);
+      await connection.release();
+      await until(() => database.isResting === true);
+      await until(async () => (await processesBelow(Deno.pid, dir)).length === 0);
+      strictEqual(database.problem, undefined);
+    }, { idleMsMax: IDLE_MS }),
 });
 
 Deno.test({
