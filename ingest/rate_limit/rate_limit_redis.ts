@@ -161,16 +161,17 @@ export class RedisBuckets implements AsyncDisposable {
     const { signal } = this.#ended;
     const { url, prefix, clock, retryMs = RETRY_MS } = this.#options;
     while (!signal.aborted) {
-      const client = await clientOf(url);
-      // Told to whoever waits for an answer; of one that nobody waits for, its end below.
-      client.on("error", () => {});
+      let client: Client | undefined;
       try {
+        client = await clientOf(url);
+        // Told to whoever waits for an answer; of one that nobody waits for, its end below.
+        client.on("error", () => {});
         await reach(client, { probe: `${prefix}:probe`, signal });
         if (!signal.aborted) return this.#reached(client);
       } catch (error) {
         if (!signal.aborted) this.#tellAway(error);
       }
-      destroyQuietly(client);
+      if (client !== undefined) destroyQuietly(client);
       await clock.sleep(retryMs, { signal }).catch(() => {});
     }
   }
@@ -241,9 +242,9 @@ function destroyQuietly(client: Client): void {
   } catch { /* It was closed already. */ }
 }
 
-/** A key that somebody else made, of another kind. */
+/** A key that somebody else made, of another kind. Redis 6 names the script before that. */
 function isOfKey(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith("WRONGTYPE");
+  return error instanceof Error && error.message.includes("WRONGTYPE");
 }
 
 function loadClient() {

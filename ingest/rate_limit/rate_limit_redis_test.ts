@@ -183,6 +183,17 @@ redisTest("RedisBuckets limits alone by a key of another kind, and others togeth
   assert.equal(replica.awaySecs, 0);
 });
 
+redisTest("RedisBuckets knows a key of another kind by what Redis 6 says of it", async () => {
+  await using redis = await RedisProcess.start();
+  await redis.command("LPUSH test:rb:k x");
+  // Redis 6.2: scriptCommandFailed of src/scripting.c.
+  const said = "-ERR Error running script (call to f_0): @user_script:3: WRONGTYPE";
+  await using old = new SlowLine(redis.port, 0, (text) => text.replace(/^-WRONGTYPE/m, said));
+  await using replica = await Replica.connected(`redis://127.0.0.1:${old.port}`, SLOW, PATIENT_MS);
+  await replica.take();
+  assert.equal(replica.awaySecs, 0);
+});
+
 redisTest("a Redis that may not be written to is away, not full", async () => {
   await using redis = await RedisProcess.start();
   await using replica = await Replica.connected(redis.url, SLOW, PATIENT_MS);
@@ -360,7 +371,8 @@ class SlowLine implements AsyncDisposable {
   readonly #open = new Set<Deno.TcpConn>();
   readonly #serving: Promise<void>;
 
-  constructor(target: number, ms: number) {
+  /** `said`: what becomes of an answer's text. */
+  constructor(target: number, ms: number, private readonly said = (text: string) => text) {
     this.#serving = this.#serve(target, ms);
   }
 
@@ -382,7 +394,13 @@ class SlowLine implements AsyncDisposable {
       this.#open.add(far);
       await Promise.allSettled([
         near.readable.pipeTo(far.writable),
-        far.readable.pipeTo(near.writable),
+        far.readable.pipeThrough(new TextDecoderStream())
+          .pipeThrough(
+            new TransformStream<string, string>({
+              transform: (text, controller) => controller.enqueue(this.said(text)),
+            }),
+          )
+          .pipeThrough(new TextEncoderStream()).pipeTo(near.writable),
       ]);
     } catch {
       closeQuietly(near); // It was closed meanwhile, or there is nobody at the other end.

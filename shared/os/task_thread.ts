@@ -40,7 +40,10 @@ export interface TaskThreadOptions {
   readonly isConcurrent?: boolean;
   /** Default: it never collects by itself, and tells nothing. */
   readonly memory?: ThreadMemory | undefined;
-  /** After how long without a request it ends; default: a minute. */
+  /**
+   * After how long without a request it ends; default: a minute. `Infinity`: it does not, for one
+   * that keeps anything from one request to the next.
+   */
   readonly idleMsMax?: number;
   /** Called when it ended for that reason: what the caller keeps for the next request can go. */
   readonly onIdle?: () => void;
@@ -115,7 +118,7 @@ export class TaskThread<Q, V> implements Disposable {
   #ask(request: Q, transfer: readonly ArrayBuffer[]): Promise<Outcome<V>> {
     this.#worker ??= this.#start();
     this.#askedMs = performance.now();
-    this.#idle ??= this.#endAfter(this.#idleMsMax);
+    if (this.#idleMsMax < Infinity) this.#idle ??= this.#endAfter(this.#idleMsMax);
     const collectAboveBytes = this.#options.memory?.collectAboveBytes;
     const task: Task<Q> = {
       id: this.#asked++,

@@ -38,6 +38,8 @@ export class ArrowParquet implements Disposable {
     this.#thread = new TaskThread(new URL("./arrow_parquet_worker.ts", import.meta.url), {
       what: "writes Parquet answers",
       category: ["svc", "parquet"],
+      // It holds the file. Rows may be long in coming, and their reader slow.
+      idleMsMax: Infinity,
     });
   }
 

@@ -97,7 +97,12 @@ async function lookUp(
   const left = files.toReversed();
   const workers: Promise<void>[] = [];
   const begin = (most: number) => {
-    while (workers.length < most && left.length > 0) workers.push(worker());
+    while (workers.length < most && left.length > 0) {
+      const one = worker();
+      // It is waited for below, where a failure of another may come first.
+      one.catch(() => {});
+      workers.push(one);
+    }
   };
   const worker = async () => {
     do {

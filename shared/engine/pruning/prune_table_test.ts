@@ -1,4 +1,4 @@
-import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
+import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
 import type { RowQuery, RowSet } from "../../derived/rows/row_query.ts";
 import type { RowObject } from "../../columns/rows.ts";
 import type { TableSchema } from "../../schema/schema.ts";
@@ -103,6 +103,21 @@ Deno.test({
         deepStrictEqual(indexes.asked, query === undefined ? [] : [query]);
       });
     }
+  },
+});
+
+Deno.test({
+  name: "pruneTable fails its statement alone where indexes of several files fail",
+  fn: async () => {
+    const indexes = { rows: () => Promise.reject(new Error("a fault of the index")) };
+    await using lab = await EngineLab.open({ engine: { indexes } });
+    for (let file = 0n; file < 3n; file += 1n) {
+      await lab.commit([{ ns: START_NS + file, raw: "a" }]);
+    }
+    await rejects(
+      lab.query("SELECT raw FROM events WHERE contains(raw, 'a')"),
+      /fault of the index/,
+    );
   },
 });
 

@@ -226,8 +226,8 @@ class ProcessDatabase implements EngineDatabase {
   /** Its process ends in order, beside whatever is asked next. */
   #rest(): void {
     const client = this.#client;
-    // One that is replaced is wanted, or was just now.
-    if (client === undefined || client.isOver) return;
+    // The next process may rest once it is there.
+    if (client === undefined || client.isOver) return this.#restLater();
     this.#client = undefined;
     this.#rests = true;
     this.onRenewed?.();

@@ -122,6 +122,21 @@ Deno.test({
 });
 
 Deno.test({
+  name: "processDriver, idleMsMax: a process that replaced another while nobody asked rests, too",
+  ignore,
+  fn: () =>
+    withLab(async ({ dir, database, connection, ends }) => {
+      const [pid] = await processesBelow(Deno.pid, dir);
+      Deno.kill(Number(pid), "SIGKILL");
+      await until(() => ends.length === 1);
+      await connection.release();
+      await until(() => database.isResting === true);
+      await until(async () => (await processesBelow(Deno.pid, dir)).length === 0);
+      strictEqual(database.problem, undefined);
+    }, { idleMsMax: IDLE_MS }),
+});
+
+Deno.test({
   name: "processDriver, EngineDatabase.close ends what runs, whose connection can be released then",
   ignore,
   fn: () =>
