@@ -161,16 +161,18 @@ export class RedisBuckets implements AsyncDisposable {
     const { signal } = this.#ended;
     const { url, prefix, clock, retryMs = RETRY_MS } = this.#options;
     while (!signal.aborted) {
-      const client = await clientOf(url);
-      // Told to whoever waits for an answer; of one that nobody waits for, its end below.
-      client.on("error", () => {});
+      let client: Client | undefined;
       try {
+        client = await clientOf(url);
+        signal.throwIfAborted();
+        // Told to whoever waits for an answer; of one that nobody waits for, its end below.
+        client.on("error", () => {});
         await reach(client, { probe: `${prefix}:probe`, signal });
         if (!signal.aborted) return this.#reached(client);
       } catch (error) {
         if (!signal.aborted) this.#tellAway(error);
       }
-      destroyQuietly(client);
+      if (client !== undefined) destroyQuietly(client);
       await clock.sleep(retryMs, { signal }).catch(() => {});
     }
   }
