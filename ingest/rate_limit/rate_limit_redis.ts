@@ -164,6 +164,7 @@ export class RedisBuckets implements AsyncDisposable {
       let client: Client | undefined;
       try {
         client = await clientOf(url);
+        signal.throwIfAborted();
         // Told to whoever waits for an answer; of one that nobody waits for, its end below.
         client.on("error", () => {});
         await reach(client, { probe: `${prefix}:probe`, signal });

@@ -78,6 +78,23 @@ function redisTest(name: string, fn: () => Promise<void>): void {
   });
 }
 
+Deno.test("RedisBuckets that end before the client is loaded do not connect", async () => {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  let connections = 0;
+  const accepting = (async () => {
+    for await (const connection of listener) {
+      connections += 1;
+      connection.close();
+    }
+  })();
+  {
+    await using _replica = new Replica(`redis://127.0.0.1:${listener.addr.port}`, SLOW);
+  }
+  listener.close();
+  await accepting.catch(() => {});
+  assert.equal(connections, 0);
+});
+
 redisTest(
   "RedisBuckets shares one budget between replicas, exactly, under concurrency",
   async () => {

@@ -3,7 +3,7 @@
  * however few rows it has: each column is an object of several arrays, at each step.
  */
 
-import type { ColumnBatch } from "../columns/batch.ts";
+import { type ColumnBatch, columnBytes } from "../columns/batch.ts";
 import { ColumnMemory } from "../columns/column_memory.ts";
 import { concatBatches } from "../columns/gather.ts";
 
@@ -19,31 +19,38 @@ export class BatchJoiner {
   readonly #memory = new ColumnMemory();
   #waiting: ColumnBatch[] = [];
   #bytes = 0;
+  #messageBytes = 0;
 
-  /** From so many bytes of messages on rows are joined to no others. */
+  /**
+   * From so many bytes on rows are joined to no others. Their messages count, and their columns: a
+   * column whose rows are alike is one value in a message, so a kilobyte may become megabytes.
+   */
   constructor(bytesWanted: number) {
     this.#bytesWanted = bytesWanted;
   }
 
   /** Takes rows with the columns of those that wait, and gives what need not wait any more. */
   *add(rows: RowsOfMessages): Generator<RowsOfMessages> {
-    if (rows.messageBytes >= this.#bytesWanted) {
+    const bytes = Math.max(rows.messageBytes, columnBytes([rows.batch]));
+    if (bytes >= this.#bytesWanted) {
       yield* this.rest();
       yield rows;
       return;
     }
     this.#waiting.push(rows.batch);
-    this.#bytes += rows.messageBytes;
+    this.#bytes += bytes;
+    this.#messageBytes += rows.messageBytes;
     if (this.#bytes >= this.#bytesWanted) yield* this.rest();
   }
 
   /** All that wait. */
   *rest(): Generator<RowsOfMessages> {
-    const [waiting, messageBytes] = [this.#waiting, this.#bytes];
+    const [waiting, messageBytes] = [this.#waiting, this.#messageBytes];
     const [first, ...others] = waiting;
     if (first === undefined) return;
     this.#waiting = [];
     this.#bytes = 0;
+    this.#messageBytes = 0;
     this.#memory.free();
     const batch = others.length === 0 ? first : concatBatches(waiting, this.#memory.take);
     yield { batch, messageBytes };
