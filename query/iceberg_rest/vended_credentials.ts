@@ -65,7 +65,7 @@ export class VendedCredentials {
       ...{ Action: "AssumeRole", Version: VERSION, RoleArn: roleArn },
       RoleSessionName: sessionName(location),
       DurationSeconds: String(LIFE_SECS),
-      Policy: JSON.stringify(policyOf(location, writes)),
+      Policy: JSON.stringify(policyOf(location, { writes, roleArn })),
     }).toString();
     const form = { url, body, region: access.region, service: "sts" };
     const headers = signedHeaders({
@@ -92,9 +92,16 @@ export class VendedCredentials {
 }
 
 /** What may be done to a table's folder; the role may allow less, never more. */
-export function policyOf(location: string, writes: boolean): unknown {
+export function policyOf(
+  location: string,
+  { writes, roleArn }: Pick<VendedCredentialsParts, "writes" | "roleArn">,
+): unknown {
   const { bucket, prefix } = parseS3Url(location);
-  const files = `arn:aws:s3:::${bucket}/${prefix}/*`;
+  // In China and GovCloud, Amazon's resources are in the partition of the role. Other services
+  // name roles in their own way, and resources in Amazon's.
+  const [partition] = /(?<=^arn:)aws-[a-z-]+(?=:)/.exec(roleArn) ?? ["aws"];
+  const place = `arn:${partition}:s3:::${bucket}`;
+  const files = `${place}/${prefix}/*`;
   const actions = ["s3:GetObject", ...writes ? ["s3:PutObject", "s3:AbortMultipartUpload"] : []];
   return {
     Version: "2012-10-17",
@@ -103,7 +110,7 @@ export function policyOf(location: string, writes: boolean): unknown {
       {
         Effect: "Allow",
         Action: ["s3:ListBucket"],
-        Resource: [`arn:aws:s3:::${bucket}`],
+        Resource: [place],
         Condition: { StringLike: { "s3:prefix": [`${prefix}/*`] } },
       },
     ],

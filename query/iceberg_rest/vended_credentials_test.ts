@@ -6,6 +6,7 @@ import { policyOf, VendedCredentials } from "./vended_credentials.ts";
 const NOW_MS = Date.UTC(2026, 10, 26);
 const LOCATION = "s3://logs/lake/svc/events-0f8f";
 const HOUR_MS = 3_600_000;
+const READER = { writes: false, roleArn: "arn:aws:iam::1:role/reader" };
 
 function answer(number: number, expiresMs: number): string {
   return `<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult>
@@ -20,8 +21,7 @@ function lab({ status = 200, text }: { status?: number; text?: string } = {}) {
   const clock = new FakeClock(NOW_MS);
   const asked: { readonly headers: Headers; readonly form: URLSearchParams }[] = [];
   const vended = new VendedCredentials({
-    ...{ stsUrl: "https://sts.example/", roleArn: "arn:aws:iam::1:role/reader", clock },
-    ...{ writes: false },
+    ...{ stsUrl: "https://sts.example/", clock, ...READER },
     access: {
       region: "eu-1",
       credentials: { accessKeyId: "own", secretAccessKey: "hidden", sessionToken: "mine" },
@@ -57,7 +57,7 @@ Deno.test({
     assert.equal(first?.form.get("Action"), "AssumeRole");
     assert.equal(first?.form.get("RoleArn"), "arn:aws:iam::1:role/reader");
     assert.equal(first?.form.get("RoleSessionName"), "svc-events-0f8f");
-    assert.deepEqual(JSON.parse(first?.form.get("Policy") ?? ""), policyOf(LOCATION, false));
+    assert.deepEqual(JSON.parse(first?.form.get("Policy") ?? ""), policyOf(LOCATION, READER));
     assert.match(
       first?.headers.get("authorization") ?? "",
       /Credential=own\/20261126\/eu-1\/sts\//,
@@ -70,7 +70,7 @@ Deno.test({
   name: "a policy names the table's folder alone, and nothing that removes",
   fn() {
     const actionsOf = (writes: boolean) => {
-      const { Statement } = policyOf(LOCATION, writes) as {
+      const { Statement } = policyOf(LOCATION, { ...READER, writes }) as {
         Statement: readonly { Action: readonly string[]; Resource: readonly string[] }[];
       };
       assert.deepEqual(Statement.map(({ Resource }) => Resource), [
@@ -84,6 +84,23 @@ Deno.test({
       actionsOf(true),
       ["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload", "s3:ListBucket"],
     );
+  },
+});
+
+Deno.test({
+  name: "a policy names resources in the role's partition",
+  fn() {
+    for (
+      const [roleArn, place] of [
+        ["arn:aws-cn:iam::1:role/reader", "arn:aws-cn:s3:::logs"],
+        ["arn:aws-us-gov:iam::1:role/reader", "arn:aws-us-gov:s3:::logs"],
+        ["arn:minio:iam:::role/reader", "arn:aws:s3:::logs"],
+      ] as const
+    ) {
+      const text = JSON.stringify(policyOf(LOCATION, { writes: true, roleArn }));
+      const places = text.match(/arn:[^"/]*/g);
+      assert.deepEqual(places, [place, place]);
+    }
   },
 });
 

@@ -191,14 +191,17 @@ export class WalDelta {
     segments: readonly Segment[],
     { range, nearest, complete, epoch, signal }: WantedRows,
   ): Promise<void> {
-    const refresh = (segment: Segment) => this.#refresh(segment, complete.has(segment.name));
+    // A segment with an outline was sealed, also where it was listed before that.
+    const refresh = (segment: Segment) =>
+      this.#refresh(segment, complete.has(segment.name) || segment.outline !== undefined);
     const sealed = segments.filter(({ name }) => complete.has(name));
     await eachOf(sealed, { atOnce: LOOKS_MAX, signal }, (segment) => this.#look(segment));
-    const current = segments.filter(({ columns, epoch: own }) =>
-      columns === undefined || own >= epoch
+    const unknown = segments.filter(({ columns, epoch: own, outline }) =>
+      outline === undefined && (columns === undefined || own >= epoch)
     );
-    const unknown = current.filter(({ outline }) => outline === undefined);
     await eachOf(unknown, { atOnce: CONVERSIONS_MAX, signal }, refresh);
+    // The epoch of a segment that is still written is known only now.
+    const current = segments.filter((segment) => segment.epoch >= epoch);
     for (;;) {
       // A damaged segment gives fewer rows than are on record: then others count.
       const wanted = unconverted(current, range, nearest);

@@ -34,6 +34,10 @@ class CountingWal implements WalReader {
   readonly lostRows = new Map<string, number>();
   /** Whether a sealed segment's rows and times are on record. */
   hasOutlines = false;
+  /** Segments that are still written: nothing of them is on record. */
+  readonly active = new Set<string>();
+  /** Epochs of segments; 0 where there is none. */
+  readonly epochs = new Map<string, number>();
   opened = 0;
   framesRead = 0;
 
@@ -94,9 +98,11 @@ class CountingWal implements WalReader {
     return Promise.resolve({
       lane,
       name,
-      schemaMessage: encodeSchemaMessage(EVENTS_SCHEMA),
+      schemaMessage: encodeSchemaMessage({ ...EVENTS_SCHEMA, epoch: this.epochs.get(name) ?? 0 }),
       framesOffset: 100,
-      outline: this.hasOutlines ? this.#outlineOf(name, frames) : undefined,
+      outline: this.hasOutlines && !this.active.has(name)
+        ? this.#outlineOf(name, frames)
+        : undefined,
       frames: (offset = 100) => this.#frames(name, frames.filter((one) => one.offset >= offset)),
       close: () => Promise.resolve(),
       [Symbol.asyncDispose]: () => Promise.resolve(),
@@ -433,5 +439,37 @@ Deno.test({
     });
     strictEqual(lab.wal.framesRead, 2);
     strictEqual(rowsIn(lease), 3);
+  },
+});
+
+Deno.test({
+  name: "WalDelta converts a segment that was listed as active, and looked at as sealed since",
+  fn: async () => {
+    await using lab = await openSealedLab(2);
+    const nearest = { direction: "newest", rows: 1 } as const;
+    const complete = new Set(lab.names);
+    using newest = await lab.delta.lease(LANE, lab.names, { range: ALL_TIME, nearest, complete });
+    strictEqual(rowsIn(newest), 2);
+    // It would convert without an end.
+    const signal = AbortSignal.timeout(5_000);
+    using all = await lab.delta.lease(LANE, lab.names, { range: ALL_TIME, complete: NONE, signal });
+    strictEqual(rowsIn(all), 4);
+    strictEqual(lab.wal.framesRead, 2);
+  },
+});
+
+Deno.test({
+  name: "WalDelta counts no row of an earlier epoch as one of the nearest",
+  fn: async () => {
+    await using lab = await openSealedLab(2);
+    lab.wal.epochs.set("s1", 1);
+    lab.wal.active.add("s0");
+    using lease = await lab.delta.lease(LANE, lab.names, {
+      range: ALL_TIME,
+      nearest: { direction: "oldest", rows: 2 },
+      complete: new Set(["s1"]),
+      epoch: 1,
+    });
+    deepStrictEqual(lease.files.map(({ timestampNsMin }) => timestampNsMin), [ms(10)]);
   },
 });
