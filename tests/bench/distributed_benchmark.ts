@@ -28,9 +28,9 @@ const LINK_BYTES_PER_SEC = 125_000_000;
 /** Four servers have half a core each here, and a sixteenth of the link that eight cores have. */
 const SLOW_LINK_SHARE = 16;
 const NOISE_BYTES = 32;
-/** Of an attribute that a scan over slow links reads. */
+/** The bytes of the attribute that a scan over slow links reads. */
 const KEY_BYTES = 32;
-/** As a compactor makes them. */
+/** The compactor's default. */
 const ATTRIBUTE_COLUMNS = 64;
 const COUNTS = [1, 2, 4] as const;
 const RATIO_MIN: Readonly<Record<number, number>> = { 2: 1.8, 4: 3.4 };

@@ -16,7 +16,7 @@ export interface BodyOptions {
   readonly first?: number;
   /** Bytes in each log record that do not compress, as those of ids; default 0. */
   readonly noiseBytes?: number;
-  /** Bytes of an attribute `request.key` of each log record, which do not compress; default: none. */
+  /** Bytes of each log record's attribute `request.key`, which do not compress; default: none. */
   readonly keyBytes?: number;
 }
 
