@@ -137,7 +137,7 @@ function questions(scope: Scope): Questions {
         [`${bucket.key} p95`, Number(Object.values((bucket["p95"] as Percentiles).values)[0])],
       ],
     ),
-    regex: "its expressions match single words, not the text",
+    regex: "its expressions match single words",
     rows: (call) => pages(call, scope.rowsOut),
   };
 }
