@@ -1,5 +1,6 @@
 /** Copies objects of the warehouse into a backup, those that it lacks. */
 
+import { eachOf } from "../base/each_of.ts";
 import { isOperatingError, OperatingError } from "../base/errors.ts";
 import { damagedFile } from "../base/damaged_file.ts";
 import { verifyBytes } from "../tables/verify_bytes.ts";
@@ -78,30 +79,13 @@ export class FileCopies {
   }
 }
 
-/** Does `work` for each of `items`, some at a time; the first error ends it. */
-export async function someAtOnce<T>(
+/** Calls `work` for each item, as many at a time as are copied at once. Errors: see `eachOf`. */
+export function someAtOnce<T>(
   items: Iterable<T>,
   signal: AbortSignal,
   work: (item: T) => Promise<void>,
 ): Promise<void> {
-  const rest = items[Symbol.iterator]();
-  let isOver = false;
-  const worker = async () => {
-    for (let next = rest.next(); !next.done && !isOver; next = rest.next()) {
-      signal.throwIfAborted();
-      await work(next.value);
-    }
-  };
-  const workers = Array.from({ length: COPIES_AT_ONCE }, () =>
-    worker().catch((error) => {
-      isOver = true;
-      throw error;
-    }));
-  // All have ended before the error is told: nothing is written behind it.
-  const ended = await Promise.allSettled(workers);
-  for (const { status, reason } of ended as PromiseRejectedResult[]) {
-    if (status === "rejected") throw reason;
-  }
+  return eachOf(items, { atOnce: COPIES_AT_ONCE, signal }, work);
 }
 
 /** A file that a table names is not there. */

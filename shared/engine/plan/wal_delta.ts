@@ -17,6 +17,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import { present } from "../../base/assert.ts";
+import { eachOf } from "../../base/each_of.ts";
 import { isOperatingError, messageOf, OperatingError } from "../../base/errors.ts";
 import type { Column } from "../../schema/schema.ts";
 import { decodeSchemaMessage, epochOfSchemaMessage } from "../../columns/ipc.ts";
@@ -342,29 +343,6 @@ function unconverted(
   return wanted.map(({ segment }) => segment).filter(({ outline, complete }) =>
     outline !== undefined && !complete
   );
-}
-
-/** Calls `act` for each item, for so many at once. The first error ends it, once all have ended. */
-async function eachOf<Item>(
-  items: readonly Item[],
-  { atOnce, signal }: { readonly atOnce: number; readonly signal: AbortSignal | undefined },
-  act: (item: Item) => Promise<void>,
-): Promise<void> {
-  const left = items.values();
-  const failures: unknown[] = [];
-  const work = async () => {
-    for (const item of left) {
-      if (failures.length > 0) return;
-      try {
-        signal?.throwIfAborted();
-        await act(item);
-      } catch (error) {
-        failures.push(error);
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, work));
-  if (failures.length > 0) throw failures[0];
 }
 
 function cannotWrite(path: string, cause: unknown): OperatingError {
