@@ -3,6 +3,7 @@
  * Trino from Maven. What is there already stays. `deno task engines` runs it before its tests.
  */
 
+import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { isInstalled } from "../clients/programs.ts";
 import { done, ICEBERG_VERSIONS, JARS, JVM_FOLDER, modernJava, PYTHON, TRINO } from "./places.ts";
 
@@ -66,19 +67,9 @@ async function installTrino(java: string): Promise<void> {
 }
 
 async function once(what: string, path: string, make: () => Promise<void>): Promise<void> {
-  if (await exists(path)) return;
+  if (await new DenoFileSystem().exists(path)) return;
   say(`Installing ${what}…`);
   await make();
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await Deno.stat(path);
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
 }
 
 function say(line: string): void {
