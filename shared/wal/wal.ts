@@ -200,6 +200,8 @@ class OpenWal implements Wal {
   /** Set while our root is not there: what is written to open files then is in no directory. */
   #gone: OperatingError | undefined;
   #closing: Promise<void> | undefined;
+  /** What `unreadyReason` does now: it makes a file in the root, and may take the lock of another. */
+  readonly #looks = new Set<Promise<unknown>>();
 
   constructor(lock: FileLock, space: SpaceGuard, settings: Settings) {
     this.#lock = lock;
@@ -246,6 +248,16 @@ class OpenWal implements Wal {
 
   async unreadyReason(): Promise<string | undefined> {
     if (this.#closing !== undefined) return this.#closed().message;
+    const look = this.#look();
+    this.#looks.add(look);
+    try {
+      return await look;
+    } finally {
+      this.#looks.delete(look);
+    }
+  }
+
+  async #look(): Promise<string | undefined> {
     try {
       await this.#lookForRoot();
       if (this.#gone !== undefined) return this.#gone.message;
@@ -293,7 +305,7 @@ class OpenWal implements Wal {
 
   async #close(): Promise<void> {
     try {
-      await Promise.allSettled(this.#lanes.values());
+      await Promise.allSettled([...this.#looks, ...this.#lanes.values()]);
       await Promise.all(Array.from(this.#opened.values(), (writer) => writer.close()));
     } finally {
       this.#lock[Symbol.dispose]();

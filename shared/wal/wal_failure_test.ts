@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { dirname } from "node:path";
 import { isOperatingError } from "../base/errors.ts";
 import type { LaneId } from "../tenant/tenant.ts";
 import { CrashableFileSystem, type Operation } from "../testing/crashable_file_system.ts";
@@ -337,5 +338,28 @@ Deno.test({
       assert.deepEqual(lost, [], `operation ${failAt}: lost rows`);
       assert(acknowledged.size >= 16, `operation ${failAt}: ${acknowledged.size} acknowledged`);
     }
+  },
+});
+
+Deno.test({
+  name: "Wal.close() ends after a probe of the root: it leaves no file in the root",
+  async fn() {
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    let asked = false;
+    const { fs, wal } = await open(({ kind, path }) => {
+      if (!asked || kind !== "create" || dirname(path) !== ROOT) return undefined;
+      return promise;
+    });
+    asked = true;
+    const reason = wal.unreadyReason();
+    let isClosed = false;
+    const closed = wal.close().then(() => isClosed = true);
+    for (let turn = 0; turn < 1_000; turn += 1) await null;
+    assert.equal(isClosed, false);
+    resolve(undefined);
+    await closed;
+    const names = (await fs.readDir(ROOT)).map(({ name }) => name);
+    await reason;
+    assert.deepEqual(names.filter((name) => name.startsWith(".")), []);
   },
 });
