@@ -79,9 +79,12 @@ function damaged(random: SeededRandom): string {
       text = text.slice(0, end) + text.slice(lineAt, end) + text.slice(end);
     }
   }
-  // RFC 9110 allows a tab behind a value as it does a space. Behind a length llhttp takes the space
-  // alone.
-  return text.replaceAll(/(content-length:[^\r\n]*)\t(?=\s*\r\n)/gi, "$1 ");
+  // RFC 9110 allows a tab behind a value as it does a space. Behind what says how a body is framed
+  // llhttp takes the space alone.
+  return text.replaceAll(
+    /((?:content-length|transfer-encoding):[^\r\n]*)\t(?=\s*\r\n)/gi,
+    "$1 ",
+  );
 }
 
 /** Sends all of `text`; whether the server ended the connection within `msMax`. */
