@@ -7,7 +7,7 @@ import { regexLiterals } from "./regex_literals.ts";
 
 /** Letters with two and three forms, in several alphabets; some that mean something to patterns. */
 const LETTERS = [..."aAeiIsSkKnN19_ .-'%é\u0301\u0307\u00dfſ\u212a\u0130ı漢🙂"];
-const RUNS = Number(Deno.env.get("SVC_TEST_SEARCH_RUNS") ?? 40);
+const RUNS = Number(Deno.env.get("SVC_TEST_SEARCH_RUNS") ?? 16);
 const textOf = (letters: readonly string[], maxLength: number) =>
   fc.array(fc.constantFrom(...letters), { maxLength }).map((letters) => letters.join(""));
 const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
@@ -75,7 +75,7 @@ Deno.test({
       }),
       { numRuns: RUNS },
     );
-    ok(found > 1_000, `${found} matches`);
+    ok(found > 25 * RUNS, `${found} matches`);
     plain.closeSync();
   },
 });
@@ -140,7 +140,7 @@ Deno.test({
       ),
       { numRuns: RUNS },
     );
-    ok(found > 500, `${found} matches`);
+    ok(found > 12 * RUNS, `${found} matches`);
     plain.closeSync();
   },
 });
@@ -223,7 +223,7 @@ Deno.test({
       ),
       { numRuns: RUNS },
     );
-    ok(found > 1_000 && sieved > 50, `${found} matches, ${sieved} expressions`);
+    ok(found > 25 * RUNS && sieved > RUNS, `${found} matches, ${sieved} expressions`);
     plain.closeSync();
   },
 });

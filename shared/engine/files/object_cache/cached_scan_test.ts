@@ -172,7 +172,7 @@ Deno.test({
         },
       ),
       // Its cases take long: the first that fails is told as it is.
-      { numRuns: 8, endOnFailure: true },
+      { numRuns: 4, endOnFailure: true },
     ),
 });
 
