@@ -38,7 +38,7 @@ if (import.meta.main) {
     for (const [at, files] of groupsOf(await Array.fromAsync(testFilesBelow(folder))).entries()) {
       const path = `${OUT}/${folder}_${at + 1}_test.ts`;
       await Deno.writeTextFile(path, files.map((file) => `import "../../${file}";\n`).join(""));
-      console.log(path);
+      Deno.stdout.writeSync(new TextEncoder().encode(`${path}\n`));
     }
   }
 }
