@@ -1,7 +1,7 @@
 /**
  * Test files that are loaded together. `deno test` gives each file a thread with modules of its
- * own, and loading those takes longer than most files' tests: 28 small files of `query` took 9.5 s
- * of processor time each by itself, 3.4 s together.
+ * own. Loading those takes longer than most files' tests. 28 small files of `query` took 9.5 s of
+ * processor time each by itself, and 3.4 s together.
  *
  * `together.ts FOLDERS` writes modules that import the test files below these folders, a few dozen
  * each, and prints the modules' paths for `deno test`. A test that fails is reported with the file

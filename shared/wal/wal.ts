@@ -200,7 +200,7 @@ class OpenWal implements Wal {
   /** Set while our root is not there: what is written to open files then is in no directory. */
   #gone: OperatingError | undefined;
   #closing: Promise<void> | undefined;
-  /** What `unreadyReason` does now: it makes a file in the root, and may take the lock of another. */
+  /** What `unreadyReason` does now: it makes a file in the root, and may lock another root. */
   readonly #looks = new Set<Promise<unknown>>();
 
   constructor(lock: FileLock, space: SpaceGuard, settings: Settings) {

@@ -80,7 +80,7 @@ Deno.test({
   },
 });
 
-/** The part of the statements of `sql_statements.ts` that read no table, or are not cut: at most. */
+/** How many of the statements of `sql_statements.ts` are not cut, at most, as a part of all. */
 const UNCUT_PART_MAX = 0.45;
 
 Deno.test({
