@@ -31,7 +31,7 @@ import { makeStatement } from "./fast_path_statements.ts";
 import { addColumns } from "./sql_lab.ts";
 
 const FIRST_SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 7_005);
-const SEEDS = Number(Deno.env.get("SVC_FAST_PATH_SEEDS") ?? 3);
+const SEEDS = Number(Deno.env.get("SVC_FAST_PATH_SEEDS") ?? 4);
 const STEPS = 12;
 const STATEMENTS_A_STEP = 9;
 
