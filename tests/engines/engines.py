@@ -3,7 +3,8 @@
 A reader gives the number of data files that it plans, where the engine tells, and an Arrow table.
 
 Variables say who asks: SVC_TEST_TOKEN is a bearer token. SVC_TEST_CREDENTIAL, `<client>:<secret>`,
-is changed for one at SVC_TEST_TOKEN_URL. SVC_TEST_NAMESPACE is another namespace than `svc`.
+is changed for one at SVC_TEST_TOKEN_URL. SVC_TEST_NAMESPACE is another namespace than `svc`. With
+AWS_ENDPOINT_URL ClickHouse brings its own credentials of S3; SVC_TEST_VENDED=1 has it ask for more.
 """
 
 import functools
@@ -129,12 +130,13 @@ def clickhouse_files(session):
     return int(str(session.query(sql)))
 
 
-def clickhouse_arrow(session, sql, settings={}):
+def clickhouse_arrow(session, sql, **settings):
     import pyarrow.ipc
 
-    all = {"output_format_arrow_string_as_string": 1, **settings}
-    text = f"{sql} SETTINGS {', '.join(f'{name} = {value}' for name, value in all.items())}"
-    return pyarrow.ipc.open_stream(session.query(text, "ArrowStream").bytes()).read_all()
+    settings["output_format_arrow_string_as_string"] = 1
+    told = ", ".join(f"{name} = {value}" for name, value in settings.items())
+    answer = session.query(f"{sql} SETTINGS {told}", "ArrowStream")
+    return pyarrow.ipc.open_stream(answer.bytes()).read_all()
 
 
 def by_clickhouse(address, columns, where):
@@ -149,9 +151,9 @@ def by_polars(address, columns, where):
     import polars
 
     table = pyiceberg_table(address)
-    scan = polars.scan_iceberg(table, storage_options=properties_of(table))
+    events = polars.scan_iceberg(table, storage_options=properties_of(table))
     sql = f"SELECT {quoted(columns)} FROM events WHERE {where}"
-    frame = polars.SQLContext(events=scan).execute(sql)
+    frame = polars.SQLContext(events=events).execute(sql)
     # A plan names the first file, and how many others there are.
     scan = re.search(r"Parquet SCAN \[\S+?(?:, \.\.\. (\d+) other sources?)?\]", frame.explain())
     return scan and 1 + int(scan[1] or 0), frame.collect().to_arrow()

@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { startEngineStack } from "./lab.ts";
 import { hasPackages, runPython, startPython } from "./python.ts";
 import { expire, live, rowText, type TableState } from "./table_life.ts";
+import type { TalkingProcess } from "./talking_process.ts";
 
 interface Engine {
   readonly name: string;
@@ -40,26 +41,26 @@ const THERE: Engine[] = [];
 for (const engine of ENGINES) if (await hasPackages(engine.packages)) THERE.push(engine);
 const MISSING = ENGINES.filter((engine) => !THERE.includes(engine)).map(({ name }) => name);
 
-/** Rows of each state as an engine reads it, in the form of `TableState.rows`. */
+/** Rows of a state as an engine reads it, in the form of `TableState.rows`. */
 async function read(
-  engine: string,
-  address: string,
-  states: readonly (readonly [at: string, state: TableState])[],
-): Promise<readonly (readonly string[])[]> {
-  const asked = states.map(([at, { columns }]) => `${at}:${columns}`);
-  return rowsOf(states, await runPython("read_state.py", [engine, address, ...asked]));
+  reader: TalkingProcess,
+  { columns }: TableState,
+  at: string,
+): Promise<readonly string[]> {
+  await reader.tell(`${at}:${columns}`);
+  return await rowsThatFollow(reader, columns);
 }
 
-/** What `read_state.py` printed: before each state's rows, how many they are. */
-function rowsOf(
-  states: readonly (readonly [at: string, state: TableState])[],
-  printed: string,
-): readonly (readonly string[])[] {
-  const lines = printed.split("\n");
-  return states.map(([, { columns }]) =>
-    lines.splice(0, Number(lines.shift())).map((line) => rowText(columns, JSON.parse(line)))
-      .toSorted()
-  );
+/** What `read_state.py` prints of a state. */
+async function rowsThatFollow(
+  reader: TalkingProcess,
+  columns: readonly string[],
+): Promise<readonly string[]> {
+  const rows: string[] = [];
+  for (let left = Number(await reader.line()); left > 0; left -= 1) {
+    rows.push(rowText(columns, JSON.parse(await reader.line())));
+  }
+  return rows.toSorted();
 }
 
 Deno.test({
@@ -73,11 +74,17 @@ Deno.test({
       SVC_SNAPSHOT_RETAIN_SECS: "3600",
     });
     const { address } = lab;
+    // Each starts once.
+    await using readers = new AsyncDisposableStack();
+    const engines = THERE.map((engine) => {
+      const reader = readers.use(startPython("read_state.py", [engine.name, address]));
+      return { ...engine, reader };
+    });
     const states = await live(lab, async (state) => {
       // Who finds no older states reads each while it is the current one.
-      for (const { name } of THERE.filter(({ finds }) => finds === undefined)) {
+      for (const { name, reader } of engines.filter(({ finds }) => finds === undefined)) {
         await t.step(`${name}: ${state.label}`, async () => {
-          assert.deepEqual(await read(name, address, [["current", state]]), [state.rows]);
+          assert.deepEqual(await read(reader, state, "current"), state.rows);
         });
       }
     });
@@ -86,16 +93,14 @@ Deno.test({
     const [first] = states;
     const last = states.at(-1);
     assert.ok(first !== undefined && last !== undefined);
-    for (const { name, finds } of THERE) {
+    for (const { name, finds, reader } of engines) {
       if (finds === undefined) continue;
       await t.step(`${name}: each state ${finds}`, async () => {
-        const asked = states.map((state) => [state.snapshot, state] as const);
-        if (finds === "by id and time") {
-          asked.push(...states.map((state) => [`@${state.committedMs}`, state] as const));
-        }
-        const rows = await read(name, address, asked);
-        for (const [at, [which, { label, rows: expected }]] of asked.entries()) {
-          assert.deepEqual(rows[at], expected, `${label} ${which}`);
+        for (const state of states) {
+          const ways = [state.snapshot, ...finds === "by id" ? [] : [`@${state.committedMs}`]];
+          for (const at of ways) {
+            assert.deepEqual(await read(reader, state, at), state.rows, `${state.label} ${at}`);
+          }
         }
       });
     }
@@ -107,22 +112,24 @@ Deno.test({
         if (name !== "clickhouse") assert.equal(rows, last.rows.length);
       });
     }
-    if (!THERE.some(({ name }) => name === "pyiceberg")) return;
+    const pyiceberg = engines.find(({ name }) => name === "pyiceberg");
+    if (pyiceberg === undefined) return;
     await t.step("a reader that is slow reads its snapshot though it has expired", async () => {
-      await using reader = startPython("read_state.py", [
+      await using slow = startPython("read_state.py", [
         ...["slow", address, `${first.snapshot}:${first.columns}`],
       ]);
-      assert.equal(await reader.line(), "planned");
+      assert.equal(await slow.line(), "planned");
       await expire(lab);
-      assert.deepEqual(rowsOf([[first.snapshot, first]], await reader.rest()), [first.rows]);
+      await slow.end();
+      assert.deepEqual(await rowsThatFollow(slow, first.columns), first.rows);
     });
-    for (const { name } of THERE) {
+    for (const { name, reader } of engines) {
       await t.step(`${name} after expiry`, async () => {
-        assert.deepEqual(await read(name, address, [["current", last]]), [last.rows]);
+        assert.deepEqual(await read(reader, last, "current"), last.rows);
       });
     }
     await t.step("a snapshot that has expired is refused", async () => {
-      await assert.rejects(read("pyiceberg", address, [[first.snapshot, first]]), /not found/i);
+      await assert.rejects(read(pyiceberg.reader, first, first.snapshot), /not found/i);
     });
   },
 });

@@ -1,8 +1,9 @@
-"""Prints states of a table: read_state.py <engine> <catalog address> <at>:<column>,<column>...
+"""Prints states of a table: read_state.py <engine> <catalog address> [<at>:<column>,<column>...]
 
-<at> is the id of a snapshot, `@` and Unix milliseconds, or `current`. For each state a line tells
-how many rows follow, each a line of JSON, its values as text. The engine `slow` is PyIceberg that
-has loaded the table's metadata, says so by the line "planned", and reads once its input ends.
+<at> is the id of a snapshot, `@` and Unix milliseconds, or `current`. Without one, each line of the
+input is one. For each state a line tells how many rows follow, each a line of JSON, its values as
+text. The engine `slow` is PyIceberg that has loaded the table's metadata, says so by the line
+"planned", and reads once its input ends.
 """
 
 import datetime
@@ -48,7 +49,7 @@ def by_clickhouse(address, at, columns):
     if at == "current":
         settings = {}
     sql = f"SELECT {quoted(columns)} FROM {clickhouse_table()}"
-    return clickhouse_arrow(clickhouse(address), sql, settings)
+    return clickhouse_arrow(clickhouse(address), sql, **settings)
 
 
 def by_polars(address, at, columns):
@@ -107,12 +108,13 @@ def print_state(table, columns):
     print(table.num_rows)
     for row in zip(*(table.column(name).to_pylist() for name in columns)):
         print(json.dumps([text(value) for value in row]))
+    sys.stdout.flush()
 
 
 def main():
     engine, address, *states = sys.argv[1:]
-    for state in states:
-        at, _, names = state.partition(":")
+    for state in states or sys.stdin:
+        at, _, names = state.strip().partition(":")
         columns = names.split(",")
         print_state(READERS[engine](address, at, columns), columns)
 

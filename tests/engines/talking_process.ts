@@ -40,18 +40,9 @@ export class TalkingProcess implements AsyncDisposable {
     return text.slice(0, end);
   }
 
-  /** Ends its input; all that it prints from now on. Errors: as `line`, when it fails. */
-  async rest(): Promise<string> {
+  /** Ends its input. */
+  async end(): Promise<void> {
     await this.#writer.close();
-    const parts = [this.#waiting];
-    for (;;) {
-      const { value, done } = await this.#reader.read();
-      if (done) break;
-      parts.push(value);
-    }
-    const { success } = await this.#process.status;
-    if (!success) throw new Error(`it failed; it said:\n${(await this.#said).slice(-4_000)}`);
-    return parts.join("");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
