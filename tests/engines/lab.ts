@@ -132,13 +132,14 @@ export interface ReadByEngine {
   readonly rows: readonly string[];
 }
 
-/** Rows as an engine reads them, of each condition. */
+/** Rows as an engine reads them, of each condition. `env`: variables that `engines.py` names. */
 export async function rowsByEngine(
   engine: string,
   address: string,
   conditions: readonly string[],
+  env: Readonly<Record<string, string>> = {},
 ): Promise<ReadByEngine[]> {
-  const printed = await runPython("read_table.py", [engine, address, ...conditions]);
+  const printed = await runPython("read_table.py", [engine, address, ...conditions], env);
   const lines = printed.trimEnd().split("\n");
   return conditions.map(() => {
     const { rows, files } = JSON.parse(lines.shift() ?? "");

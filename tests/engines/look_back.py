@@ -1,50 +1,50 @@
-"""What a table was and is, by its metadata: look_back.py <pyiceberg|duckdb> <address> [<snapshot>].
+"""What a table's metadata tables say: look_back.py <pyiceberg|duckdb|clickhouse> <address>.
 
-Prints JSON: rows of the current snapshot and of the one that is named, the current snapshot's id as
-text, and, where the engine has metadata tables, what they say.
+Prints JSON: the ids of snapshots as text, and the rows of the files of the current one where the
+engine tells.
 """
 
 import json
 import sys
 
-from engines import duckdb_catalog, pyiceberg_table
+from engines import clickhouse, duckdb_catalog, pyiceberg_table
 
 
-def pyiceberg(address, snapshot):
-    table = pyiceberg_table(address)
-    current = table.current_snapshot().snapshot_id
-    files = table.inspect.data_files()
-    return {
-        "snapshot": str(current),
-        "rows": table.scan().count(),
-        "rows_then": snapshot and table.scan(snapshot_id=int(snapshot)).count(),
-        "by_time": table.snapshot_as_of_timestamp(table.current_snapshot().timestamp_ms).snapshot_id
-        == current,
-        "rows_of_files": sum(files.column("record_count").to_pylist()),
-        "is_listed": current in table.inspect.snapshots().column("snapshot_id").to_pylist(),
-        "main": [
-            str(one["snapshot_id"])
-            for one in table.inspect.refs().to_pylist()
-            if one["name"] == "main"
-        ],
-    }
+def pyiceberg(address):
+    inspect = pyiceberg_table(address).inspect
+    snapshots = inspect.snapshots().column("snapshot_id").to_pylist()
+    [main] = [one for one in inspect.refs().to_pylist() if one["name"] == "main"]
+    assert main["snapshot_id"] in snapshots
+    assert inspect.history().num_rows > 0 and inspect.partitions().num_rows > 0
+    assert inspect.manifests().num_rows > 0 and inspect.entries().num_rows > 0
+    return snapshots, sum(inspect.data_files().column("record_count").to_pylist())
 
 
-def duckdb(address, snapshot):
+def duckdb(address):
     database = duckdb_catalog(address)
 
-    def count(at=""):
-        return database.execute(f"SELECT count(*) FROM logs.svc.events {at}").fetchone()[0]
+    def column(sql):
+        return [value for (value,) in database.execute(sql).fetchall()]
 
-    return {
-        "rows": count(),
-        "rows_then": snapshot and count(f"AT (VERSION => {snapshot})"),
-    }
+    # Of each manifest entry it tells the rows.
+    files = "iceberg_metadata(logs.svc.events) WHERE status <> 'DELETED'"
+    return (
+        column("SELECT snapshot_id FROM iceberg_snapshots(logs.svc.events)"),
+        column(f"SELECT sum(record_count)::BIGINT FROM {files}")[0],
+    )
+
+
+def by_clickhouse(address):
+    sql = """SELECT snapshot_id FROM system.iceberg_history WHERE table = 'svc.events'
+        SETTINGS show_data_lake_catalogs_in_system_tables = 1"""
+    return str(clickhouse(address).query(sql)).split(), None
 
 
 def main():
-    engine, address, snapshot = [*sys.argv[1:], None][:3]
-    print(json.dumps({"pyiceberg": pyiceberg, "duckdb": duckdb}[engine](address, snapshot)))
+    engine, address = sys.argv[1:]
+    looks = {"pyiceberg": pyiceberg, "duckdb": duckdb, "clickhouse": by_clickhouse}
+    snapshots, rows = looks[engine](address)
+    print(json.dumps({"snapshots": [str(one) for one in snapshots], "rows": rows}))
 
 
 main()

@@ -1,8 +1,10 @@
 """Runs the blocks of docs/engines.md as they are written: run_page.py <page> <address>.
 
-Blocks of Python share their names, as in one session. DuckDB's extensions come from packages.
+Blocks of Python share their names, as in one session. DuckDB's extensions come from packages, and
+ClickHouse is chdb.
 """
 
+import os
 import re
 import sys
 
@@ -17,10 +19,18 @@ def main():
     session = {}
     ran = 0
     for language, block in re.findall(r"^```(python|sql)\n(.*?)^```$", text, re.M | re.S):
+        statements = [one for one in block.split(";") if one.strip()]
         if language == "python":
             exec(compile(block, page, "exec"), session)
+        elif "DataLakeCatalog" in block:
+            from chdb.session import Session
+
+            # It reads files below the working directory alone.
+            os.chdir("/")
+            lake = Session()
+            for one in statements:
+                print(lake.query(one))
         else:
-            statements = [one for one in block.split(";") if one.strip()]
             database = duckdb_catalog(address)
             database.execute("DETACH logs")
             for one in statements:

@@ -121,10 +121,21 @@ const PROMOTED: readonly Readonly<Record<string, unknown>>[] = [
   {},
 ];
 
-/** One state after the other, each of which the table's snapshots still have at the end. */
-export async function live(lab: EngineStack): Promise<readonly TableState[]> {
+/**
+ * One state after the other, each of which the table's snapshots still have at the end. `look` is
+ * called with each while it is the current one.
+ */
+export async function live(
+  lab: EngineStack,
+  look: (state: TableState) => Promise<void> = () => Promise.resolve(),
+): Promise<readonly TableState[]> {
   const { stack } = lab;
   const states: TableState[] = [];
+  const isNow = async (label: string, columns?: readonly string[]) => {
+    const state = await stateOf(lab, label, columns);
+    await look(state);
+    states.push(state);
+  };
   await send(
     stack,
     EXTREMES.map(([text, value], at) => record(START_NS + BigInt(at), text, { "user.id": value })),
@@ -134,14 +145,14 @@ export async function live(lab: EngineStack): Promise<readonly TableState[]> {
     record(LAST_NS, "the last instant of 64 bits"),
     record(YEAR_2261_NS, "the year 2261"),
   ]);
-  states.push(await stateOf(lab, "append"));
+  await isNow("append");
   for (let at = 0; at < 9; at += 1) {
     await send(stack, [record(NEXT_NS + 100n + BigInt(at), `small ${at}`, { other: `${at}` })]);
   }
   await merged(lab);
-  states.push(await stateOf(lab, "merge"));
+  await isNow("merge");
   await remove(stack, "raw = 'to be deleted'");
-  states.push(await stateOf(lab, "delete"));
+  await isNow("delete");
   const promoted = ["big:long", "ratio:double", "fine:bool"].join(",");
   await svcDone(stack, ["migrate-schema", "--table", "events", "--promote-attr", promoted]);
   await send(
@@ -150,12 +161,12 @@ export async function live(lab: EngineStack): Promise<readonly TableState[]> {
       record(NEXT_NS + 200n + BigInt(at), `promoted ${at}`, attributes)
     ),
   );
-  states.push(await stateOf(lab, "promoted columns", Object.keys(COLUMNS)));
+  await isNow("promoted columns", Object.keys(COLUMNS));
   // The horizon is an hour before the next day: the day of the extremes is wholly past it.
   const keepSecs = String((BigInt(Date.now()) * 1_000_000n - NEXT_NS) / 1_000_000_000n + 3_600n);
   const sweep = ["retention-sweep", "--table", "events", "--period-secs", keepSecs, "--apply"];
   await svcDone(stack, sweep);
-  states.push(await stateOf(lab, "retention", Object.keys(COLUMNS)));
+  await isNow("retention", Object.keys(COLUMNS));
   return states;
 }
 

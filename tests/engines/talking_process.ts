@@ -1,4 +1,7 @@
-/** A program that is told lines and answers lines, until it is disposed. */
+/** A program that is told lines and answers lines, until it is disposed. It ends with its input. */
+
+/** How long it may take to end. */
+const END_MS_MAX = 20_000;
 
 export class TalkingProcess implements AsyncDisposable {
   readonly #process: Deno.ChildProcess;
@@ -40,29 +43,18 @@ export class TalkingProcess implements AsyncDisposable {
     return text.slice(0, end);
   }
 
-  /** Ends its input; all that it prints from now on. Errors: as `line`, when it fails. */
-  async rest(): Promise<string> {
+  /** Ends its input. */
+  async end(): Promise<void> {
     await this.#writer.close();
-    const parts = [this.#waiting];
-    for (;;) {
-      const { value, done } = await this.#reader.read();
-      if (done) break;
-      parts.push(value);
-    }
-    const { success } = await this.#process.status;
-    if (!success) throw new Error(`it failed; it said:\n${(await this.#said).slice(-4_000)}`);
-    return parts.join("");
   }
 
+  /** Its input ends, and so should it: what is killed leaves temporary files behind. */
   async [Symbol.asyncDispose](): Promise<void> {
-    try {
-      this.#process.kill("SIGKILL");
-    } catch (error) {
-      if (!(error instanceof TypeError)) throw error; // It has ended.
-    }
-    await this.#process.status;
-    await this.#writer.abort().catch(() => {});
     await this.#reader.cancel().catch(() => {});
+    await this.#writer.close().catch(() => {}); // It may be closed, or the program have ended.
+    const late = setTimeout(() => this.#process.kill("SIGKILL"), END_MS_MAX);
+    await this.#process.status;
+    clearTimeout(late);
     await this.#said;
   }
 }

@@ -1,4 +1,4 @@
-"""Writes to svc.events by its REST catalog: write_table.py <pyiceberg|duckdb> <address> <step>...
+"""Writes to svc.events by its REST catalog: write_table.py <engine> <address> <step>...
 
 Prints what each step told, as a line of JSON; an error is told by its class and message.
 """
@@ -7,7 +7,7 @@ import datetime
 import json
 import sys
 
-from engines import duckdb_catalog, pyiceberg_table
+from engines import clickhouse, clickhouse_table, duckdb_catalog, pyiceberg_table
 
 START = datetime.datetime(2026, 11, 20, tzinfo=datetime.timezone.utc)
 
@@ -116,6 +116,43 @@ def run_duckdb(address, step):
     duckdb_catalog(address).execute(DUCKDB[step])
 
 
+CLICKHOUSE = {
+    "append": """INSERT INTO {} (timestamp, timestamp_ns, host, source, sourcetype, `index`, raw)
+        SELECT '2026-11-20 14:00:00', 1795183200000000000 + number, 'engine', 'shop', 't', 'main',
+        'from clickhouse ' || number FROM numbers(3)""",
+    "delete": "ALTER TABLE {} DELETE WHERE raw IN ('from clickhouse 1', 'ours 1')",
+}
+
+
+def run_clickhouse(address, step):
+    session = clickhouse(address)
+    session.query("SET allow_insert_into_iceberg = 1")
+    session.query(CLICKHOUSE[step].format(clickhouse_table()))
+
+
+def run_polars(address, step):
+    import polars
+
+    table = pyiceberg_table(address)
+    polars.from_arrow(rows(table, ["from polars"])).write_iceberg(table, mode=step)
+
+
+def run_daft(address, step):
+    import daft
+
+    table = pyiceberg_table(address)
+    daft.from_arrow(rows(table, ["from daft"])).write_iceberg(table, mode=step).collect()
+
+
+RUNS = {
+    "pyiceberg": run_pyiceberg,
+    "duckdb": run_duckdb,
+    "clickhouse": run_clickhouse,
+    "polars": run_polars,
+    "daft": run_daft,
+}
+
+
 def told(run, address, step):
     try:
         run(address, step)
@@ -126,9 +163,8 @@ def told(run, address, step):
 
 def main():
     engine, address, *steps = sys.argv[1:]
-    run = {"pyiceberg": run_pyiceberg, "duckdb": run_duckdb}[engine]
     for step in steps:
-        print(json.dumps(told(run, address, step)))
+        print(json.dumps(told(RUNS[engine], address, step)))
 
 
 main()

@@ -200,7 +200,10 @@ Deno.test({
     const asks: (readonly [name: string, dialect: Dialect, ask: Ask])[] = [];
     if (HAS_SPARK && isChosen(VECTORIZED_FROM)) {
       const spark = engines.use(await Spark.start(lab));
-      asks.push(["Spark", SPARK, (sql) => spark.sql(sql)]);
+      let asked = 0;
+      const byTurns: Ask = (sql) =>
+        spark.sql(sql, { catalog: asked++ % 2 === 0 ? "rest" : "jdbc" });
+      asks.push(["Spark by both catalogs", SPARK, byTurns]);
     }
     if (hasTrino) {
       const trino = engines.use(await Trino.start(lab));

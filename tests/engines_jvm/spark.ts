@@ -64,11 +64,22 @@ export class Spark implements AsyncDisposable {
     return (await this.#ask(sql, {})).files;
   }
 
+  /** Commits a file of equality deletes for the rows with that text. Errors: as `sql`. */
+  async deleteByValue(raw: string): Promise<void> {
+    await this.#tell({ catalog: "rest", vectorized: null, deleted: raw });
+  }
+
   async #ask(
     sql: string,
     { catalog = "rest", vectorized }: AskSpark,
   ): Promise<{ readonly rows: unknown[][]; readonly files: number }> {
-    await this.#process.tell(JSON.stringify({ catalog, vectorized: vectorized ?? null, sql }));
+    return await this.#tell({ catalog, vectorized: vectorized ?? null, sql });
+  }
+
+  async #tell(
+    question: Readonly<Record<string, unknown>>,
+  ): Promise<{ readonly rows: unknown[][]; readonly files: number }> {
+    await this.#process.tell(JSON.stringify(question));
     const { rows, files, error } = JSON.parse(await this.#process.line());
     if (error !== undefined) throw new Error(error);
     return { rows, files };

@@ -2,7 +2,8 @@
 
 Reads lines of JSON, {"catalog": "rest" | "jdbc", "vectorized": true | false | null, "sql": "..."},
 and prints for each a line, {"rows": [[...]], "files": 1} or {"error": "..."}. `files` are the data
-files that its scans planned, by Iceberg's metrics. In both sessions the catalog is `svc`, as its name
+files that its scans planned, by Iceberg's metrics. {"catalog": "rest", "deleted": "..."} deletes rows
+of the first file's day by their text, and has no rows. In both sessions the catalog is `svc`, as its name
 stands in the table of a JDBC catalog. Properties are those of the catalog `svc`.
 """
 
@@ -45,11 +46,45 @@ def answer(sessions, question):
     else:
         session.conf.set(VECTORIZED, str(question["vectorized"]).lower())
     try:
+        if "deleted" in question:
+            return delete_by_value(session, question["deleted"])
         frame = session.sql(question["sql"])
         rows = [list(row) for row in frame.collect()]
         return {"rows": rows, "files": planned_files(frame)}
     except Exception as error:  # What Spark says is what tests look at.
         return {"error": str(error)}
+
+
+def delete_by_value(session, raw):
+    """Commits a file of equality deletes, as Flink does and Spark does not: by Iceberg 1.12."""
+    jvm = session._jvm
+    iceberg = jvm.org.apache.iceberg
+    table = iceberg.spark.Spark3Util.loadIcebergTable(session._jsparkSession, "svc.svc.events")
+    ids = session._sc._gateway.new_array(jvm.int, 1)
+    ids[0] = table.schema().findField("raw").fieldId()
+    names = jvm.java.util.ArrayList()
+    names.add("raw")
+    schema = table.schema().select(names)
+    tasks = table.newScan().planFiles().iterator()
+    partition = tasks.next().file().partition()
+    name = f"{jvm.java.util.UUID.randomUUID()}-deletes.parquet"
+    file = table.io().newOutputFile(f"{table.location()}/data/{name}")
+    factory = (
+        getattr(iceberg.data, "GenericFileWriterFactory$Builder")(table)
+        .deleteFileFormat(iceberg.FileFormat.PARQUET)
+        .equalityFieldIds(ids)
+        .equalityDeleteRowSchema(schema)
+        .build()
+    )
+    writer = factory.newEqualityDeleteWriter(
+        iceberg.encryption.EncryptedFiles.plainAsEncryptedOutput(file), table.spec(), partition
+    )
+    record = iceberg.data.GenericRecord.create(schema)
+    record.setField("raw", raw)
+    writer.write(record)
+    writer.close()
+    table.newRowDelta().addDeletes(writer.toDeleteFile()).commit()
+    return {"rows": [], "files": 0}
 
 
 def planned_files(frame):

@@ -13,7 +13,7 @@ const JAVA_OPTIONS = [
   ...["--sun-misc-unsafe-memory-access=allow", "--add-opens=java.base/java.nio=ALL-UNNAMED"],
 ];
 /** Files of a warehouse on this machine, as docs/engines.md has it. */
-const LOCAL_FILES = { "fs.native-local.enabled": "true", "local.location": "/" };
+export const LOCAL_FILES = { "fs.native-local.enabled": "true", "local.location": "/" };
 
 interface Answer {
   readonly data?: readonly (readonly unknown[])[];
