@@ -13,7 +13,7 @@ export const MESSAGE_MS_MAX = 60_000;
 /** What is read ahead of a client while a statement of its runs. */
 export const READ_AHEAD_BYTES = 65_536;
 /** What is read with at first, and while nothing is there: an idle session holds so much. */
-export const IDLE_READ_BYTES = 1_024;
+export const IDLE_READ_BYTES = 512;
 /** What is written at once. */
 export const WRITE_BYTES = 65_536;
 /** Named statements of a session, and its portals. */

@@ -25,6 +25,8 @@ export interface PgSettings {
   get(name: string): string | undefined;
   /** What a client is told of at the start and when it changes. */
   reported(): ReadonlyMap<string, string>;
+  /** What of that has changed since this was asked last. */
+  takeChanges(): ReadonlyMap<string, string>;
   /** `statement_timeout`, milliseconds; undefined: none was given. */
   readonly statementTimeoutMs: number | undefined;
   /** `application_name`; "" where there is none. */

@@ -23,7 +23,7 @@ import { errorFields, pgError } from "./sqlstate.ts";
 import { authenticate, readStartup } from "./startup.ts";
 import { MessageReader } from "./wire/message_reader.ts";
 import { MessageWriter } from "./wire/message_writer.ts";
-import { plainTransport, secureContext, type Socket, type Transport } from "./wire/transport.ts";
+import { PlainTransport, secureContext, type Socket, type Transport } from "./wire/transport.ts";
 
 export interface PgServerOptions extends ListenAddress {
   readonly service: SessionService;
@@ -55,7 +55,22 @@ const PROCESS_ID_MAX = 0x7fff_ffff;
 
 interface Running {
   readonly session: PgSession;
-  readonly secret: Uint8Array;
+  /** Hexadecimal digits: they take less than an array does. */
+  readonly secret: string;
+}
+
+/** A connection, and what is read and written over it now. */
+class Connection {
+  transport: Transport;
+
+  constructor(readonly conn: Socket) {
+    this.transport = new PlainTransport(conn);
+  }
+
+  /** Ends it at once, whatever it is at. */
+  close(): void {
+    this.transport.close();
+  }
 }
 
 class Server implements PgServer {
@@ -63,8 +78,8 @@ class Server implements PgServer {
   readonly #context: SecureContext | undefined;
   readonly #listener: RunningListener;
   readonly #running = new Map<number, Running>();
-  /** What ends each connection, also those that have no session yet. */
-  readonly #connections = new Map<() => void, Promise<void>>();
+  /** Also connections that have no session yet. */
+  readonly #connections = new Map<Connection, Promise<void>>();
   #nextId = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
   #isStopping = false;
 
@@ -99,44 +114,48 @@ class Server implements PgServer {
     const late = new Promise<void>((resolve) => timer = setTimeout(resolve, STOP_MS_MAX));
     await Promise.race([Promise.all(this.#connections.values()), late]);
     clearTimeout(timer);
-    for (const close of this.#connections.keys()) close();
+    for (const connection of this.#connections.keys()) connection.close();
     await Promise.all(this.#connections.values());
   }
 
   #serve({ conn, peer }: Accepted): Promise<void> {
-    let transport: Transport = plainTransport(conn);
-    const close = () => transport.close();
-    const served = this.#connection(conn, peer.hostname, (next) => transport = next)
-      .catch((error) => log.error("a PostgreSQL connection met a bug: {error}", { error }))
-      .finally(() => {
-        close();
-        this.#connections.delete(close);
-      });
-    this.#connections.set(close, served);
+    const connection = new Connection(conn);
+    const served = this.#connection(connection, peer.hostname);
+    this.#connections.set(connection, served);
     return served;
   }
 
-  async #connection(
-    conn: Socket,
-    peer: string,
-    onTransport: (transport: Transport) => void,
-  ): Promise<void> {
-    let transport: Transport = plainTransport(conn);
-    const reader = new MessageReader(transport);
-    const writer = new MessageWriter(transport, this.#options.service.stallMsMax);
+  /** Never rejects. An idle session waits in it, so it holds nothing that only its begin needs. */
+  async #connection(connection: Connection, peer: string): Promise<void> {
+    try {
+      const session = await this.#begun(connection, peer);
+      if (session === undefined) return;
+      try {
+        await session.run();
+      } finally {
+        this.#running.delete(session.processId);
+      }
+    } catch (error) {
+      log.error("a PostgreSQL connection met a bug: {error}", { error });
+    } finally {
+      connection.close();
+      this.#connections.delete(connection);
+    }
+  }
+
+  /** The session, once it has begun; undefined: the connection has none. */
+  async #begun(connection: Connection, peer: string): Promise<PgSession | undefined> {
+    const reader = new MessageReader(connection.transport);
+    const writer = new MessageWriter(connection.transport, this.#options.service.stallMsMax);
     let endHandshake = () => {};
     const late = setTimeout(() => {
       endHandshake();
-      transport.close();
+      connection.close();
     }, STARTUP_MS_MAX);
-    let session: PgSession | undefined;
     try {
-      session = await this.#begin(conn, {
+      return await this.#begin(connection, {
         ...{ peer, reader, writer },
-        onTransport: (next) => onTransport(transport = next),
         onHandshake: (close) => endHandshake = close,
-        isTls: () => transport.isTls,
-        close: () => transport.close(),
       });
     } catch (error) {
       if (isOperatingError(error)) {
@@ -145,38 +164,32 @@ class Server implements PgServer {
       } else {
         log.debug("a PostgreSQL connection did not begin: {error}", { error: messageOf(error) });
       }
+      return undefined;
     } finally {
       clearTimeout(late);
-    }
-    if (session === undefined) return;
-    try {
-      await session.run();
-    } finally {
-      this.#running.delete(session.processId);
     }
   }
 
   /** Undefined: the connection has no session, since it was a cancel request or its client left. */
   async #begin(
-    conn: Socket,
-    { peer, reader, writer, onTransport, onHandshake, isTls, close }: {
+    connection: Connection,
+    { peer, reader, writer, onHandshake }: {
       readonly peer: string;
       readonly reader: MessageReader;
       readonly writer: MessageWriter;
-      readonly onTransport: (transport: Transport) => void;
       readonly onHandshake: (close: () => void) => void;
-      readonly isTls: () => boolean;
-      readonly close: () => void;
     },
   ): Promise<PgSession | undefined> {
     const { service, gate, isOpen } = this.#options;
     const startup = await readStartup({
-      ...{ conn, reader, writer, onTransport, onHandshake },
+      ...{ conn: connection.conn, reader, writer, onHandshake },
+      onTransport: (transport) => connection.transport = transport,
       context: this.#context,
     });
     if (startup === undefined) return undefined;
     if (startup.kind === "cancel") return void this.#cancel(startup);
-    const caller = await authenticate({ gate, isOpen, peer, isTls: isTls(), reader, writer });
+    const { isTls } = connection.transport;
+    const caller = await authenticate({ gate, isOpen, peer, isTls, reader, writer });
     const { parameters, minor } = startup;
     const settings = service.planner.settings(parameters);
     const user = parameters.get("user") ?? "";
@@ -185,10 +198,10 @@ class Server implements PgServer {
       new Uint8Array(minor === 0 ? SECRET_BYTES_OF_3_0 : SECRET_BYTES),
     );
     const session = new PgSession({
-      ...{ service, caller, reader, writer, close, settings, user, processId },
+      ...{ service, caller, reader, writer, connection, settings, user, processId },
       database: parameters.get("database") ?? user,
     });
-    this.#running.set(processId, { session, secret });
+    this.#running.set(processId, { session, secret: secret.toHex() });
     for (const [name, value] of settings.reported()) writer.parameterStatus(name, value);
     writer.backendKeyData(processId, secret);
     writer.readyForQuery("I");
@@ -202,8 +215,10 @@ class Server implements PgServer {
     { processId, secret }: { readonly processId: number; readonly secret: Uint8Array },
   ): void {
     const running = this.#running.get(processId);
-    if (running === undefined || running.secret.byteLength !== secret.byteLength) return;
-    if (timingSafeEqual(running.secret, secret)) running.session.cancel();
+    if (running === undefined) return;
+    const wanted = Uint8Array.fromHex(running.secret);
+    if (wanted.byteLength !== secret.byteLength) return;
+    if (timingSafeEqual(wanted, secret)) running.session.cancel();
   }
 
   #freeId(): number {
@@ -216,7 +231,7 @@ const log = getLogger(["svc", "query"]);
 
 /** Tells a client that there is no room, without waiting for what it asks. */
 async function refuse(conn: Socket, sessionsMax: number): Promise<void> {
-  const transport = plainTransport(conn);
+  const transport = new PlainTransport(conn);
   const writer = new MessageWriter(transport, REFUSAL_MS_MAX);
   const error = pgError("53300", `Cannot begin a session: ${sessionsMax} are open already`, {
     hint: "Close some, or raise --pg-max-sessions.",

@@ -76,6 +76,8 @@ Deno.test({
     assert.deepEqual(texts(count.rows), [["3"]]);
     const refused = await client.simple("INSERT INTO events VALUES (1)");
     assert.equal(refused.error?.get("C"), "25006");
+    const tooDear = await client.simple("SELECT count(*) FROM range(20000000000)");
+    assert.equal(tooDear.error?.get("C"), "54000", "a limit of the server, not a wrong value");
     const place = await client.simple("SELECT 1;\nSELECT x FROM nope");
     assert.deepEqual([place.error?.get("C"), place.error?.get("P")], ["42P01", "25"]);
   },
@@ -102,6 +104,20 @@ Deno.test({
     const second = answerOf(await client.untilReady());
     assert.equal(second.codes, "12DCZ");
     assert.deepEqual(texts(second.rows), [["5"]]);
+  },
+});
+
+Deno.test({
+  name: "PgSession gives back what it planned for a Bind that names another statement",
+  fn: async () => {
+    await using lab = await pgLab();
+    using client = await PgWireClient.start(lab.port);
+    const described = [parse("a", "SELECT 1"), frame("D", concatBytes([utf8("S"), zero("a")]))];
+    await client.write(concatBytes([...described, bind("", "nope"), execute(""), SYNC]));
+    assert.equal(answerOf(await client.untilReady()).codes, "1tTEZ");
+    await until(async () => await inFlight(lab) === 0);
+    await client.write(concatBytes([bind("", "a"), execute(""), SYNC]));
+    assert.deepEqual(texts(answerOf(await client.untilReady()).rows), [["1"]]);
   },
 });
 
@@ -251,6 +267,32 @@ Deno.test({
     assert.match(textOf(await copied("COPY events (raw) TO STDOUT")), /^row 2\nrow 1\nrow 0\n$/);
     const refused = await client.simple("COPY events FROM STDIN");
     assert.equal(refused.error?.get("C"), "0A000");
+  },
+});
+
+Deno.test({
+  name: "PgSession sends many binary rows as few, however many are asked for at once",
+  fn: async () => {
+    await using lab = await pgLab();
+    using client = await PgWireClient.start(lab.port);
+    const sql = "SELECT n, CASE WHEN n % 3 > 0 THEN 'row ' || n END FROM range(5000) r(n)";
+    const { rows } = await client.extended(sql, { format: 1 });
+    assert.equal(rows.length, 5_000);
+    for (const [at, [number, text]] of rows.entries()) {
+      assert.equal(number?.toHex(), at.toString(16).padStart(16, "0"));
+      assert.equal(
+        text === null ? null : textOf(text ?? utf8("none")),
+        at % 3 > 0 ? `row ${at}` : null,
+      );
+    }
+    await client.write(concatBytes([
+      ...[parse("", sql), bind("", "", [], 1)],
+      ...[execute("", 3_000), execute("", 1), execute("")],
+      SYNC,
+    ]));
+    const parts = answerOf(await client.untilReady());
+    assert.deepEqual(parts.rows, rows);
+    assert.match(parts.codes, /^12D{3000}sDsD{1999}CZ$/);
   },
 });
 

@@ -19,6 +19,9 @@ const OF_REASON: Readonly<Record<string, string>> = {
   syntax_error: "42601",
   not_one_select: "25006",
   statement_too_large: "54001",
+  // Whether the plan tells it or the run: the statement goes past a limit of this server.
+  max_rows_scanned: "54000",
+  max_bytes_scanned: "54000",
   refused_function: "42883",
   refused_syntax: "0A000",
   unknown_table: "42P01",

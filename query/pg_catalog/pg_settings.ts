@@ -163,6 +163,7 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
 /** What a client is told of at the start. */
 const REPORTED = Object.entries(SETTINGS).filter(([, { isReported }]) => isReported === true)
   .map(([name]) => name);
+const NO_CHANGES: ReadonlyMap<string, string> = new Map();
 
 /** Names in lower case, and other names of the same setting. */
 const NAMES: ReadonlyMap<string, string> = new Map([
@@ -181,29 +182,45 @@ const DEFAULTS: ReadonlyMap<string, string> = new Map(
   Object.entries(SETTINGS).map(([name, { value }]) => [name.toLowerCase(), value]),
 );
 
-/** The settings of one session. It holds those alone that are not the default. */
+/**
+ * The settings of one session. It holds those alone that are not the default, since each idle
+ * session would hold the others, too.
+ */
 export class SessionSettings implements PgSettings {
-  #own: Map<string, string>;
+  /** Never written to: what changes is a map anew. */
+  #own: ReadonlyMap<string, string>;
   #initial: ReadonlyMap<string, string>;
+  #schema = "";
+  /** What the client was told of a setting that it is to be told of again. */
+  #toldBefore: ReadonlyMap<string, string> = NO_CHANGES;
 
   /** `own`: what this session begins with. Errors: `invalid_argument`. */
   constructor(own: ReadonlyMap<string, string>) {
     this.#own = new Map([...own].map(([name, value]) => [name.toLowerCase(), value]));
-    this.#initial = new Map(this.#own);
+    this.#initial = this.#own;
   }
 
   /** By lower-cased name, as `current_setting` reads them. */
   get values(): ReadonlyMap<string, string> {
-    return new Map([...DEFAULTS, ...this.#own]);
+    const values = new Map([...DEFAULTS, ...this.#own]);
+    return values.set(SEARCH_PATH, this.get(SEARCH_PATH) ?? "");
   }
 
   get(name: string): string | undefined {
     const key = keyOf(name);
-    return this.#own.get(key) ?? DEFAULTS.get(key);
+    const value = this.#own.get(key) ?? DEFAULTS.get(key);
+    return key === SEARCH_PATH && value === "" ? this.#schema : value;
   }
 
   reported(): ReadonlyMap<string, string> {
     return new Map(REPORTED.map((name) => [name, this.get(name) ?? ""]));
+  }
+
+  takeChanges(): ReadonlyMap<string, string> {
+    if (this.#toldBefore.size === 0) return NO_CHANGES;
+    const before = this.#toldBefore;
+    this.#toldBefore = NO_CHANGES;
+    return new Map([...this.reported()].filter(([name, value]) => before.get(name) !== value));
   }
 
   get statementTimeoutMs(): number | undefined {
@@ -216,12 +233,13 @@ export class SessionSettings implements PgSettings {
 
   /** From now on RESET goes back to what the values are now. */
   asInitial(): void {
-    this.#initial = new Map(this.#own);
+    this.#initial = this.#own;
+    this.#toldBefore = NO_CHANGES;
   }
 
   /** The schema in which names are looked up, where the client named no other. */
   foundIn(schema: string): void {
-    if (this.get("search_path") === "") this.#own.set("search_path", schema);
+    this.#schema = schema;
   }
 
   /** Returns the value as it is told from then on. Errors: `invalid_argument`. */
@@ -232,20 +250,19 @@ export class SessionSettings implements PgSettings {
     if (known === undefined && !this.#own.has(key) && this.#customs() >= CUSTOM_MAX) {
       throw refused(name, value, `a session keeps ${CUSTOM_MAX} settings of its own`);
     }
-    this.#own.set(key, told);
+    this.#change(new Map(this.#own).set(key, told));
     return told;
   }
 
   /** Undefined: all of them. Errors: `invalid_argument`. */
   reset(name?: string): void {
-    if (name === undefined) {
-      this.#own = new Map(this.#initial);
-      return;
-    }
+    if (name === undefined) return this.#change(this.#initial);
     const key = keyOf(name);
     const initial = this.#initial.get(key);
-    if (initial === undefined) this.#own.delete(key);
-    else this.#own.set(key, initial);
+    const own = new Map(this.#own);
+    if (initial === undefined) own.delete(key);
+    else own.set(key, initial);
+    this.#change(own);
   }
 
   /** All names and values, for `SHOW ALL`. */
@@ -254,10 +271,17 @@ export class SessionSettings implements PgSettings {
       .map(([key, value]) => [NAMES.get(key) ?? key, value]);
   }
 
+  #change(own: ReadonlyMap<string, string>): void {
+    if (this.#toldBefore.size === 0) this.#toldBefore = this.reported();
+    this.#own = own;
+  }
+
   #customs(): number {
     return [...this.#own.keys()].filter((key) => !NAMES.has(key)).length;
   }
 }
+
+const SEARCH_PATH = "search_path";
 
 function keyOf(name: string): string {
   const lower = name.trim().toLowerCase();

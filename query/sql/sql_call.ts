@@ -106,6 +106,8 @@ const WISHES: { readonly [E in Endpoint]?: Wish } = {
 };
 
 const DEADLINE_GRACE_MS = 500;
+/** Why a call's signal aborts in the end. One for all: an error costs what its stack does. */
+const OVER = new OperatingError("cancelled", "The query is over");
 /** A job's statement must be planned within this time to be accepted. */
 const CHECK_MS_MAX = 30_000;
 /** Reason of an engine error that says memory pool or spill cap are used up. */
@@ -137,6 +139,8 @@ export class SqlCall implements AsyncDisposable {
   #isSecond = false;
   #filesLeftOut = 0;
   #ended = false;
+  /** Whether it ended well, all of its rows taken: nothing runs for it. */
+  #isDone = false;
 
   constructor(
     service: CallService,
@@ -400,6 +404,7 @@ export class SqlCall implements AsyncDisposable {
   end(outcome: Outcome, end: CallEnd = {}): void {
     if (this.#ended) return;
     this.#ended = true;
+    this.#isDone = outcome === "ok" && end.truncated !== true;
     const { metrics, clock } = this.#service;
     const { rowsReturned } = end;
     this.#record(outcome, end);
@@ -426,9 +431,15 @@ export class SqlCall implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.end("cancelled");
-    // Ends the deadline's timer and whatever the engine still does for this call.
-    this.#stop.abort(new OperatingError("cancelled", "The query is over"));
-    await this.#held.disposeAsync();
+    try {
+      // Ends whatever the engine still does for this call. Where it does nothing, that would only
+      // take time.
+      if (!this.#isDone) this.#stop.abort(OVER);
+      await this.#held.disposeAsync();
+    } finally {
+      // Ends the deadline's timer.
+      this.#stop.abort(OVER);
+    }
   }
 
   #record(outcome: Outcome, { rowsReturned, truncated = false, failure }: CallEnd): void {

@@ -362,6 +362,8 @@ export interface RunningQuery extends AsyncDisposable {
    * have many more rows: the reader stops.
    */
   chunks(shape: RowShape): AsyncIterable<ResultChunk>;
+  /** Result rows as `shape` says, as Arrow messages; absent: there are no such rows. */
+  packed?(shape: PackedShape): AsyncIterable<ResultChunk>;
   /**
    * The Arrow message before those of `arrow`: names and types of the columns. `names` stand in
    * place of the columns' own.
@@ -375,6 +377,20 @@ export interface RunningQuery extends AsyncDisposable {
 
 /** `arrow_flat` is `arrow` in which values are single or lists of such; others are JSON texts. */
 export type RowShape = TextShape | "arrow" | "arrow_flat";
+
+/**
+ * Rows as texts in which gaps are left for what a protocol writes before and between its texts. The
+ * first column of an Arrow message has the rows. The others have the values that are no texts, and
+ * the lengths in bytes (int32) of those that are. A value that is null has no bytes in its row.
+ */
+export interface PackedShape {
+  /** Bytes before the first value of a row. */
+  readonly headBytes: number;
+  /** Bytes before each value. */
+  readonly lengthBytes: number;
+  /** By column: the bytes that its values take; undefined: its texts stand in the row. */
+  readonly widths: readonly (number | undefined)[];
+}
 
 /** Shapes whose rows are texts. */
 export type TextShape = "arrays" | "array_lines" | "objects" | "csv";

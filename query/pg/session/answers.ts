@@ -15,14 +15,16 @@ import { CopyTextEncoder } from "../wire/copy_text.ts";
 import { RowEncoder } from "../wire/data_rows.ts";
 import type { MessageReader } from "../wire/message_reader.ts";
 import type { MessageWriter } from "../wire/message_writer.ts";
+import { type PackedRowEncoder, packedRowEncoder } from "../wire/packed_rows.ts";
 import { parseCopy } from "./copy_statement.ts";
 import {
+  type AnsweredRows,
   type AskedStatement,
   describeInEngine,
   EngineAnswer,
   type PgCallService,
 } from "./engine_answer.ts";
-import type { Portal, Prepared, SessionPlan } from "./prepared_statements.ts";
+import type { Portal, Prepared, SessionPlan, SessionStatements } from "./prepared_statements.ts";
 import type { SessionCaller } from "./session_caller.ts";
 import { withoutComments } from "./split_statements.ts";
 import { columnsAtHand, toldColumns } from "./told_columns.ts";
@@ -64,19 +66,21 @@ const COPY_SIGNATURE = Uint8Array.from([
   ...[0, 0, 0, 0, 0, 0, 0, 0],
 ]);
 const COPY_END = Uint8Array.of(0xff, 0xff);
+/** The code of a Bind. A client that sends it behind a Describe asks for rows next. */
+const BIND = "B";
 
 export class SessionAnswers {
   /** Stops what runs in the engine now. */
   #stopCurrent: ((reason: OperatingError) => void) | undefined;
+  /** Planned to describe a statement that is to run at once. */
+  #planned: { readonly statement: Prepared; readonly answer: EngineAnswer } | undefined;
 
   constructor(
     private readonly parts: AnswersParts,
-    private readonly portals: {
-      readonly all: () => readonly Portal[];
-      /** Errors: SQLSTATE 34000. */
-      readonly named: (name: string) => Portal;
+    private readonly session: {
+      readonly kept: SessionStatements;
       /** Adds the portal of a DECLARE. */
-      readonly declare: (plan: DeclarePlan, portal: Portal) => void;
+      declare(plan: DeclarePlan, portal: Portal): void;
     },
   ) {}
 
@@ -97,16 +101,19 @@ export class SessionAnswers {
 
   /** Called before the session waits for its client: what was only planned is given back. */
   async rest(): Promise<void> {
-    for (const portal of this.portals.all()) {
+    for (const portal of this.session.kept.portals.values()) {
       const { answer } = portal;
       if (answer?.isRunning === true && !answer.isOver) answer.pause();
     }
-    await this.#giveBackPlanned();
+    await this.giveBackPlanned();
   }
 
   /** Each answer that was planned and not run holds a slot of the engine. */
-  async #giveBackPlanned(): Promise<void> {
-    for (const portal of this.portals.all()) {
+  async giveBackPlanned(): Promise<void> {
+    const planned = this.#planned;
+    this.#planned = undefined;
+    await planned?.answer[Symbol.asyncDispose]();
+    for (const portal of this.session.kept.portals.values()) {
       const { answer } = portal;
       if (answer === undefined || answer.isOver || answer.isRunning) continue;
       delete portal.answer;
@@ -149,7 +156,13 @@ export class SessionAnswers {
   /** Asks the engine once, which plans the statement with NULLs as its values. */
   async #columnsTold(statement: Prepared, plan: EnginePlan): Promise<readonly ResultColumn[]> {
     const oids = await this.typesOf(statement);
-    return statement.columns ??= await this.#describing(
+    if (statement.columns !== undefined) return statement.columns;
+    if (oids.length === 0 && this.parts.reader.nextCode === BIND) {
+      const answer = await this.#plan(plan, statement.fixed ?? []);
+      this.#planned = { statement, answer };
+      return statement.columns = answer.columns;
+    }
+    return statement.columns = await this.#describing(
       plan,
       statement.fixed ?? oids.map((oid) => nullOfType(oid)),
       (asked) =>
@@ -213,7 +226,7 @@ export class SessionAnswers {
       case "copy":
         return await this.#copy(portal, plan);
       case "declare":
-        this.portals.declare(plan, portal);
+        this.session.declare(plan, portal);
         return writer.commandComplete("DECLARE CURSOR");
       case "fetch":
         return await this.#fetch(portal, plan, max);
@@ -236,7 +249,7 @@ export class SessionAnswers {
 
   async #fetch(portal: Portal, { name, rows }: FetchPlan, max: number): Promise<void> {
     const { writer } = this.parts;
-    const target = this.portals.named(name);
+    const target = this.session.kept.portal(name);
     const left = portal.left ?? rows;
     const end = (sent: number, isMore: boolean) => {
       portal.left = left - sent;
@@ -251,7 +264,7 @@ export class SessionAnswers {
   }
 
   async #describeFetched({ name }: FetchPlan, formats: readonly Format[]): Promise<void> {
-    const target = this.portals.named(name);
+    const target = this.session.kept.portal(name);
     const wanted = { ...target, formats: formats.length > 0 ? formats : target.formats };
     const { writer } = this.parts;
     const { plan } = target.statement;
@@ -280,14 +293,18 @@ export class SessionAnswers {
     if (portal.isDone === true) return end(0, false);
     const answer = await this.#prepared(portal, plan);
     this.#checkSuspended(answer);
-    const encoder = new RowEncoder(this.#columnsOf({ ...portal, formats }, plan, answer));
+    const columns = this.#columnsOf({ ...portal, formats }, plan, answer);
+    const encoder = new RowEncoder(columns);
+    const packed = portal.isUnnamed === true
+      ? packedRowEncoder(columns, answer.columns, { isCopy: false })
+      : undefined;
     let sent = 0;
     await this.#running(answer, async () => {
       while (sent < max) {
-        const rows = await answer.next(max - sent);
+        const rows = await answer.next(max - sent, packed?.shape);
         if (rows === undefined) break;
         sent += rows.to - rows.from;
-        await this.#sendBytes(encoder.encode(rows.message, rows.from, rows.to), answer);
+        await this.#sendRowsOf(rows, { encoder, packed, answer });
       }
     });
     const isMore = sent >= max;
@@ -304,18 +321,19 @@ export class SessionAnswers {
     const encoder = options.format === "binary"
       ? new RowEncoder(columns, { isCopy: true })
       : new CopyTextEncoder(columns, options);
+    const packed = packedRowEncoder(columns, answer.columns, { isCopy: true });
     let sent = 0;
     await this.#running(answer, async () => {
       // What fails before the first row is told instead of an answer.
-      let rows = await answer.next(Infinity);
+      let rows = await answer.next(Infinity, packed?.shape);
       writer.copyOutResponse(isBinary, columns.length);
       if (isBinary) writer.copyData(COPY_SIGNATURE);
       else if (options.hasHeader && encoder instanceof CopyTextEncoder) {
         await writer.send(encoder.header());
       }
-      for (; rows !== undefined; rows = await answer.next(Infinity)) {
+      for (; rows !== undefined; rows = await answer.next(Infinity, packed?.shape)) {
         sent += rows.to - rows.from;
-        await this.#sendBytes(encoder.encode(rows.message, rows.from, rows.to), answer);
+        await this.#sendRowsOf(rows, { encoder, packed, answer });
       }
     });
     if (isBinary) writer.copyData(COPY_END);
@@ -343,9 +361,18 @@ export class SessionAnswers {
 
   async #prepared(portal: Portal, plan: EnginePlan): Promise<EngineAnswer> {
     if (portal.answer !== undefined) return portal.answer;
-    await this.#giveBackPlanned();
-    const asked = await this.#asked(plan, portal.parameters);
-    return portal.answer = await this.#watched(() =>
+    if (this.#planned?.statement !== portal.statement) {
+      return portal.answer = await this.#plan(plan, portal.parameters);
+    }
+    const { answer } = this.#planned;
+    this.#planned = undefined;
+    return portal.answer = answer;
+  }
+
+  async #plan(plan: EnginePlan, parameters: Parameters): Promise<EngineAnswer> {
+    await this.giveBackPlanned();
+    const asked = await this.#asked(plan, parameters);
+    return await this.#watched(() =>
       EngineAnswer.prepare(this.parts.service, asked, (stop) => this.#stopCurrent = stop)
     );
   }
@@ -387,7 +414,16 @@ export class SessionAnswers {
   }
 
   /** A client that takes nothing for long is given up. */
-  async #sendBytes(messages: Uint8Array, answer: EngineAnswer): Promise<void> {
+  async #sendRowsOf(
+    { message, isPacked, from, to }: AnsweredRows,
+    { encoder, packed, answer }: {
+      readonly encoder: RowEncoder | CopyTextEncoder;
+      readonly packed: PackedRowEncoder | undefined;
+      readonly answer: EngineAnswer;
+    },
+  ): Promise<void> {
+    const isCompleted = isPacked && packed !== undefined;
+    const messages = (isCompleted ? packed : encoder).encode(message, from, to);
     answer.pause();
     await this.parts.writer.send(messages);
   }
@@ -397,7 +433,7 @@ export class SessionAnswers {
   }
 
   #checkSuspended(answer: EngineAnswer): void {
-    const others = this.portals.all().filter((portal) =>
+    const others = [...this.session.kept.portals.values()].filter((portal) =>
       portal.answer !== answer && portal.answer?.isRunning === true && !portal.answer.isOver
     );
     if (others.length < SUSPENDED_PORTALS_MAX) return;

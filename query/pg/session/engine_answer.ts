@@ -5,6 +5,7 @@
 
 import { OperatingError } from "../../../shared/base/errors.ts";
 import type {
+  PackedShape,
   Parameters,
   QueryRequest,
   ResultChunk,
@@ -33,16 +34,24 @@ export interface AskedStatement {
 
 /** Rows of a batch: from `from` to before `to` of the batch's. */
 export interface AnsweredRows {
-  readonly message: Uint8Array;
+  readonly message: Uint8Array<ArrayBuffer>;
+  /** Whether they came as was asked; else in the shape `arrow_flat`. */
+  readonly isPacked: boolean;
   readonly from: number;
   readonly to: number;
 }
+
+/** For fewer rows a simpler statement is quicker. */
+const PACKED_ROWS_MIN = 2_048;
 
 /** A statement that was planned. Disposing it stops it and gives everything back. */
 export class EngineAnswer implements AsyncDisposable {
   #chunks: AsyncIterator<ResultChunk> | undefined;
   /** The batch of which rows are left. */
-  #rest: { readonly message: Uint8Array; readonly rows: number; from: number } | undefined;
+  #rest:
+    | { readonly message: Uint8Array<ArrayBuffer>; readonly rows: number; from: number }
+    | undefined;
+  #isPacked = false;
   #rowsSent = 0;
   #isOver = false;
   #stalling: ReturnType<typeof setTimeout> | undefined;
@@ -85,14 +94,15 @@ export class EngineAnswer implements AsyncDisposable {
   }
 
   /**
-   * The next rows, at most `max`; undefined: there are no more. Errors: those of the call;
-   * `too_large` past the rows that an answer may have.
+   * The next rows, at most `max`; undefined: there are no more. `packed`: how they are wanted if
+   * they are many, at each call the same. Errors: those of the call; `too_large` past the rows that
+   * an answer may have.
    */
-  async next(max: number): Promise<AnsweredRows | undefined> {
+  async next(max: number, packed?: PackedShape): Promise<AnsweredRows | undefined> {
     if (this.#isOver) return undefined;
     clearTimeout(this.#stalling);
     try {
-      return await this.#next(max);
+      return await this.#next(max, packed);
     } catch (thrown) {
       this.#isOver = true;
       throw await endedWith(this.call, thrown);
@@ -125,8 +135,8 @@ export class EngineAnswer implements AsyncDisposable {
     await this.call[Symbol.asyncDispose]();
   }
 
-  async #next(max: number): Promise<AnsweredRows | undefined> {
-    this.#chunks ??= (await this.call.run()).chunks("arrow_flat")[Symbol.asyncIterator]();
+  async #next(max: number, packed?: PackedShape): Promise<AnsweredRows | undefined> {
+    this.#chunks ??= await this.#run(packed);
     if (this.#rest === undefined) {
       this.call.throwIfStopped();
       const next = await this.#chunks.next();
@@ -142,7 +152,15 @@ export class EngineAnswer implements AsyncDisposable {
     this.#rowsSent += to - from;
     if (to === rows) this.#rest = undefined;
     else this.#rest.from = to;
-    return { message, from, to };
+    return { message, isPacked: this.#isPacked, from, to };
+  }
+
+  async #run(shape: PackedShape | undefined): Promise<AsyncIterator<ResultChunk>> {
+    const running = await this.call.run();
+    const isLarge = this.call.prepared.cost.estimated_rows_processed >= PACKED_ROWS_MIN;
+    const packed = shape === undefined || !isLarge ? undefined : running.packed?.(shape);
+    this.#isPacked = packed !== undefined;
+    return (packed ?? running.chunks("arrow_flat"))[Symbol.asyncIterator]();
   }
 
   async #end(): Promise<undefined> {

@@ -60,6 +60,8 @@ export interface Portal {
   isDone?: boolean;
   /** Rows that a FETCH is still to send. */
   left?: number;
+  /** It has no name, so no FETCH can ask for its rows in other formats. */
+  readonly isUnnamed?: boolean;
   /** DECLARE made it. */
   readonly isCursor?: boolean;
 }
@@ -71,7 +73,8 @@ interface Held<T> {
 
 /** Things of a session by name; "" is the unnamed one. */
 class Named<T> {
-  readonly #all = new Map<string, Held<T>>();
+  /** Absent while there is none: an idle session would hold an empty map. */
+  #all: Map<string, Held<T>> | undefined;
 
   constructor(
     private readonly hold: ByteHold,
@@ -79,39 +82,45 @@ class Named<T> {
   ) {}
 
   get(name: string): T | undefined {
-    return this.#all.get(name)?.value;
+    return this.#all?.get(name)?.value;
   }
 
-  get values(): readonly T[] {
-    return [...this.#all.values()].map(({ value }) => value);
+  /** What there is now: it may be deleted meanwhile. */
+  values(): readonly T[] {
+    return this.#all === undefined ? [] : [...this.#all.values()].map(({ value }) => value);
   }
 
   /** Errors: SQLSTATE 54000 past the bound; those of the server's memory. */
   set(name: string, value: T, bytes: number): void {
     this.delete(name);
     const { what, max } = this.options;
-    if (this.#all.size >= max) {
+    const all = this.#all ??= new Map();
+    if (all.size >= max) {
       throw pgError("54000", `Cannot keep more than ${max} ${what}s of a session`, {
         hint: `Close a ${what} that is not needed.`,
       });
     }
-    const all = bytes + 2 * name.length + STATEMENT_BYTES_MIN;
-    this.hold.grow(all);
-    this.#all.set(name, { value, bytes: all });
+    const held = bytes + 2 * name.length + STATEMENT_BYTES_MIN;
+    this.hold.grow(held);
+    all.set(name, { value, bytes: held });
   }
 
   delete(name: string): T | undefined {
-    const held = this.#all.get(name);
+    const held = this.#all?.get(name);
     if (held === undefined) return undefined;
-    this.#all.delete(name);
+    this.#all?.delete(name);
+    if (this.#all?.size === 0) this.#all = undefined;
     this.hold.shrink(held.bytes);
     return held.value;
   }
 
   names(): string[] {
-    return [...this.#all.keys()];
+    return this.#all === undefined ? [] : [...this.#all.keys()];
   }
 }
+
+const STATEMENTS = { what: "prepared statement", max: STATEMENTS_MAX };
+const PORTALS = { what: "portal", max: PORTALS_MAX };
 
 /** What one session keeps. Disposing it gives its memory back; answers are its session's. */
 export class SessionStatements implements Disposable {
@@ -122,8 +131,8 @@ export class SessionStatements implements Disposable {
   /** `budget`: of all sessions. */
   constructor(budget: ByteBudget) {
     this.#hold = budget.hold();
-    this.statements = new Named(this.#hold, { what: "prepared statement", max: STATEMENTS_MAX });
-    this.portals = new Named(this.#hold, { what: "portal", max: PORTALS_MAX });
+    this.statements = new Named(this.#hold, STATEMENTS);
+    this.portals = new Named(this.#hold, PORTALS);
   }
 
   /** Errors: SQLSTATE 42P05. */

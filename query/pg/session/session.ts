@@ -18,7 +18,7 @@ import {
   type MessageWriter,
   type TransactionStatus,
 } from "../wire/message_writer.ts";
-import { SessionAnswers, type SessionService } from "./answers.ts";
+import { type DeclarePlan, SessionAnswers, type SessionService } from "./answers.ts";
 import {
   boundValues,
   formatsOf,
@@ -38,8 +38,10 @@ export interface SessionParts {
   readonly caller: SessionCaller;
   readonly reader: MessageReader;
   readonly writer: MessageWriter;
-  /** Ends the connection at once. */
-  readonly close: () => void;
+  readonly connection: {
+    /** Ends it at once. */
+    close(): void;
+  };
   readonly settings: PgSettings;
   readonly user: string;
   readonly database: string;
@@ -78,7 +80,6 @@ export class PgSession implements PgSessionView {
   readonly #parts: SessionParts;
   readonly kept: SessionStatements;
   readonly #answers: SessionAnswers;
-  readonly #told: Map<string, string>;
   #transaction: PgSessionView["transaction"] = "idle";
   /** Messages are passed over up to the next Sync. */
   #isSkipping = false;
@@ -93,13 +94,8 @@ export class PgSession implements PgSessionView {
     this.database = database;
     this.processId = processId;
     this.settings = settings;
-    this.#told = new Map(settings.reported());
     this.kept = new SessionStatements(service.answers);
-    this.#answers = new SessionAnswers(parts, {
-      all: () => this.kept.portals.values,
-      named: (name) => this.kept.portal(name),
-      declare: (plan, portal) => declared(this, plan, portal),
-    });
+    this.#answers = new SessionAnswers(parts, this);
   }
 
   get caller(): PgSessionView["caller"] {
@@ -116,6 +112,11 @@ export class PgSession implements PgSessionView {
 
   end(): void {
     this.#transaction = "idle";
+  }
+
+  /** Adds the portal of a DECLARE. */
+  declare(plan: DeclarePlan, portal: Portal): void {
+    declared(this, plan, portal);
   }
 
   deallocate(name: string | undefined): boolean {
@@ -142,7 +143,9 @@ export class PgSession implements PgSessionView {
   /** Ends the session, once its statement has ended. */
   stop(): void {
     this.#isStopping = true;
-    if (this.#isWaiting) void this.#endWith(stopped()).finally(() => this.#parts.close());
+    if (this.#isWaiting) {
+      void this.#endWith(stopped()).finally(() => this.#parts.connection.close());
+    }
   }
 
   /** Serves until the client leaves, or breaks the protocol. Never rejects. */
@@ -154,6 +157,7 @@ export class PgSession implements PgSessionView {
           await this.#answers.rest();
           if (this.#isStopping) throw stopped();
           this.#isWaiting = true;
+          await reader.some();
         }
         const message = await reader.next();
         this.#isWaiting = false;
@@ -164,6 +168,7 @@ export class PgSession implements PgSessionView {
     } catch (error) {
       await this.#endWith(error);
     } finally {
+      await this.#answers.giveBackPlanned();
       await this.#dropPortals();
       this.kept[Symbol.dispose]();
     }
@@ -240,9 +245,7 @@ export class PgSession implements PgSessionView {
   }
 
   #reportSettings(): void {
-    for (const [name, value] of this.settings.reported()) {
-      if (this.#told.get(name) === value) continue;
-      this.#told.set(name, value);
+    for (const [name, value] of this.settings.takeChanges()) {
       this.#parts.writer.parameterStatus(name, value);
     }
   }
@@ -351,7 +354,7 @@ export class PgSession implements PgSessionView {
     const bytes = sent.reduce((sum, value) => sum + (value?.byteLength ?? 0), 0);
     this.kept.portals.set(
       name,
-      { statement, parameters, formats: wanted },
+      { statement, parameters, formats: wanted, isUnnamed: name === "" },
       4 * bytes + 8 * wanted.length,
     );
     this.#parts.writer.plain("2");

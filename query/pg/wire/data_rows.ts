@@ -13,8 +13,7 @@ export interface WantedColumn {
 }
 
 /** Codes of messages that carry rows. */
-const DATA_ROW = 0x44;
-const COPY_DATA = 0x64;
+export const ROW_CODES = { data: 0x44, copy: 0x64 } as const;
 
 /** A batch's columns with what writes their values. */
 interface WrittenColumn {
@@ -37,7 +36,7 @@ export class RowEncoder {
   /** The rows of `message` from `from` to before `to`. */
   encode(message: Uint8Array, from: number, to: number): Uint8Array<ArrayBuffer> {
     const written = writtenColumns(message, this.columns);
-    const code = this.options.isCopy ? COPY_DATA : DATA_ROW;
+    const code = this.options.isCopy ? ROW_CODES.copy : ROW_CODES.data;
     const out = this.#out;
     for (let row = from; row < to; row += 1) {
       out.reserve(ROW_HEADER_BYTES);
@@ -73,9 +72,10 @@ export function writtenColumns(
   });
 }
 
-const LENGTH_BYTES = 4;
+export const LENGTH_BYTES = 4;
 /** Code, length and number of columns. */
-const ROW_HEADER_BYTES = 7;
-const OUT_BYTES = 65_536;
+export const ROW_HEADER_BYTES = 7;
+/** Most answers are small. */
+const OUT_BYTES = 1_024;
 /** A batch is bounded by what DuckDB's process sends; its texts may double as hexadecimal. */
 const OUT_BYTES_MAX = 0x7fff_ffff;

@@ -26,6 +26,8 @@ export class MessageReader {
   #failure: unknown;
   /** The read that is under way. */
   #filling: Promise<void> | undefined;
+  /** Whom the end of the connection is told while it is read ahead. */
+  #onEnd: (() => void) | undefined;
   #transport: Transport;
 
   constructor(transport: Transport) {
@@ -35,6 +37,11 @@ export class MessageReader {
   /** Whether the next message is here already, so that nobody waits for it. */
   get hasMessage(): boolean {
     return this.#to - this.#from >= HEADER_BYTES && this.#isWhole();
+  }
+
+  /** The code of the next message, as far as it is here already. */
+  get nextCode(): string | undefined {
+    return this.#to > this.#from ? String.fromCharCode(this.#buffer[this.#from] ?? 0) : undefined;
   }
 
   /** The reader goes on above `transport`. */
@@ -63,6 +70,15 @@ export class MessageReader {
     return await this.#body(0, bytesMax);
   }
 
+  /**
+   * Resolves when something came that was not read, or nothing will come. An idle session waits
+   * here, where no more is held than what one read takes.
+   */
+  some(): Promise<void> {
+    this.#shrink();
+    return this.#to > this.#from || this.#isEnded ? Promise.resolve() : this.#fill(1);
+  }
+
   /** The next message; undefined at the end, also amid one. Errors: those of `packet`. */
   async next(bytesMax: number = MESSAGE_BYTES_MAX): Promise<Message | undefined> {
     this.#shrink();
@@ -80,17 +96,20 @@ export class MessageReader {
     }
   }
 
-  /** Reads ahead until it is disposed of; calls `onEnd` should the connection end. */
+  /**
+   * Reads ahead until it is disposed of; calls `onEnd` should the connection end. One watches at a
+   * time.
+   */
   watch(onEnd: () => void): Disposable {
-    let isOver = false;
-    const look = () => {
-      if (isOver) return;
-      if (this.#isEnded) return onEnd();
-      if (this.#to - this.#from >= READ_AHEAD_BYTES) return;
-      this.#fill(READ_AHEAD_BYTES).then(look);
-    };
-    look();
-    return { [Symbol.dispose]: () => isOver = true };
+    this.#onEnd = onEnd;
+    this.#readAhead();
+    return { [Symbol.dispose]: () => this.#onEnd = undefined };
+  }
+
+  #readAhead(): void {
+    if (this.#onEnd === undefined) return;
+    if (this.#isEnded) return this.#onEnd();
+    if (this.#to - this.#from < READ_AHEAD_BYTES) void this.#fill(READ_AHEAD_BYTES);
   }
 
   #isWhole(): boolean {
@@ -127,21 +146,27 @@ export class MessageReader {
     return true;
   }
 
-  /** Reads once, with room for `wanted` bytes at most in all. */
+  /** Reads once, with room for `wanted` bytes at most in all. Never rejects. */
   #fill(wanted: number): Promise<void> {
-    return this.#filling ??= this.#read(wanted).finally(() => this.#filling = undefined);
+    if (this.#filling !== undefined) return this.#filling;
+    this.#makeRoom(wanted);
+    return this.#filling = this.#transport.read(this.#buffer.subarray(this.#to)).then(
+      (count) => {
+        if (count === null) this.#isEnded = true;
+        else this.#to += count;
+        this.#filled();
+      },
+      (error) => {
+        this.#failure = error;
+        this.#isEnded = true;
+        this.#filled();
+      },
+    );
   }
 
-  async #read(wanted: number): Promise<void> {
-    this.#makeRoom(wanted);
-    try {
-      const count = await this.#transport.read(this.#buffer.subarray(this.#to));
-      if (count === null) this.#isEnded = true;
-      else this.#to += count;
-    } catch (error) {
-      this.#failure = error;
-      this.#isEnded = true;
-    }
+  #filled(): void {
+    this.#filling = undefined;
+    this.#readAhead();
   }
 
   /** Grows by what came, so that an announced length alone makes nobody hold anything. */

@@ -29,14 +29,25 @@ const READ_BYTES = 16_384;
 /** A client is not read further while so much of what it sent waits. */
 const UNREAD_BYTES_MAX = 65_536;
 
-/** A connection without TLS. */
-export function plainTransport(conn: Socket): Transport {
-  return {
-    isTls: false,
-    read: (into) => conn.read(into),
-    write: (bytes) => writeAll(conn, bytes),
-    close: () => closeConn(conn),
-  };
+/** A connection without TLS. Its methods are no closures, which each idle session would hold. */
+export class PlainTransport implements Transport {
+  constructor(private readonly conn: Socket) {}
+
+  get isTls(): boolean {
+    return false;
+  }
+
+  read(into: Uint8Array): Promise<number | null> {
+    return this.conn.read(into);
+  }
+
+  write(bytes: Uint8Array): Promise<void> {
+    return writeAll(this.conn, bytes);
+  }
+
+  close(): void {
+    closeConn(this.conn);
+  }
 }
 
 async function writeAll(conn: Socket, bytes: Uint8Array): Promise<void> {

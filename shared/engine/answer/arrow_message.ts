@@ -22,8 +22,15 @@ export interface ArrowBatch {
   /** Rows and nulls of each field, parents before their children. */
   readonly nodes: readonly number[];
   /** Buffers of each field in that order; an empty validity says that there are no nulls. */
-  readonly buffers: readonly Uint8Array[];
+  readonly buffers: readonly ArrowBuffer[];
 }
+
+/** Bytes, or what writes them where they go, so that long ones are copied once. */
+export type ArrowBuffer = Uint8Array | {
+  readonly byteLength: number;
+  /** `target` has the buffer's length. */
+  writeTo(target: Uint8Array<ArrayBuffer>): void;
+};
 
 /** The end of a stream. */
 export const ARROW_END = new Uint8Array([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
@@ -59,8 +66,10 @@ export function arrowBatchMessage({ rows, nodes, buffers }: ArrowBatch): Uint8Ar
   const metadata = recordBatchMetadata(rows, { nodes, buffers: spans, bodyBytes });
   const message = new Uint8Array(metadata.byteLength + bodyBytes);
   message.set(metadata);
-  buffers.forEach((bytes, at) => {
-    message.set(bytes, metadata.byteLength + (spans[2 * at] ?? 0));
+  buffers.forEach((buffer, at) => {
+    const from = metadata.byteLength + (spans[2 * at] ?? 0);
+    if (buffer instanceof Uint8Array) message.set(buffer, from);
+    else buffer.writeTo(message.subarray(from, from + buffer.byteLength));
   });
   return message;
 }

@@ -1,11 +1,13 @@
 /** A statement while it runs: its rows, step by step, and what it measured. */
 
+import type { ArrowType } from "../arrow_fields.ts";
 import { planRelations } from "../bind/statement_relations.ts";
-import type { RunProfile, TextChunk } from "../duckdb/driver.ts";
+import type { DescribedColumn, Relation, RunProfile, TextChunk } from "../duckdb/driver.ts";
 import { faultError } from "../duckdb/fault_error.ts";
 import type { SecondChance } from "../duckdb/once_more.ts";
 import { breakOnRows, checkRowsScanned } from "../duckdb/rows_breaker.ts";
 import { sumOfProfiles } from "../duckdb/run_profile.ts";
+import type { StatementText } from "../duckdb/statement_text.ts";
 import { isNearestHeld } from "../held_rows/held_plan.ts";
 import { UNLIMITED_ROWS_MIN, WHOLE_ROWS_MAX } from "../limits.ts";
 import { countFiles, isRead, type Plan } from "../plan/plan.ts";
@@ -15,6 +17,7 @@ import type { Deadline } from "../turns/deadline.ts";
 import type { Seat } from "../turns/seat.ts";
 import type { TurnKind } from "../turns/turns.ts";
 import type {
+  PackedShape,
   ResultChunk,
   ResultColumn,
   RowShape,
@@ -25,6 +28,7 @@ import type {
 import { arrowSchemaMessage } from "./arrow_message.ts";
 import { arrowSql } from "./arrow_sql.ts";
 import { arrowFieldsOf, arrowTypeOf, flatTypeOf } from "./arrow_type.ts";
+import { packedSql, packedTypes } from "./packed_sql.ts";
 import { renderingSql, uniqueNames } from "./render.ts";
 import { broughtPlan, type RunSteps } from "./run_steps.ts";
 import { planBytes, planRows, scannedRows, statsOf } from "./stats.ts";
@@ -34,9 +38,11 @@ import { planBytes, planRows, scannedRows, statsOf } from "./stats.ts";
  * at less than half the speed. A stream can do without, and a job: whoever takes its rows stops
  * taking. Records cannot, because their `stats` come from a run that ended by itself.
  */
-function limitFor(shape: RowShape, rowsMax: number): number | undefined {
+function limitFor(shape: AnyShape, rowsMax: number): number | undefined {
   return shape !== "arrays" && rowsMax >= UNLIMITED_ROWS_MIN ? undefined : rowsMax + 1;
 }
+
+type AnyShape = RowShape | PackedShape;
 
 export interface RunOptions {
   readonly seat: Seat;
@@ -52,6 +58,29 @@ export interface RunOptions {
   readonly steps: RunSteps;
   /** Milliseconds spent on fetching what it reads first. */
   readonly bringMs: number;
+}
+
+/** The text that runs; `types`: of its columns, where its rows come as Arrow. */
+function runText(
+  { text }: Prepared,
+  shape: AnyShape,
+  asked: {
+    readonly relations: readonly Relation[];
+    readonly columns: readonly DescribedColumn[];
+    readonly rowsMax: number | undefined;
+  },
+): StatementText & { readonly types?: readonly ArrowType[] } {
+  const { columns } = asked;
+  if (typeof shape === "object") {
+    return { ...packedSql(text, { ...asked, shape }), types: packedTypes(columns, shape) };
+  }
+  if (shape !== "arrow" && shape !== "arrow_flat") return renderingSql(text, { ...asked, shape });
+  const isFlat = shape === "arrow_flat";
+  const typeOf = isFlat ? flatTypeOf : arrowTypeOf;
+  return {
+    ...arrowSql(text, { ...asked, isFlat }),
+    types: columns.map(({ type }) => typeOf(type)),
+  };
 }
 
 /** What a statement did that reads all rows of its plan. */
@@ -108,7 +137,15 @@ export class StatementRun implements RunningQuery {
     this.#rowsPlanned = planRows(options.steps.whole);
   }
 
-  async *chunks(shape: RowShape): AsyncGenerator<ResultChunk> {
+  chunks(shape: RowShape): AsyncIterable<ResultChunk> {
+    return this.#chunks(shape);
+  }
+
+  packed(shape: PackedShape): AsyncIterable<ResultChunk> {
+    return this.#chunks(shape);
+  }
+
+  async *#chunks(shape: AnyShape): AsyncGenerator<ResultChunk> {
     const { rowsMax, rowsScannedMax, deadline, steps } = this.options;
     if (rowsScannedMax !== undefined) {
       const rowsPlanned = this.prepared.cost.estimated_rows_processed;
@@ -123,7 +160,7 @@ export class StatementRun implements RunningQuery {
   }
 
   /** Rows of one step after the other, as long as more are wanted. */
-  async *#steps(shape: RowShape, left: () => number): AsyncGenerator<ResultChunk> {
+  async *#steps(shape: AnyShape, left: () => number): AsyncGenerator<ResultChunk> {
     const { steps: { first, brought, later }, nowMs } = this.options;
     yield* this.#rowsOnceMore(shape, { step: first, brought, left: left() });
     for (const step of later) {
@@ -146,7 +183,7 @@ export class StatementRun implements RunningQuery {
    * memory is gone there.
    */
   async *#rowsOnceMore(
-    shape: RowShape,
+    shape: AnyShape,
     { step, brought, left }: {
       readonly step: Plan;
       readonly brought: Plan;
@@ -167,7 +204,7 @@ export class StatementRun implements RunningQuery {
     }
   }
 
-  async *#rows(shape: RowShape, plan: Plan, left: number): AsyncGenerator<ResultChunk> {
+  async *#rows(shape: AnyShape, plan: Plan, left: number): AsyncGenerator<ResultChunk> {
     const { seat, deadline, rowsMax, nowMs } = this.options;
     const { connection } = seat;
     const { columns } = this.prepared;
@@ -179,19 +216,12 @@ export class StatementRun implements RunningQuery {
     const isMeasured = this.prepared.isMeasured && !isKnown;
     const values: string[] = [];
     const limit = limitFor(shape, rowsMax);
-    const asked = {
+    const { sql, linesBefore, types } = runText(this.prepared, shape, {
       relations: planRelations(this.prepared, plan, (text) => `$${values.push(text)}::VARCHAR`),
       columns,
       rowsMax: limit,
-    };
-    const isFlat = shape === "arrow_flat";
-    const { sql, linesBefore } = shape === "arrow" || shape === "arrow_flat"
-      ? arrowSql(this.prepared.text, { ...asked, isFlat })
-      : renderingSql(this.prepared.text, { ...asked, shape });
-    const typeOf = isFlat ? flatTypeOf : arrowTypeOf;
-    const arrow = shape === "arrow" || shape === "arrow_flat"
-      ? { arrow: { types: columns.map(({ type }) => typeOf(type)), rowsMax: left } }
-      : {};
+    });
+    const arrow = types === undefined ? {} : { arrow: { types, rowsMax: left } };
     // Rows of a scan may take more than memory has.
     const isWhole = !isMeasured && (isInMemory || !isKnown) &&
       (limit ?? Infinity) <= WHOLE_ROWS_MAX;

@@ -9,7 +9,7 @@
 
 import type * as binding from "@duckdb/node-bindings";
 import { viewOf } from "../../base/bytes.ts";
-import { arrowBatchMessage } from "../answer/arrow_message.ts";
+import { arrowBatchMessage, type ArrowBuffer } from "../answer/arrow_message.ts";
 import type { ArrowType } from "../arrow_fields.ts";
 import { EngineFault } from "./driver.ts";
 
@@ -54,7 +54,7 @@ export function arrowChunk(
 
 class BatchWriter {
   readonly nodes: number[] = [];
-  readonly buffers: Uint8Array[] = [];
+  readonly buffers: ArrowBuffer[] = [];
 
   constructor(private readonly binding: ArrowBinding) {}
 
@@ -170,7 +170,23 @@ class BatchWriter {
       if (total > OFFSET_MAX) throw tooLarge();
       offsets[row + 1] = total;
     }
-    const values = new Uint8Array(total);
+    this.buffers.push({
+      byteLength: total,
+      writeTo: (target) => this.#writeTexts(target, { data, offsets, startOf }),
+    });
+  }
+
+  /** `startOf`: where a row's entry is in `data`. */
+  #writeTexts(
+    values: Uint8Array,
+    { data, offsets, startOf }: {
+      readonly data: Uint8Array;
+      readonly offsets: Int32Array;
+      readonly startOf: (row: number) => number;
+    },
+  ): void {
+    const view = viewOf(data);
+    const count = offsets.length - 1;
     for (let row = 0; row < count;) {
       const start = startOf(row);
       const at = offsets[row] ?? 0;
@@ -197,7 +213,6 @@ class BatchWriter {
       const memory = data.buffer as ArrayBuffer;
       values.set(this.binding.get_data_from_pointer(memory, from, bytes), at);
     }
-    this.buffers.push(values);
   }
 
   #addItems(

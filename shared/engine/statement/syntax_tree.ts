@@ -91,16 +91,40 @@ function bigintOf(value: TreeValue): bigint | undefined {
   return undefined;
 }
 
+/**
+ * A number that may lose digits: a whole one of up to 15 digits has them all. What has no place in
+ * the text has the last one of 64 bits, which is in nearly every tree.
+ */
+const INEXACT = /[:,[]\s*(?!18446744073709551615[,}\]])(?:-0|-?\d{16}|-?\d+[.eE])/;
+const NO_PLACE = 2 ** 64;
+
 /** Parses a serialized tree without losing digits. */
 export function parseTree(text: string): TreeNode {
-  const value = exactJson.parse(text, (_key, value, context) => {
+  const value = INEXACT.test(text) ? parseExactly(text) : withPlaces(JSON.parse(text));
+  return isNode(value) ? value : {};
+}
+
+/** A reviver takes most of the time of parsing, so it is left out where it has nothing to do. */
+function withPlaces(value: TreeValue): TreeValue {
+  if (Array.isArray(value)) value.forEach(withPlaces);
+  else if (typeof value === "object" && value !== null) {
+    const node = value as TreeNode;
+    for (const member of Object.keys(node)) {
+      if (node[member] === NO_PLACE) node[member] = exactJson.rawJSON("18446744073709551615");
+      else withPlaces(node[member]);
+    }
+  }
+  return value;
+}
+
+function parseExactly(text: string): unknown {
+  return exactJson.parse(text, (_key, value, context) => {
     if (typeof value !== "number") return value;
     const exact = isIntegral(context.source)
       ? Number.isSafeInteger(value) && !Object.is(value, -0)
       : !Number.isInteger(value);
     return exact || context.source === undefined ? value : exactJson.rawJSON(context.source);
   });
-  return isNode(value) ? value : {};
 }
 
 function isIntegral(source: string | undefined): boolean {
