@@ -13,9 +13,9 @@ import { STATEMENTS } from "./sql_statements.ts";
 
 const SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 20_261_123);
 /** Numbers of servers: `query/distributed/README.md`, "Tests". */
-const COUNTS = (Deno.env.get("SVC_TEST_SERVERS") ?? "2,3").split(",").map(Number);
+const COUNTS = (Deno.env.get("SVC_TEST_SERVERS") ?? "3").split(",").map(Number);
 /** A fleet is asked every so many of the statements, each time other ones. */
-const EVERY = Number(Deno.env.get("SVC_TEST_EVERY") ?? 8);
+const EVERY = Number(Deno.env.get("SVC_TEST_EVERY") ?? 4);
 
 interface Phases {
   readonly phases: {
