@@ -30,6 +30,14 @@ Deno.test({
         assert.equal(answer.stats.phases.distributed?.mode, "aggregate");
       }
     });
+    await t.step("a server whose peers are gone is ready and answers", async () => {
+      const sql = STATEMENTS[0] ?? "";
+      const { rows } = await ask(fleet.at(0).url, "/local", sql);
+      for (const at of [1, 2]) fleet.signal(at, "SIGKILL");
+      assert.deepEqual((await ask(fleet.at(0).url, "/distributed", sql)).rows, rows);
+      const ready = await fetch(`${fleet.at(0).url}/readyz`);
+      assert.equal(ready.status, 200, await ready.text());
+    });
   },
 });
 
