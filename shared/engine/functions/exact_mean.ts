@@ -37,10 +37,10 @@ const QUICK = `CREATE MACRO quick_mean(a, n, unit) AS CASE
 /** By how many bits a sum exceeds 64. A double's logarithm may be one off. */
 const EXCESS = `CREATE MACRO mean_excess(a) AS CASE WHEN a < 18446744073709551616::HUGEINT THEN 0
   ELSE floor(log2(a::DOUBLE))::INTEGER - 63
-    - CASE WHEN log2(a::DOUBLE) < 127 AND a < (1::HUGEINT << floor(log2(a::DOUBLE))::INTEGER)
-      THEN 1 ELSE 0 END END`;
+    - CASE WHEN log2(a::DOUBLE) >= 127 THEN 1
+      WHEN a < (1::HUGEINT << floor(log2(a::DOUBLE))::INTEGER) THEN 1 ELSE 0 END END`;
 
-/** The same for sums of 64 bits at most: a middle between two means is a whole number, too. */
+/** A unit for sums of 64 bits at most that makes whole numbers of middles between means, too. */
 const LONG_UNIT = `CREATE MACRO long_unit(a) AS CASE
   WHEN a < 67108864::HUGEINT THEN 1267650600228229401496703205376::HUGEINT
   WHEN a < 70368744177664::HUGEINT THEN 1208925819614629174706176::HUGEINT
