@@ -41,7 +41,7 @@ Deno.test({
   },
 });
 
-/** Processor time of all servers from when a caller leaves until none of them runs its statement. */
+/** Processor time of all servers from when a caller leaves until none runs its statement. */
 async function leave(fleet: QueryFleet): Promise<number> {
   // DuckDB ends a statement between two chunks of 2,048 rows: each takes some 15 ms here.
   const slow = "SELECT max(md5(repeat(raw, 150 + n.range::INTEGER))) FROM events, range(24) AS n";

@@ -2,7 +2,7 @@
  * Statements that 1, 2 and 4 query servers share, each with a link of its own to an object store 20
  * ms away: `range_server.ts` once for each server. Every server has one thread, and every statement
  * finds nothing in a cache. Servers have run the statements over a few other rows before, so that
- * their own code is compiled. Beside the times stand the bytes and the processor time of each server:
+ * their own code is compiled. Beside the times stand the bytes and processor time of each server:
  * more than two of them have less than a core each on a machine of two.
  */
 
