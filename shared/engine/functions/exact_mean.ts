@@ -4,8 +4,8 @@
  * up sums of shards (`../spread/README.md`). It takes 20 ms to bind, where `exact_average` takes 6,
  * so fast paths keep that one. It takes a tenth of the time for each group.
  *
- * DuckDB (1.5.5) makes a `long double` of the sum, divides it as one, and rounds the quotient to
- * the 53 bits of a double. Where its processor is an x86, a `long double` has 64 bits. `AVERAGE_PROBE`
+ * DuckDB (1.5.5) makes a `long double` of the sum, divides it as one, and rounds the quotient to a
+ * double's 53 bits. Where its processor is an x86, a `long double` has 64 bits. `AVERAGE_PROBE`
  * tells whether the processor is such a one.
  *
  * The macro takes the quotient of doubles, and on whole numbers what it is off. The steps through
