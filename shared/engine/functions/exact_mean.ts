@@ -31,7 +31,8 @@ const HIGH = `CREATE MACRO high_mean(a, n, whole) AS whole::DOUBLE
 
 /** The mean, unless it is near a middle. CASE alone, without AND, computes each part once. */
 const QUICK = `CREATE MACRO quick_mean(a, n, unit) AS CASE
-  WHEN low_mean(a * unit, n, mean_whole(a * unit, n)) = high_mean(a * unit, n, mean_whole(a * unit, n))
+  WHEN low_mean(a * unit, n, mean_whole(a * unit, n))
+    = high_mean(a * unit, n, mean_whole(a * unit, n))
   THEN high_mean(a * unit, n, mean_whole(a * unit, n)) / unit::DOUBLE END`;
 
 /** By how many bits a sum exceeds 64. A double's logarithm may be one off. */
