@@ -83,9 +83,14 @@ const CAREFUL = `CREATE MACRO careful_mean(total, number) AS system.main.list_tr
   lambda x: x['times'] * chosen_mean(x['low'], x['high'], x['n'],
     x['a'] - ((x['low'] / 2)::HUGEINT + (x['high'] / 2)::HUGEINT) * x['n']))[1]`;
 
+/** One value, which many groups have, is rounded once. */
+const SINGLE = `CREATE MACRO single_mean(a, n) AS
+  CASE WHEN n = 1 AND a < 18446744073709551616::HUGEINT THEN a::DOUBLE END`;
+
 /** DuckDB does not make the nearest double of a negative whole number beyond 2^53. */
 const MEAN = `CREATE MACRO exact_mean(total, n) AS coalesce(
     quick_mean(abs(total::HUGEINT), n, quick_unit(abs(total::HUGEINT))),
+    single_mean(abs(total::HUGEINT), n),
     CASE WHEN n > 0 THEN careful_mean(abs(total::HUGEINT), n) END)
   * sign(total)::DOUBLE`;
 
@@ -100,5 +105,6 @@ export const EXACT_MEAN: readonly string[] = [
   LONG,
   CHOSEN,
   CAREFUL,
+  SINGLE,
   MEAN,
 ];
