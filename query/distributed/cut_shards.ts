@@ -25,8 +25,8 @@ const PIECE_BYTES_MIN = 4 * 1024 * 1024;
 const SHARD_BYTES = 256 * 1024 * 1024;
 /** A statement has at most so many shards for each server, unless they have too many files. */
 const SHARDS_PER_NODE_MAX = 16;
-/** Files of a shard: their keys must fit in a request. */
-const SHARD_FILES_MAX = 4_096;
+/** Files of a shard, of which one may have twice as many: their keys must fit in a request. */
+const SHARD_FILES_MAX = 4_000;
 const LOAD_MAX = 1.1;
 
 /** `nodes` are the names of the servers, each once. The order of either list does not matter. */
@@ -101,26 +101,29 @@ function homeOf(piece: Piece, homes: readonly Home[], share: number): Home {
   return homes.reduce((least, home) => home.bytes < least.bytes ? home : least);
 }
 
-/** Pieces of one server, as few shards as their bounds allow. */
+/**
+ * Pieces of one server, as few shards as their bounds allow. Each has files that follow each other
+ * by name, which begins with their day: a worker reads the manifests of its shard's days.
+ */
 function shardsOf(pieces: readonly Piece[], bytesMax: number): Omit<CutShard, "node">[] {
   if (pieces.length === 0) return [];
-  const bytes = pieces.reduce((sum, piece) => sum + piece.bytes, 0);
+  const all = pieces.reduce((sum, { bytes }) => sum + bytes, 0);
   const count = Math.min(
     pieces.length,
-    Math.max(Math.ceil(bytes / bytesMax), Math.ceil(pieces.length / SHARD_FILES_MAX)),
+    Math.max(Math.ceil(all / bytesMax), Math.ceil(pieces.length / SHARD_FILES_MAX)),
   );
-  const shards = Array.from({ length: count }, () => ({
-    files: [] as ShardFile[],
-    bytes: 0,
-  }));
-  for (const [at, piece] of pieces.entries()) {
-    // There and back, as the pieces are in the order of their bytes.
-    const turn = at % (2 * shards.length);
-    const shard = present(shards[turn < shards.length ? turn : 2 * shards.length - 1 - turn]);
+  const shards = Array.from({ length: count }, () => ({ files: [] as ShardFile[], bytes: 0 }));
+  // Half by bytes and half by number, so that a shard has at most twice its part of either.
+  const shareOf = ({ bytes }: Piece) => bytes / (2 * Math.max(1, all)) + 1 / (2 * pieces.length);
+  let passed = 0;
+  for (const piece of pieces.toSorted((a, b) => compare(nameOf(a), nameOf(b)))) {
+    const middle = passed + shareOf(piece) / 2;
+    passed += shareOf(piece);
+    const shard = present(shards[Math.min(count - 1, Math.floor(middle * count))]);
     shard.files.push(piece.file);
     shard.bytes += piece.bytes;
   }
-  return shards;
+  return shards.filter(({ files }) => files.length > 0);
 }
 
 function nameOf({ file: { key, rows } }: Piece): string {

@@ -87,6 +87,26 @@ Deno.test({
 });
 
 Deno.test({
+  name: "cutShards gives each shard of a server files of its own days, and twice its share at most",
+  fn() {
+    const days = 90;
+    const files = Array.from({ length: days * 40 }, (_, at) => {
+      const day = new Date(86_400_000 * (20_000 + at % days)).toISOString().slice(0, 10);
+      return fileOf(`data/timestamp_day=${day}/${at}.parquet`, (50 + at % 7 * 50) * MIB);
+    });
+    const dayOf = (key: string) => key.split("/")[1] ?? "";
+    const shards = cutShards(files, ["a:1", "b:1", "c:1"]);
+    const mean = shards.reduce((sum, { bytes }) => sum + bytes, 0) / shards.length;
+    ok(shards.length >= 3 * 15 && shards.length <= 3 * 18, `${shards.length} shards`);
+    for (const { files, bytes } of shards) {
+      const own = new Set(files.map(({ key }) => dayOf(key)));
+      ok(own.size <= days / 8, `${own.size} days`);
+      ok(bytes < 2 * mean, `${bytes} of ${mean}`);
+    }
+  },
+});
+
+Deno.test({
   name: "cutShards one large file keeps all servers at work",
   fn() {
     const nodes = ["a:1", "b:1", "c:1", "d:1"];
