@@ -32,10 +32,11 @@ export async function expectAccessible(
   for (const [theme, runOnly] of Object.entries(RULES_BY_THEME)) {
     await page.evaluate(`document.documentElement.dataset.theme = "${theme}"`);
     await page.evaluate(PAINTED);
-    const { violations } = await page.evaluate<{ readonly violations: readonly Violation[] }>(
+    // Only violations leave the page: what passes is many times as much.
+    const violations = await page.evaluate<readonly Violation[]>(
       `axe.run(${JSON.stringify(within)}, ${
         JSON.stringify({ runOnly, resultTypes: ["violations"] })
-      })`,
+      }).then(({ violations }) => violations)`,
     );
     const told = violations.map(({ id, nodes }) => ({
       id,
