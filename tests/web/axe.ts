@@ -3,13 +3,20 @@
 import { deepStrictEqual } from "node:assert/strict";
 import axe from "axe-core";
 import type { Page } from "playwright-core";
-import { PAINTED } from "./page_lab.ts";
+import { isTrueIn, PAINTED } from "./page_lab.ts";
 
 /** All rules in one theme. Another one changes colours alone, so there these are asked again. */
 const RULES_BY_THEME = {
   dark: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
   light: { type: "rule", values: ["color-contrast", "link-in-text-block"] },
 } as const;
+
+/**
+ * In the page: whether no answer is awaited, or a dialog asks first. An answer that is late fades
+ * what it will replace.
+ */
+const SETTLED = `document.querySelector("dialog[open]") !== null ||
+  document.querySelector(':is(main, .histogram)[aria-busy="true"]') === null`;
 
 interface Violation {
   readonly id: string;
@@ -24,6 +31,7 @@ export async function expectAccessible(
   page: Page,
   { within = ":root" }: { readonly within?: string } = {},
 ): Promise<void> {
+  if (within === ":root") await isTrueIn(page, SETTLED);
   // The Content-Security-Policy admits no script of a test, but the debugger may evaluate one.
   if (await page.evaluate("typeof axe") === "undefined") {
     await page.evaluate(`${axe.source}; undefined`);
