@@ -3,7 +3,7 @@
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import { parseOptions } from "../shared/config/parse_options.ts";
 import { rowsExceeded } from "../shared/engine/duckdb/rows_breaker.ts";
-import { EngineLab } from "../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../shared/testing/warehouse_lab.ts";
 import { OPTIONS, type QueryServer, startQuery } from "./mod.ts";
 import { startTestServer } from "../tests/doubles/query_server.ts";
 
@@ -23,7 +23,7 @@ const STEPS = Array.from({ length: 5 }).reduce<string>(
 );
 
 async function open() {
-  const lab = await EngineLab.open();
+  const lab = await WarehouseLab.open();
   await lab.commit(
     Array.from({ length: ROWS }, (_, n) => ({ ns: START_NS + BigInt(n), raw: `row ${n}` })),
   );

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { parseOptions } from "../shared/config/parse_options.ts";
-import { EngineLab } from "../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../shared/testing/warehouse_lab.ts";
 import { OPTIONS, startQuery } from "./mod.ts";
 import { startTestServer } from "../tests/doubles/query_server.ts";
 
@@ -20,7 +20,7 @@ interface Attempt {
   readonly method?: string;
   readonly headers?: Record<string, string>;
   /** Done to what the server reads, first. */
-  readonly before?: (lab: EngineLab) => Promise<void>;
+  readonly before?: (lab: WarehouseLab) => Promise<void>;
 }
 
 const query = (sql: string, fields: Record<string, unknown> = {}) => ({ query: sql, ...fields });
@@ -145,7 +145,7 @@ Deno.test({
   name: "README reasons are reached with their status, and no others are",
   fn: async (t) => {
     const documented = await documentedReasons();
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await lab.commit(Array.from({ length: 9 }, (_, n) => ({ ns: START_NS + BigInt(n), raw: "r" })));
     await lab.append([{ ns: START_NS + 10n, raw: "w" }]);
     await using server = await startQuery(parseOptions(OPTIONS, [

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { parseOptions } from "../shared/config/parse_options.ts";
-import { EngineLab } from "../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../shared/testing/warehouse_lab.ts";
 import { ONE_DUCKDB } from "../shared/testing/one_duckdb.ts";
 import { OPTIONS, startQuery } from "./mod.ts";
 
@@ -56,7 +56,7 @@ async function withServer(
   test: (ask: Ask) => Promise<void>,
   flags: readonly string[] = [],
 ): Promise<void> {
-  await using lab = await EngineLab.open({ wal: true });
+  await using lab = await WarehouseLab.open({ wal: true });
   for (const day of [0n, 1n, 2n]) {
     await lab.commit(
       Array.from({ length: ROWS_A_DAY }, (_, n) => ({

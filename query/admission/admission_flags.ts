@@ -36,7 +36,7 @@ export const ADMISSION_OPTIONS = {
     help: "Niceness (see nice(1)) of expensive queries and batch jobs, so that cheap queries go " +
       "first when processors are busy. Expensive ones then have their own DuckDB with three " +
       "quarters of memory pool and spill space. With 0 all share one DuckDB, and so they do " +
-      "with a pool below 1 GiB, or where threads cannot have priorities.",
+      "with a pool below 768 MiB, or where threads cannot have priorities.",
   },
   streamStallSecs: {
     kind: "integer",

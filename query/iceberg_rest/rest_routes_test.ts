@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { FakeEngine } from "../../tests/doubles/fake_engine.ts";
 import { testService } from "../../tests/doubles/query_server.ts";
 import { OPTIONS, startQuery } from "../mod.ts";
@@ -13,13 +13,13 @@ import { RestCatalog, type RestCatalogParts } from "./rest_catalog.ts";
 const NS = 1_795_132_800_000_000_000n;
 
 interface Lab extends AsyncDisposable {
-  readonly lab: EngineLab;
+  readonly lab: WarehouseLab;
   ask(path: string, init?: RequestInit): Promise<Response>;
 }
 
 async function openLab(flags: readonly string[] = []): Promise<Lab> {
   await using held = new AsyncDisposableStack();
-  const lab = held.use(await EngineLab.open());
+  const lab = held.use(await WarehouseLab.open());
   await lab.commit([{ ns: NS, raw: "one" }]);
   const server = held.use(
     await startQuery(parseOptions(OPTIONS, [

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { parseOptions } from "../../shared/config/parse_options.ts";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { OPTIONS, startQuery } from "../mod.ts";
 import type { CallerGate } from "../query_caller.ts";
 import type { QueryRecord } from "../query_record.ts";
@@ -20,7 +20,7 @@ interface Answer {
 }
 
 interface Jobs extends AsyncDisposable {
-  readonly lab: EngineLab;
+  readonly lab: WarehouseLab;
   readonly records: QueryRecord[];
   ask(method: string, path: string, body?: unknown, token?: string): Promise<Answer>;
   /** Submits a statement; its id. */
@@ -38,7 +38,7 @@ const TENANTS: CallerGate = {
 };
 
 async function open(args: readonly string[] = []): Promise<Jobs> {
-  const lab = await EngineLab.open();
+  const lab = await WarehouseLab.open();
   const rows = Array.from(
     { length: 5_000 },
     (_, n) => ({ ns: START_NS + BigInt(n), raw: `r${n}` }),

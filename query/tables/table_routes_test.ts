@@ -5,7 +5,7 @@ import { openIndexCatalog } from "../../shared/catalog/open_catalog_parts.ts";
 import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
 import { parseIndexConfig } from "../../shared/schema/index_config.ts";
 import { QUERY_AUDIT_TABLE } from "../../shared/schema/query_audit.ts";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { FakeEngine } from "../../tests/doubles/fake_engine.ts";
 import { testService } from "../../tests/doubles/query_server.ts";
 import { queryApp, type QueryService } from "../routes.ts";
@@ -21,7 +21,7 @@ const DAY_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
 const SECS_OF_DAY = 86_400n;
 const CONNECTION = { remoteAddr: { hostname: "127.0.0.1" } };
 
-function appOf(lab: EngineLab, fields: Partial<QueryService> = {}) {
+function appOf(lab: WarehouseLab, fields: Partial<QueryService> = {}) {
   const tables = new TableFacts({ catalog: lab.catalog, store: lab.store });
   const app = queryApp(testService(new FakeEngine(), { tables, ...fields }));
   return async (path: string) => {
@@ -39,7 +39,7 @@ const rowsFrom = (ns: bigint, count: number) =>
 Deno.test({
   name: "GET /api/v1/tables lists the tenant's tables with the counts of their newest snapshot",
   async fn() {
-    await using lab = await EngineLab.open();
+    await using lab = await WarehouseLab.open();
     const ask = appOf(lab);
     const { body: before } = await ask("/api/v1/tables");
     deepStrictEqual(before.map((one: { table: string }) => one.table), [
@@ -77,7 +77,7 @@ function plainRow(ns: bigint) {
 Deno.test({
   name: "GET /api/v1/tables/{name} tells days, columns and snapshots; 404 for no table",
   async fn() {
-    await using lab = await EngineLab.open();
+    await using lab = await WarehouseLab.open();
     const ask = appOf(lab);
     await lab.commit(rowsFrom(DAY_NS, 3));
     await lab.commit(rowsFrom(DAY_NS + SECS_OF_DAY * 1_000_000_000n, 2));
@@ -123,7 +123,7 @@ Deno.test({
 Deno.test({
   name: "one of many tenants sees its own tables, and not the audit's",
   async fn() {
-    await using lab = await EngineLab.open();
+    await using lab = await WarehouseLab.open();
     const caller = { namespace: "acme", tenant: "acme", isOneOfMany: true };
     const ask = appOf(lab, { callers: { admit: () => Promise.resolve(caller) } });
     await lab.commit(rowsFrom(DAY_NS, 1));
@@ -139,7 +139,7 @@ Deno.test({
 Deno.test({
   name: "requests wait for each other, and past a bound they are told to come again",
   async fn() {
-    await using lab = await EngineLab.open();
+    await using lab = await WarehouseLab.open();
     const ask = appOf(lab);
     const all = await Promise.all(Array.from({ length: 40 }, () => ask("/api/v1/tables")));
     const refused = all.filter(({ status }) => status === 429);

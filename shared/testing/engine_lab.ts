@@ -1,56 +1,20 @@
-/**
- * DuckDB over a real warehouse and WAL in a temporary directory, for tests: rows are
- * committed to Iceberg or appended to the WAL, then queried. Everything is removed on disposal.
- */
+/** DuckDB over a warehouse and WAL of its own, for tests: rows are committed, then queried. */
 
-import { withSum } from "../base/summed_uuid.ts";
-import { footerSum } from "../parquet/footer.ts";
-import { assert } from "../base/assert.ts";
 import { textOf } from "../base/bytes.ts";
-import { dayOfNs } from "../base/time.ts";
-import type { Catalog } from "../catalog/catalog.ts";
-import { openSqliteCatalog } from "../catalog/sqlite_catalog.ts";
-import { encodeBatch } from "../columns/ipc.ts";
-import { batchOfRows, type RowObject } from "../columns/rows.ts";
-import { type Deriver, INLINE_DERIVER } from "../derived/deriver.ts";
-import { sidecarKey } from "../derived/sidecar.ts";
 import { HELD_ROWS_BYTES_MAX } from "../engine/limits.ts";
 import { type EngineOptions, openEngine } from "../engine/open_engine.ts";
 import type { Engine, QueryRequest, Stats } from "../engine/types.ts";
-import { EVENTS_SCHEMA } from "../schema/events.ts";
-import type { TableSchema } from "../schema/schema.ts";
-import type { LaneId, TableIdent } from "../tenant/tenant.ts";
-import { commitAppend, ensureTable } from "../iceberg/commit_append.ts";
-import { dataFileKey } from "../iceberg/locations.ts";
-import type { NewDataFile } from "../iceberg/types.ts";
 import { SystemClock } from "../os/clock.ts";
 import { DenoFileSystem } from "../os/deno_file_system.ts";
-import { SystemRandom, uuidV4 } from "../os/random.ts";
-import { ROW_GROUP_ROWS } from "../parquet/row_groups.ts";
-import { writeParquet } from "../parquet/write_parquet.ts";
-import { openLocalStore } from "../storage/local_store.ts";
-import type { ObjectStore } from "../storage/object_store.ts";
+import { SystemRandom } from "../os/random.ts";
 import { openWalReader } from "../wal/reader.ts";
-import type { Wal } from "../wal/types.ts";
-import { openWal } from "../wal/wal.ts";
+import { makeWarehouse, type Warehouse, WarehouseLab } from "./warehouse_lab.ts";
+import type { WarehouseLabOptions } from "./warehouse_lab.ts";
 
-const EVENTS: TableIdent = { namespace: "svc", name: "events" };
-const EVENTS_LANE: LaneId = { tenant: "default", index: "events" };
+export type { LabEvent } from "./warehouse_lab.ts";
 
-export interface EngineLabOptions {
-  /** Default false: no WAL is given to the engine. */
-  readonly wal?: boolean;
-  /** The warehouse; default: a folder. */
-  readonly store?: ObjectStore;
+export interface EngineLabOptions extends WarehouseLabOptions {
   readonly engine?: Partial<EngineOptions>;
-}
-
-export interface LabEvent {
-  /** Unix nanoseconds. */
-  readonly ns: bigint;
-  readonly host?: string;
-  readonly raw?: string;
-  readonly attributes?: string | null;
 }
 
 export interface LabAnswer {
@@ -62,18 +26,14 @@ export interface LabAnswer {
   readonly stats: Stats;
 }
 
-export class EngineLab implements AsyncDisposable {
-  readonly clock = new SystemClock();
-  readonly random = new SystemRandom();
-  readonly files = new DenoFileSystem();
-
+/** Tests whose rows only a server reads need no engine: they open a `WarehouseLab`. */
+export class EngineLab extends WarehouseLab {
   private constructor(
-    readonly dir: string,
-    readonly store: ObjectStore,
-    readonly catalog: Catalog,
-    readonly wal: Wal | undefined,
+    warehouse: Warehouse,
     private readonly opened: { readonly open: () => Promise<Engine>; engine: Engine },
-  ) {}
+  ) {
+    super(warehouse);
+  }
 
   get engine(): Engine {
     return this.opened.engine;
@@ -85,29 +45,14 @@ export class EngineLab implements AsyncDisposable {
     this.opened.engine = await this.opened.open();
   }
 
-  static async open(options: EngineLabOptions = {}): Promise<EngineLab> {
-    const dir = await Deno.makeTempDir({ prefix: "engine-lab-" });
+  static override async open(options: EngineLabOptions = {}): Promise<EngineLab> {
+    const warehouse = await makeWarehouse(options);
+    const { dir, store, catalog, wal } = warehouse;
     const files = new DenoFileSystem();
-    const warehouse = `${dir}/warehouse`;
-    await files.mkdir(warehouse);
-    const store = options.store ?? openLocalStore(files, warehouse);
-    const catalog = await openSqliteCatalog({ path: `${warehouse}/catalog.db` });
-    const root = `${dir}/wal`;
-    const wal = options.wal === true
-      ? await openWal({
-        fs: files,
-        clock: new SystemClock(),
-        random: new SystemRandom(),
-        root,
-        freeBytesMin: 0,
-      })
-      : undefined;
     const open = () =>
       openEngine({
-        store,
-        catalog,
-        files,
-        ...(wal === undefined ? {} : { wal: openWalReader(files, root) }),
+        ...{ store, catalog, files },
+        ...(wal === undefined ? {} : { wal: openWalReader(files, `${dir}/wal`) }),
         cacheDir: `${dir}/cache`,
         memoryBytesMax: 512 * 2 ** 20,
         // With so small a pool no rows are held in memory by default.
@@ -118,100 +63,7 @@ export class EngineLab implements AsyncDisposable {
         random: new SystemRandom(),
         ...options.engine,
       });
-    return new EngineLab(dir, store, catalog, wal, { open, engine: await open() });
-  }
-
-  /**
-   * Commits rows of `events` as one file, in the given order; `consumed` are segments they came
-   * from.
-   */
-  async commit(
-    rows: readonly LabEvent[],
-    options: {
-      readonly consumed?: readonly string[];
-      readonly rowGroupRowsMax?: number;
-      readonly sorted?: boolean;
-      readonly derived?: boolean | Deriver;
-    } = {},
-  ): Promise<void> {
-    await this.commitRows(rows.map(eventRow), { ...options, ident: EVENTS, schema: EVENTS_SCHEMA });
-  }
-
-  /**
-   * Commits as `commit` does, into any table whose schema has the two time columns. All rows are of
-   * one day.
-   */
-  async commitRows(
-    rows: readonly RowObject[],
-    options: {
-      readonly ident: TableIdent;
-      readonly schema: TableSchema;
-      readonly consumed?: readonly string[];
-      readonly rowGroupRowsMax?: number;
-      readonly sorted?: boolean;
-      /** With a sidecar; default false. */
-      readonly derived?: boolean | Deriver;
-    },
-  ): Promise<void> {
-    const { ident, schema } = options;
-    const deps = {
-      store: this.store,
-      catalog: this.catalog,
-      clock: this.clock,
-      random: this.random,
-    };
-    const table = await ensureTable(deps, { ident, schema });
-    const batches = [batchOfRows(schema, rows)];
-    const written = writeParquet(batches, {
-      schema,
-      compression: "zstd",
-      ...(options.rowGroupRowsMax === undefined
-        ? {}
-        : { rowGroupRowsMax: options.rowGroupRowsMax }),
-    });
-    const times = rows.map((row) => BigInt(row["timestamp_ns"] as bigint));
-    const [first] = times;
-    assert(first !== undefined, "a commit has rows");
-    const day = dayOfNs(first);
-    const uuid = withSum(uuidV4(this.random), footerSum(written.bytes));
-    const key = dataFileKey(table, day, uuid);
-    await this.store.putNew(key, written.bytes);
-    const { derived = false } = options;
-    if (derived !== false) {
-      const content = {
-        schema,
-        rows: rows.length,
-        batches,
-        text: [],
-        rowGroupRows: ROW_GROUP_ROWS,
-      };
-      const deriver = derived === true ? INLINE_DERIVER : derived;
-      const sidecar = await deriver.derive(content, { key, rows: rows.length });
-      await this.store.putNew(sidecarKey(key), sidecar);
-    }
-    const file: NewDataFile = {
-      key,
-      rows: written.rows,
-      byteLength: written.bytes.byteLength,
-      day,
-      timestampNsMin: times.reduce((a, b) => a < b ? a : b),
-      timestampNsMax: times.reduce((a, b) => a > b ? a : b),
-      lowerBounds: written.lowerBounds,
-      upperBounds: written.upperBounds,
-      nullCounts: written.nullCounts,
-      valueCounts: written.valueCounts,
-      columnSizes: written.columnSizes,
-      splitOffsets: written.splitOffsets,
-      sortOrderId: options.sorted === false ? 0 : table.sortOrderId,
-    };
-    await commitAppend(deps, { ident, schema, files: [file], consumed: options.consumed ?? [] });
-  }
-
-  /** Appends rows to the WAL lane of `events`; the name of the segment that holds them. */
-  async append(rows: readonly LabEvent[], lane: LaneId = EVENTS_LANE): Promise<string> {
-    assert(this.wal !== undefined, "the lab was opened without a WAL");
-    const batch = encodeBatch(batchOfRows(EVENTS_SCHEMA, rows.map(eventRow)));
-    return (await this.wal.append(lane, batch, "auto")).segment;
+    return new EngineLab(warehouse, { open, engine: await open() });
   }
 
   /** Prepares a statement with a test's defaults. */
@@ -244,11 +96,9 @@ export class EngineLab implements AsyncDisposable {
     };
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  override async [Symbol.asyncDispose](): Promise<void> {
     await this.engine.close();
-    await this.wal?.close();
-    await this.catalog.close();
-    await Deno.remove(this.dir, { recursive: true });
+    await super[Symbol.asyncDispose]();
   }
 }
 
@@ -266,17 +116,4 @@ function arrayTexts(text: string): string[] {
     start = index + 2;
   }
   return texts;
-}
-
-function eventRow({ ns, host = "h", raw = "", attributes = null }: LabEvent): RowObject {
-  return {
-    timestamp: ns / 1_000n,
-    timestamp_ns: ns,
-    host,
-    source: "s",
-    sourcetype: "t",
-    index: "main",
-    raw,
-    attributes,
-  };
 }

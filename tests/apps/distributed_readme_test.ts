@@ -8,10 +8,11 @@ import { join } from "node:path";
 import { makeDataFolders } from "../../cli/data_folders.ts";
 import { workspacePath } from "../../cli/permissions.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
+import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { until } from "../../shared/testing/until.ts";
 import { isInstalled } from "../clients/programs.ts";
 import { pageBlocks } from "../docs/page_blocks.ts";
-import { openSharedEvents, type Told } from "./shared_events.ts";
+import { commitSharedEvents, type Told } from "./shared_events.ts";
 
 const NAME = "tests/apps/distributed_readme_test.ts";
 const SERVERS = 4;
@@ -26,7 +27,8 @@ Deno.test({
   name: `README.md's four query servers share a statement${absent}`,
   ignore: absent !== "",
   async fn() {
-    await using lab = await openSharedEvents();
+    await using lab = await EngineLab.open();
+    await commitSharedEvents(lab);
     await makeDataFolders(lab.dir);
     const ports = freePorts(2 * SERVERS);
     const [own = [], metrics = []] = [ports.slice(0, SERVERS), ports.slice(SERVERS)];

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { present } from "../../shared/base/assert.ts";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { openS3Store } from "../../shared/storage/s3_store.ts";
 import { S3Process } from "../../shared/testing/s3_process.ts";
 import { selfSigned } from "../../shared/testing/self_signed.ts";
@@ -79,7 +79,7 @@ Deno.test({
   async fn() {
     await using s3 = await S3Process.start();
     const store = openS3Store(s3.place("lake"), s3.access);
-    await using lab = await EngineLab.open({ store });
+    await using lab = await WarehouseLab.open({ store });
     await commitSharedEvents(lab);
     await using fleet = await QueryFleet.start({
       ...{ dataDir: lab.dir, count: 2, envOf: () => s3.environment },
@@ -131,7 +131,7 @@ async function jobRows(url: string, query: string): Promise<unknown> {
 }
 
 /** One more file, with bits flipped all over its columns; its key. No server has read it yet. */
-async function commitDamaged(lab: EngineLab): Promise<string> {
+async function commitDamaged(lab: WarehouseLab): Promise<string> {
   const files = async () =>
     (await Array.fromAsync(lab.store.list(""))).map(({ key }) => key)
       .filter((key) => key.endsWith(".parquet"));

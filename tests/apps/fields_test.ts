@@ -6,7 +6,7 @@
 import { deepStrictEqual, match, ok, strictEqual } from "node:assert/strict";
 import { OPTIONS, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
-import { EngineLab, type LabEvent } from "../../shared/testing/engine_lab.ts";
+import { type LabEvent, WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
 
 const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
@@ -21,7 +21,7 @@ interface Fields {
 type Answer = any;
 
 async function withServer(
-  lab: EngineLab,
+  lab: WarehouseLab,
   test: (fields: Fields) => Promise<void>,
   flags: readonly string[] = [],
 ): Promise<void> {
@@ -71,7 +71,7 @@ function rows(count: number, first = 0): LabEvent[] {
 Deno.test({
   name: "a small table is looked at as a whole, and every count is exact, WAL included",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await lab.commit(rows(500));
     await lab.append(rows(200, 500));
     await withServer(lab, async ({ get }) => {
@@ -120,7 +120,7 @@ Deno.test({
 Deno.test({
   name: "values of a field are counted, by any name, with shares, a prefix and a limit",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await lab.commit(rows(500));
     await lab.append(rows(200, 500));
     await withServer(lab, async ({ get }) => {
@@ -155,7 +155,7 @@ Deno.test({
 Deno.test({
   name: "a search and a range choose the rows whose fields are listed",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await lab.commit(rows(500));
     await lab.append(rows(200, 500));
     const at = (n: bigint) => String(START_NS + n * SEC);
@@ -184,7 +184,7 @@ Deno.test({
   name:
     "a large table is answered from summaries, with what no summary counts from the newest rows",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await lab.commit(rows(12_000), { derived: true });
     await lab.append(rows(300, 12_000));
     await withServer(lab, async ({ get }) => {
@@ -232,7 +232,7 @@ Deno.test({
 Deno.test({
   name: "fields refuse what cannot be read, name it, and say what to write",
   async fn() {
-    await using lab = await EngineLab.open();
+    await using lab = await WarehouseLab.open();
     await lab.commit(rows(10));
     const cases: readonly (readonly [string, number, string, RegExp])[] = [
       ["fields?from=yesterday", 400, "bad_parameter", /Cannot use from "yesterday": it is an inst/],
@@ -263,7 +263,7 @@ Deno.test({
 Deno.test({
   name: "fields ask for a token, and show nothing of another tenant's table",
   async fn() {
-    await using lab = await EngineLab.open();
+    await using lab = await WarehouseLab.open();
     await lab.commit(rows(10));
     const flags = ["--tokens", "0123456789abcdef", "--tenant-namespace", "acme"];
     await withServer(lab, async ({ status }) => {

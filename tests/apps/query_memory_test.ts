@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { PeakMemory } from "../../shared/testing/process_memory.ts";
 import { until } from "../../shared/testing/until.ts";
 import { askSql, RoleProcess } from "./role_process.ts";
@@ -41,7 +41,7 @@ Deno.test({
   name: "a query server and its DuckDB processes stay within --memory-bytes under a mixed load",
   ignore: Deno.build.os !== "linux",
   async fn(t) {
-    await using lab = await EngineLab.open();
+    await using lab = await WarehouseLab.open();
     for (let file = 0; file < FILES; file += 1) await lab.commit(rowsOf(file));
     for (const { mib, processes } of LIMITS) {
       await t.step(`${mib} MiB`, async () => {

@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import { OPTIONS, startQuery } from "../../query/mod.ts";
 import { isOperatingError } from "../../shared/base/errors.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 
 const DAY_START = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
 const SECOND = 1_000_000_000n;
@@ -51,7 +51,7 @@ async function withServer(dir: string, test: (client: Client) => Promise<void>):
 }
 
 /** Three rows in the table, two in the WAL; `raw` counts them in time order from 0. */
-async function fiveRows(lab: EngineLab): Promise<void> {
+async function fiveRows(lab: WarehouseLab): Promise<void> {
   const row = (n: number, host: string) => ({
     ns: DAY_START + BigInt(n) * SECOND + 7n,
     host,
@@ -65,7 +65,7 @@ async function fiveRows(lab: EngineLab): Promise<void> {
 Deno.test({
   name: "query server answers SQL over table and WAL together",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await fiveRows(lab);
     await withServer(lab.dir, async ({ rows, ask }) => {
       const cases: [string, Record<string, unknown>, unknown[][]][] = [
@@ -100,7 +100,7 @@ Deno.test({
 Deno.test({
   name: "query server cuts at the row cap: 413 with the rows, or the stream's trailer",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await fiveRows(lab);
     await withServer(lab.dir, async ({ ask }) => {
       const query = "SELECT raw FROM events";
@@ -127,7 +127,7 @@ Deno.test({
 Deno.test({
   name: "query server streams no row that could be taken for a trailer",
   async fn() {
-    await using lab = await EngineLab.open();
+    await using lab = await WarehouseLab.open();
     await withServer(lab.dir, async ({ ask }) => {
       const { text } = await ask({ query: "SELECT 1 AS _meta, 2 AS a, 3 AS a", format: "ndjson" });
       assert.equal(text, '{"_meta_1":1,"a":2,"a_1":3}\n');
@@ -138,7 +138,7 @@ Deno.test({
 Deno.test({
   name: "query server refuses what is not one SELECT of the caller's tables",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await fiveRows(lab);
     await withServer(lab.dir, async ({ ask, rows }) => {
       const statements = [
@@ -175,7 +175,7 @@ Deno.test({
 Deno.test({
   name: "query server explains: cost, plan and the tables read",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await fiveRows(lab);
     await withServer(lab.dir, async ({ ask }) => {
       const query = "SELECT host FROM events";
@@ -203,7 +203,7 @@ const HEAVY = "SELECT count(*) FROM events a, events b, events c, events d, even
 Deno.test({
   name: "query server ends a heavy statement at its wall clock, and when its client leaves",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     const rows = Array.from(
       { length: 200 },
       (_, n) => ({ ns: DAY_START + BigInt(n), raw: `${n}` }),
@@ -235,7 +235,7 @@ Deno.test({
 Deno.test({
   name: "query server streams more rows than it holds, in order",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await lab.commit(
       Array.from({ length: 300 }, (_, n) => ({ ns: DAY_START + BigInt(n), raw: `${n}` })),
     );

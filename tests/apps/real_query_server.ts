@@ -6,7 +6,7 @@
 import { ok } from "node:assert/strict";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { turnsFor } from "../../shared/engine/turns/turns.ts";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { OPTIONS, startQuery } from "../../query/mod.ts";
 
 const THREADS = 2;
@@ -23,7 +23,7 @@ export interface RealServer extends AsyncDisposable {
 }
 
 export async function startRealServer(flags: readonly string[] = []): Promise<RealServer> {
-  const lab = await EngineLab.open();
+  const lab = await WarehouseLab.open();
   const server = await startQuery(parseOptions(OPTIONS, [
     ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--threads", String(THREADS)],
     ...["--data-dir", lab.dir, "--audit-disabled", "--memory-pool-bytes", String(512 * 2 ** 20)],

@@ -1,7 +1,7 @@
 /** Events that servers share statements over, the statements, and how they are asked. */
 
 import assert from "node:assert/strict";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 
 const START_NS = 1_795_132_800_000_000_000n;
 const FILES = 12;
@@ -20,13 +20,13 @@ export const STATEMENTS = [
 ];
 
 /** Events in several files. */
-export async function openSharedEvents(): Promise<EngineLab> {
-  const lab = await EngineLab.open();
+export async function openSharedEvents(): Promise<WarehouseLab> {
+  const lab = await WarehouseLab.open();
   await commitSharedEvents(lab);
   return lab;
 }
 
-export async function commitSharedEvents(lab: EngineLab, files = FILES): Promise<void> {
+export async function commitSharedEvents(lab: WarehouseLab, files = FILES): Promise<void> {
   for (let file = 0; file < files; file += 1) {
     await lab.commit(Array.from({ length: ROWS_A_FILE }, (_, at) => ({
       ns: START_NS + BigInt(file * ROWS_A_FILE + at) * 1_000_000n,

@@ -6,7 +6,7 @@ import { RecordingConsole } from "../../cli/recording_console.ts";
 import { runCommand } from "../../cli/run_command.ts";
 import { OPTIONS, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
 
 const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
@@ -18,7 +18,7 @@ const ROWS = [
 ] as const;
 
 async function withRows(test: (search: Search) => Promise<void>): Promise<void> {
-  await using lab = await EngineLab.open();
+  await using lab = await WarehouseLab.open();
   await lab.commit(ROWS.map(([raw, attributes], at) => ({
     ns: START_NS + BigInt(at) * 1_000_000_000n,
     raw,

@@ -3,7 +3,7 @@
 import { deepStrictEqual, match, strictEqual } from "node:assert/strict";
 import { OPTIONS, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
-import { EngineLab, type LabEvent } from "../../shared/testing/engine_lab.ts";
+import { type LabEvent, WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
 import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
 
@@ -65,7 +65,7 @@ function rows(...raws: readonly string[]): LabEvent[] {
   return raws.map((raw, at) => ({ ns: START_NS + BigInt(at), raw, host: "web-1" }));
 }
 
-function serve(lab: EngineLab, port: number | undefined) {
+function serve(lab: WarehouseLab, port: number | undefined) {
   return startQuery(parseOptions(OPTIONS, [
     ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
     ...["--data-dir", lab.dir, "--threads", "2", "--query-wal-buffer-dir", `${lab.dir}/wal`],
@@ -76,7 +76,7 @@ function serve(lab: EngineLab, port: number | undefined) {
 Deno.test({
   name: "svc search --tail prints rows as they come, goes on after a restart, and ends by Ctrl-C",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await lab.commit(rows("old one", "old two", "other"));
     const [port] = freePorts(1);
     const server = await serve(lab, port);
@@ -107,7 +107,7 @@ Deno.test({
 Deno.test({
   name: "svc search --tail in text says how many rows were skipped, and ends with its reader",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await lab.append(rows("old"));
     const [port] = freePorts(1);
     await using _server = await serve(lab, port);
@@ -130,7 +130,7 @@ Deno.test({
 Deno.test({
   name: "svc search --tail refuses what it cannot follow",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await lab.append(rows("old"));
     const [port] = freePorts(1);
     await using _server = await serve(lab, port);

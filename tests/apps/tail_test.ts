@@ -7,7 +7,7 @@ import { deepStrictEqual, match, ok, rejects, strictEqual } from "node:assert/st
 import { OPTIONS, startQuery } from "../../query/mod.ts";
 import { TAILS_PER_TENANT_MAX } from "../../query/tail/tail_desk.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
-import { EngineLab, type LabEvent } from "../../shared/testing/engine_lab.ts";
+import { type LabEvent, WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
 import { rawsOf, TailReader } from "./tail_reader.ts";
 
@@ -15,7 +15,7 @@ const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
 const LANE = "wal/default/events";
 
 async function withServer(
-  lab: EngineLab,
+  lab: WarehouseLab,
   test: (url: string, stop: () => Promise<void>) => Promise<void>,
   flags: readonly string[] = [],
 ): Promise<void> {
@@ -40,7 +40,7 @@ async function isQuiet(reader: TailReader): Promise<void> {
 Deno.test({
   name: "a tail shows rows of the WAL, and does not show them again when they are committed",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await lab.commit(rows("before"));
     await lab.append(rows("also before"));
     await withServer(lab, async (url) => {
@@ -63,7 +63,7 @@ Deno.test({
 Deno.test({
   name: "a tail finds its table in any case, as /sql does",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await lab.commit(rows("before"));
     await withServer(lab, async (url) => {
       await using reader = await TailReader.connect(url, { query: "table=EVENTS" });
@@ -76,7 +76,7 @@ Deno.test({
 Deno.test({
   name: "a tail shows commits on a server without the WAL, each row once",
   async fn() {
-    await using lab = await EngineLab.open();
+    await using lab = await WarehouseLab.open();
     await lab.commit(rows("before"));
     await withServer(lab, async (url) => {
       await using reader = await TailReader.connect(url);
@@ -98,7 +98,7 @@ Deno.test({
   name:
     "Last-Event-ID goes on behind the event, in a segment, past its sweep, and says what is gone",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await lab.commit(rows("before"));
     await withServer(lab, async (url) => {
       const first = await TailReader.connect(url);
@@ -142,7 +142,7 @@ Deno.test({
 Deno.test({
   name: "Last-Event-ID amid the segments of one commit goes on in it once these are swept",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await lab.commit(rows("before"));
     await withServer(lab, async (url) => {
       const first = await TailReader.connect(url);
@@ -171,7 +171,7 @@ Deno.test({
 Deno.test({
   name: "a tail shows the rows that its search finds, as /sql gives them, at most so many a second",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await lab.append(rows("before"));
     await withServer(lab, async (url) => {
       const query = new URLSearchParams({ search: "host:h a:1 -skip" });
@@ -200,7 +200,7 @@ Deno.test({
 Deno.test({
   name: "a reader that takes nothing holds up nobody",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await lab.append(rows("before"));
     await withServer(lab, async (url) => {
       const query = "max_rows_per_second=100000";
@@ -221,7 +221,7 @@ Deno.test({
 Deno.test({
   name: "tails are refused by name: parameters, positions, and one too many with Retry-After",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await lab.append(rows("before"));
     await withServer(lab, async (url) => {
       const cases = [
@@ -267,7 +267,7 @@ async function untilOpen(url: string): Promise<TailReader> {
 Deno.test({
   name: "a server that stops ends its tails at once, and says so",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await lab.append(rows("before"));
     await withServer(lab, async (url, stop) => {
       await using reader = await TailReader.connect(url);
@@ -281,7 +281,7 @@ Deno.test({
 Deno.test({
   name: "a tail asks for a token, and shows nothing of another tenant",
   async fn() {
-    await using lab = await EngineLab.open({ wal: true });
+    await using lab = await WarehouseLab.open({ wal: true });
     await lab.append(rows("default's"));
     const flags = ["--tokens", "0123456789abcdef", "--tenant-namespace", "acme"];
     await withServer(lab, async (url) => {

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { OPTIONS, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { type TurnKind, turnsFor } from "../../shared/engine/turns/turns.ts";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { AUDIENCE, FakeIssuer } from "../../shared/testing/fake_issuer.ts";
 import { YIELD_LITTLE } from "../../shared/testing/yield_little.ts";
 
@@ -31,7 +31,7 @@ for (const { line, query } of KINDS) {
   Deno.test({
     name: `a tenant with ${BURST} ${line} statements in line holds up another's one by a turn`,
     fn: async () => {
-      await using lab = await EngineLab.open();
+      await using lab = await WarehouseLab.open();
       await using issuer = await FakeIssuer.start();
       await using server = await startQuery(parseOptions(OPTIONS, [
         ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],

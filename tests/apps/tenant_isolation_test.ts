@@ -13,7 +13,7 @@ import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
 import type { TableSchema } from "../../shared/schema/schema.ts";
 import { namespaceOf } from "../../shared/tenant/tenant.ts";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { AUDIENCE, FakeIssuer } from "../../shared/testing/fake_issuer.ts";
 
 const DAY_START = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
@@ -50,7 +50,7 @@ function ledgerSchema(tenant: Tenant): TableSchema {
   return { ...EVENTS_SCHEMA, columns: [...EVENTS_SCHEMA.columns, own] };
 }
 
-async function fill(lab: EngineLab, tenant: Tenant): Promise<void> {
+async function fill(lab: WarehouseLab, tenant: Tenant): Promise<void> {
   const { stored, waiting } = TENANTS[tenant];
   const mark = MARKS[tenant];
   const namespace = namespaceOf(tenant);
@@ -92,12 +92,12 @@ interface Answer {
 }
 
 interface Stage {
-  readonly lab: EngineLab;
+  readonly lab: WarehouseLab;
   ask(tenant: Tenant, body: Record<string, unknown>, path?: string): Promise<Answer>;
 }
 
 async function onStage(test: (stage: Stage) => Promise<void>): Promise<void> {
-  await using lab = await EngineLab.open({ wal: true });
+  await using lab = await WarehouseLab.open({ wal: true });
   for (const tenant of NAMES) await fill(lab, tenant);
   await using issuer = await FakeIssuer.start();
   const settings = parseOptions(OPTIONS, [
@@ -135,7 +135,7 @@ function steady(text: string): string {
 }
 
 /** Marks of others than `tenant` in a text, and the place of the data. */
-function leaks(text: string, tenant: Tenant, lab: EngineLab): string[] {
+function leaks(text: string, tenant: Tenant, lab: WarehouseLab): string[] {
   const others = NAMES.filter((name) => name !== tenant).map((name) => MARKS[name]);
   return [...others, lab.dir].filter((mark) => text.includes(mark));
 }
@@ -325,7 +325,7 @@ function anyRow(text: string): string {
   return text.replaceAll(/(r-mark\d+)-\d+/g, "$1");
 }
 
-async function dataFilesOf(lab: EngineLab, namespace: string): Promise<string[]> {
+async function dataFilesOf(lab: WarehouseLab, namespace: string): Promise<string[]> {
   const files: string[] = [];
   const visit = async (directory: string) => {
     for await (const { name, isDirectory } of Deno.readDir(directory)) {

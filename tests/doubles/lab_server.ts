@@ -1,8 +1,8 @@
-/** A real query server over the warehouse of an `EngineLab`. */
+/** A real query server over the warehouse of a `WarehouseLab`. */
 
 import { OPTIONS, type QueryServer, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
-import type { EngineLab } from "../../shared/testing/engine_lab.ts";
+import type { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
 
 export interface LabServer extends AsyncDisposable {
@@ -12,7 +12,7 @@ export interface LabServer extends AsyncDisposable {
 
 /** Starts it on a free port; `args` are further options. */
 export async function startLabServer(
-  { dir }: Pick<EngineLab, "dir">,
+  { dir }: Pick<WarehouseLab, "dir">,
   args: readonly string[] = [],
 ): Promise<LabServer> {
   const server = await startQuery(parseOptions(OPTIONS, [

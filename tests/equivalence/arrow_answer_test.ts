@@ -7,7 +7,7 @@ import { deepStrictEqual, match, rejects, strictEqual } from "node:assert/strict
 import { tableFromIPC } from "apache-arrow";
 import { parquetReadObjects } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { startLabServer } from "../doubles/lab_server.ts";
 
 const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
@@ -30,8 +30,8 @@ const STATEMENTS: readonly string[] = [
   "SELECT {'u': '5b8efff7-98d9-4a0b-9ad3-5cb2ba1b5cb2'::UUID} AS nested",
 ];
 
-function openLab(): Promise<EngineLab> {
-  return EngineLab.open().then(async (lab) => {
+function openLab(): Promise<WarehouseLab> {
+  return WarehouseLab.open().then(async (lab) => {
     await lab.commit(Array.from({ length: ROWS }, (_, at) => ({
       ns: START_NS + BigInt(at) * 1_000_000n,
       raw: at % 11 === 0 ? "" : `row ${at} ${"x".repeat(at % 40)}`,

@@ -9,7 +9,7 @@ import { OPTIONS, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
 import { applyExpire } from "../../shared/tables/expire.ts";
-import { EngineLab, type LabEvent } from "../../shared/testing/engine_lab.ts";
+import { type LabEvent, WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { addColumns, drain } from "./sql_lab.ts";
 
@@ -28,12 +28,12 @@ class PagingLab implements AsyncDisposable {
   #rows = 0;
 
   private constructor(
-    readonly lab: EngineLab,
+    readonly lab: WarehouseLab,
     private readonly server: Awaited<ReturnType<typeof startQuery>>,
   ) {}
 
   static async open(): Promise<PagingLab> {
-    const lab = await EngineLab.open({ wal: true });
+    const lab = await WarehouseLab.open({ wal: true });
     const server = await startQuery(parseOptions(OPTIONS, [
       ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--threads", "2"],
       ...["--data-dir", lab.dir, "--query-wal-buffer-dir", `${lab.dir}/wal`],

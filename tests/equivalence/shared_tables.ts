@@ -9,7 +9,7 @@ import { encodeBatch } from "../../shared/columns/ipc.ts";
 import { batchOfRows, type RowObject } from "../../shared/columns/rows.ts";
 import { ensureTable } from "../../shared/iceberg/commit_append.ts";
 import type { ColumnType, TableSchema } from "../../shared/schema/schema.ts";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { commitDeletes } from "../../shared/testing/foreign_deletes.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { addColumns } from "./sql_lab.ts";
@@ -54,8 +54,8 @@ function identOf(name: string) {
   return { namespace: "svc", name };
 }
 
-export async function openSharedTables(seed: number): Promise<EngineLab> {
-  const lab = await EngineLab.open({ wal: true });
+export async function openSharedTables(seed: number): Promise<WarehouseLab> {
+  const lab = await WarehouseLab.open({ wal: true });
   const rows = new Rows(new SeededRandom(seed));
   for (let file = 0; file < FILES; file += 1) {
     await lab.commitRows(rows.next(), { ident: identOf("events"), schema: EVENTS });
@@ -76,7 +76,7 @@ export async function openSharedTables(seed: number): Promise<EngineLab> {
   return lab;
 }
 
-async function openGrown(lab: EngineLab, rows: Rows): Promise<void> {
+async function openGrown(lab: WarehouseLab, rows: Rows): Promise<void> {
   const ident = identOf("events_grown");
   const lane = { tenant: "default", index: ident.name };
   const append = async (schema: TableSchema) => {
@@ -94,7 +94,7 @@ async function openGrown(lab: EngineLab, rows: Rows): Promise<void> {
   await append(EVENTS);
 }
 
-async function openLess(lab: EngineLab, rows: Rows): Promise<void> {
+async function openLess(lab: WarehouseLab, rows: Rows): Promise<void> {
   const ident = identOf("events_less");
   const { store, catalog, clock, random } = lab;
   const files = async () =>

@@ -23,6 +23,7 @@ import { stageMetadata } from "../../shared/iceberg/stage_snapshot.ts";
 import { drainAll } from "../../shared/drain/drain_all.ts";
 import { INLINE_PARQUET_ENCODER } from "../../shared/parquet/parquet_encoder.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import type { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { openWalConsumerAdmin } from "../../shared/wal/admin.ts";
 import { openWalReader } from "../../shared/wal/reader.ts";
@@ -142,7 +143,7 @@ async function applyStage(lab: EngineLab, stage: Stage): Promise<void> {
 }
 
 /** Drains every lane of the lab, as the compactor does. */
-export async function drain(lab: EngineLab): Promise<void> {
+export async function drain(lab: WarehouseLab): Promise<void> {
   const { store, catalog, clock, random, files } = lab;
   const root = `${lab.dir}/wal`;
   const totals = await drainAll({
@@ -157,7 +158,7 @@ export async function drain(lab: EngineLab): Promise<void> {
 
 /** What an index update does to the table: a new schema, the old files as they are. */
 export async function addColumns(
-  lab: EngineLab,
+  lab: WarehouseLab,
   schema: TableSchema,
   ident: TableIdent = { namespace: "svc", name: "metrics" },
 ): Promise<void> {

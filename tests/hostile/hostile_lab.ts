@@ -11,7 +11,7 @@ import { OPTIONS, type QueryServer, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
 import { tenantOf } from "../../shared/tenant/tenant.ts";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 
 /** In no answer, whatever is asked. */
 export const CANARY = "canary-7f31c0de";
@@ -27,7 +27,7 @@ export interface HostileAnswer {
 
 export class HostileLab implements AsyncDisposable {
   private constructor(
-    private readonly lab: EngineLab,
+    private readonly lab: WarehouseLab,
     private readonly server: QueryServer,
   ) {}
 
@@ -36,7 +36,7 @@ export class HostileLab implements AsyncDisposable {
   }
 
   static async open(): Promise<HostileLab> {
-    const lab = await EngineLab.open({ wal: true });
+    const lab = await WarehouseLab.open({ wal: true });
     const row = (n: number, raw: string) => ({ ns: START_NS + BigInt(n), host: `h${n % 3}`, raw });
     await lab.commit(Array.from({ length: 40 }, (_, n) => row(n, `mine ${n}`)));
     await lab.append([row(41, "mine 41")]);

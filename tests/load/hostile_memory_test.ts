@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { HOSTILE } from "../../shared/testing/hostile_statements.ts";
 import { PeakMemory } from "../../shared/testing/process_memory.ts";
 import { askSql, RoleProcess } from "../apps/role_process.ts";
@@ -20,7 +20,7 @@ Deno.test({
   name: "values that grow and work within one row leave the server within its --memory-bytes",
   ignore: Deno.build.os !== "linux",
   fn: async () => {
-    await using lab = await EngineLab.open();
+    await using lab = await WarehouseLab.open();
     await lab.commit(Array.from({ length: 40 }, (_, n) => {
       return { ns: START_NS + BigInt(n), host: `h${n % 3}`, raw: `mine ${n}` };
     }));

@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { makeDataFolders } from "../../cli/data_folders.ts";
 import { processArguments } from "../../cli/permissions.ts";
-import { EngineLab, type LabEvent } from "../../shared/testing/engine_lab.ts";
+import { type LabEvent, WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { residentBytesOf } from "../../shared/testing/processes.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
 import { leastOf } from "../../shared/testing/least_of.ts";
@@ -277,7 +277,7 @@ Deno.test({
 });
 
 async function withQuery(test: (server: QueryProcess) => Promise<void>): Promise<void> {
-  await using lab = await EngineLab.open();
+  await using lab = await WarehouseLab.open();
   await makeDataFolders(lab.dir);
   for (let file = 0; file < FILES; file++) {
     const first = file * ROWS / FILES;

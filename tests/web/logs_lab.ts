@@ -5,9 +5,9 @@ import type { Page } from "playwright-core";
 import { OPTIONS, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
-import { launchChromium } from "../clients/chromium.ts";
+import { launchForPages } from "../clients/chromium.ts";
 import { buildPage, openPageLab, type PageLab } from "./page_lab.ts";
 
 /** 2026-11-20T00:00:00Z, and the range of the page that has all rows. */
@@ -59,7 +59,7 @@ export function openLogsLab(
   }, args);
 }
 
-async function commitLines(lab: EngineLab, lines: readonly LogLine[]): Promise<void> {
+async function commitLines(lab: WarehouseLab, lines: readonly LogLine[]): Promise<void> {
   await lab.commitRows(lines.map(rowOf), {
     ident: { namespace: "svc", name: "events" },
     schema: EVENTS_SCHEMA,
@@ -132,7 +132,7 @@ export interface LiveLab extends AsyncDisposable, Pick<PageLab, "url" | "browser
 export async function openLiveLab(): Promise<LiveLab> {
   await buildPage();
   await using held = new AsyncDisposableStack();
-  const lab = held.use(await EngineLab.open({ wal: true }));
+  const lab = held.use(await WarehouseLab.open({ wal: true }));
   const server = held.use(
     await startQuery(parseOptions(OPTIONS, [
       ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
@@ -140,7 +140,7 @@ export async function openLiveLab(): Promise<LiveLab> {
       ...ONE_DUCKDB,
     ])),
   );
-  const browser = await launchChromium();
+  const browser = await launchForPages();
   held.defer(() => browser.close());
   const all = held.move();
   let lastMs = 0;

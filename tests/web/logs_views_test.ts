@@ -171,7 +171,7 @@ Deno.test({
           const dialog = page.getByRole("dialog", { name: "How the rows are found" });
           await dialog.getByText(/served by scan/).waitFor();
           match(await dialog.textContent() ?? "", /match_phrase\("raw", 'cart'\)/);
-          await expectAccessible(page);
+          await expectAccessible(page, { within: ".plan-dialog" });
           await page.keyboard.press("Escape");
           await dialog.waitFor({ state: "hidden" });
         }),

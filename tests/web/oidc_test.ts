@@ -17,35 +17,13 @@ const QUERY = "?range=1795132800000..1795140000000";
 const DIALOG = "dialog.sign-in[open]";
 const FAILED_REQUESTS = /^Failed to load resource/;
 
-const unless = (name: string) =>
-  HAS_CHROMIUM ? name : `${name} (ignored: chromium is not installed)`;
+const NAME = "sign-in by OpenID Connect in Chromium";
 
 interface Setting {
   readonly lab: PageLab;
   readonly options: PageOptions;
+  /** How often in this step. */
   readonly exchanged: { readonly codes: number; readonly refreshes: number };
-}
-
-/** A server with an issuer whose tokens live for `tokenSecs`. */
-async function withIssuer(
-  { tokenSecs, scope }: { readonly tokenSecs: number; readonly scope: string },
-  test: (setting: Setting) => Promise<void>,
-): Promise<void> {
-  const port = freePort();
-  const url = issuerUrl(port);
-  await using lab = await openPageLab(
-    (lab) => lab.commit([{ ns: START_NS, raw: "card declined" }]),
-    [
-      ...["--oidc-issuer", url, "--oidc-audience", AUDIENCE],
-      ...["--oidc-client-id", CLIENT_ID, "--oidc-scope", scope],
-    ],
-  );
-  await using issuer = await startIssuer({
-    ...{ port, tokenSecs, refreshSecs: 600 },
-    redirectUris: [`${lab.url}/ui/signed-in`],
-  });
-  const options = { allowed: FAILED_REQUESTS, other: url };
-  await test({ lab, options, exchanged: issuer.exchanged });
 }
 
 /** Clicks and types as a person does at the issuer, in the window that it has. */
@@ -77,11 +55,16 @@ const spoilToken = (page: Page) =>
 const typed = (page: Page) => page.inputValue("#search");
 const row = (page: Page) => page.waitForSelector("text=card declined");
 
-Deno.test({
-  name: unless("a page signs in at the issuer, and again when the server refuses its token"),
-  ignore: !HAS_CHROMIUM,
-  fn: () =>
-    withIssuer({ tokenSecs: 600, scope: "openid" }, async ({ lab, options, exchanged }) => {
+/** Steps of one scope stand together: they share a server. */
+const STEPS: readonly {
+  readonly name: string;
+  readonly scope: string;
+  readonly test: (setting: Setting) => Promise<void>;
+}[] = [
+  {
+    name: "a page signs in at the issuer, and again when the server refuses its token",
+    scope: "openid",
+    async test({ lab, options, exchanged }) {
       await withPage(lab, `${QUERY}&q=card`, async (page) => {
         await page.waitForSelector(DIALOG);
         await page.waitForSelector("button:enabled >> text=Sign in at 127.0.0.1");
@@ -107,15 +90,33 @@ Deno.test({
         strictEqual(exchanged.codes, 2);
         strictEqual(await page.evaluate("localStorage.length"), 0);
       }, options);
-    }),
-});
-
-Deno.test({
-  name: unless("a page renews its token without the user, before and after the server refuses it"),
-  ignore: !HAS_CHROMIUM,
-  fn: () =>
-    withIssuer({ tokenSecs: 600, scope: "openid offline_access" }, async (setting) => {
-      const { lab, options, exchanged } = setting;
+    },
+  },
+  {
+    name: "where no window opens the tab itself goes to the issuer and comes back",
+    scope: "openid",
+    async test({ lab, options }) {
+      await withPage(lab, `${QUERY}&q=card`, async (page) => {
+        await page.evaluate("window.open = () => null");
+        await page.click("text=Sign in at 127.0.0.1");
+        await page.waitForSelector('input[name="login"]');
+        await page.fill('input[name="login"]', "ann");
+        await page.fill('input[name="password"]', "any");
+        await page.click('button[type="submit"]');
+        await page.click('button[type="submit"]:has-text("Continue")');
+        await row(page);
+        strictEqual(await typed(page), "card");
+        ok(!page.url().includes("code="));
+        // A code that nobody asked for is nobody's.
+        await page.goto(`${lab.url}/ui/signed-in?code=x&state=y`);
+        await page.waitForSelector("text=You can close this window.");
+      }, options);
+    },
+  },
+  {
+    name: "a page renews its token without the user, before and after the server refuses it",
+    scope: "openid offline_access",
+    async test({ lab, options, exchanged }) {
       await withPage(lab, QUERY, async (page) => {
         await page.waitForSelector("button:enabled >> text=Sign in at 127.0.0.1");
         await signIn(page);
@@ -137,15 +138,12 @@ Deno.test({
         strictEqual(await page.locator(DIALOG).count(), 0);
         strictEqual(exchanged.codes, 1);
       }, options);
-    }),
-});
-
-Deno.test({
-  name: unless("a refresh token that is spent is tried once, and leads to the sign-in"),
-  ignore: !HAS_CHROMIUM,
-  fn: () =>
-    withIssuer({ tokenSecs: 600, scope: "openid offline_access" }, async (setting) => {
-      const { lab, options, exchanged } = setting;
+    },
+  },
+  {
+    name: "a refresh token that is spent is tried once, and leads to the sign-in",
+    scope: "openid offline_access",
+    async test({ lab, options, exchanged }) {
       await withPage(lab, QUERY, async (page) => {
         await page.waitForSelector("button:enabled >> text=Sign in at 127.0.0.1");
         await signIn(page);
@@ -172,28 +170,39 @@ Deno.test({
         strictEqual(tries, 1);
         strictEqual(exchanged.codes, 2);
       }, options);
-    }),
-});
+    },
+  },
+];
 
 Deno.test({
-  name: unless("where no window opens the tab itself goes to the issuer and comes back"),
+  name: HAS_CHROMIUM ? NAME : `${NAME} (ignored: chromium is not installed)`,
   ignore: !HAS_CHROMIUM,
-  fn: () =>
-    withIssuer({ tokenSecs: 600, scope: "openid" }, async ({ lab, options }) => {
-      await withPage(lab, `${QUERY}&q=card`, async (page) => {
-        await page.evaluate("window.open = () => null");
-        await page.click("text=Sign in at 127.0.0.1");
-        await page.waitForSelector('input[name="login"]');
-        await page.fill('input[name="login"]', "ann");
-        await page.fill('input[name="password"]', "any");
-        await page.click('button[type="submit"]');
-        await page.click('button[type="submit"]:has-text("Continue")');
-        await row(page);
-        strictEqual(await typed(page), "card");
-        ok(!page.url().includes("code="));
-        // A code that nobody asked for is nobody's.
-        await page.goto(`${lab.url}/ui/signed-in?code=x&state=y`);
-        await page.waitForSelector("text=You can close this window.");
-      }, options);
-    }),
+  async fn(t) {
+    const port = freePort();
+    const url = issuerUrl(port);
+    const argsOf = (scope: string) => [
+      ...["--oidc-issuer", url, "--oidc-audience", AUDIENCE],
+      ...["--oidc-client-id", CLIENT_ID, "--oidc-scope", scope],
+    ];
+    let running = STEPS[0]?.scope ?? "";
+    await using lab = await openPageLab(
+      (lab) => lab.commit([{ ns: START_NS, raw: "card declined" }]),
+      argsOf(running),
+    );
+    await using issuer = await startIssuer({
+      ...{ port, tokenSecs: 600, refreshSecs: 600 },
+      redirectUris: [`${lab.url}/ui/signed-in`],
+    });
+    const { exchanged } = issuer;
+    for (const { name, scope, test } of STEPS) {
+      if (scope !== running) {
+        await lab.stop();
+        await lab.start(argsOf(scope));
+        running = scope;
+      }
+      Object.assign(exchanged, { codes: 0, refreshes: 0 });
+      const options = { allowed: FAILED_REQUESTS, other: url };
+      await t.step(name, () => test({ lab, options, exchanged }));
+    }
+  },
 });

@@ -4,17 +4,20 @@
  */
 
 import { deepStrictEqual, ok } from "node:assert/strict";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
 import { OPTIONS, type QueryServer, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { freePort } from "../../shared/testing/free_ports.ts";
 import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
 import { until } from "../../shared/testing/until.ts";
-import { launchChromium } from "../clients/chromium.ts";
+import { launchForPages } from "../clients/chromium.ts";
 
 /** Generous: an upper bound on a busy machine, not a pause. */
 const WAIT_MS_MAX = 60_000;
+
+/** What a browser stores for an origin, beside its HTTP cache. */
+const STORED = "cookies,local_storage,indexeddb,cache_storage,service_workers";
 
 /** In the page: resolves once a frame has painted what changed before it. */
 export const PAINTED =
@@ -32,12 +35,12 @@ export interface PageLab extends AsyncDisposable {
  * Builds the page and starts a server over the rows that `fill` commits; `args` are its options.
  */
 export async function openPageLab(
-  fill: (lab: EngineLab) => Promise<unknown>,
+  fill: (lab: WarehouseLab) => Promise<unknown>,
   args: readonly string[] = [],
 ): Promise<PageLab> {
   await buildPage();
   await using held = new AsyncDisposableStack();
-  const lab = held.use(await EngineLab.open());
+  const lab = held.use(await WarehouseLab.open());
   await fill(lab);
   // The system hands an ephemeral one to others while the server is stopped.
   const port = freePort();
@@ -51,7 +54,7 @@ export async function openPageLab(
   };
   await start();
   held.defer(stop);
-  const browser = await launchChromium();
+  const browser = await launchForPages();
   held.defer(() => browser.close());
   const all = held.move();
   return {
@@ -92,7 +95,8 @@ export interface PageOptions {
 
 /**
  * A page of its own at `/ui/` and `query`; `test` may cause no error in it and no request to
- * elsewhere.
+ * elsewhere. It finds nothing that a page before it stored, but for the HTTP cache. All share a
+ * profile, because each new one fetches and compiles the scripts anew.
  */
 export async function withPage(
   lab: Pick<PageLab, "url" | "browser">,
@@ -100,24 +104,45 @@ export async function withPage(
   test: (page: Page) => Promise<void>,
   { at = `${lab.url}/ui/`, allowed, other }: PageOptions = {},
 ): Promise<void> {
-  const context = await lab.browser.newContext({ timezoneId: "UTC", locale: "en-US" });
-  context.setDefaultTimeout(WAIT_MS_MAX);
+  const context = lab.browser.contexts()[0] ?? await openContext(lab.browser);
+  const before = context.pages();
   const page = await context.newPage();
+  const { origin } = new URL(at);
+  const known = other === undefined ? [origin] : [origin, other];
+  await forgetAll(page, known);
   const faults: string[] = [];
   page.on("console", (message) => {
     const isAllowed = allowed?.test(message.text()) ?? false;
     if (message.type() === "error" && !isAllowed) faults.push(message.text());
   });
   page.on("pageerror", (error) => faults.push(error.message));
-  const { origin } = new URL(at);
-  const known = [origin, other];
-  await context.route((url) => !known.includes(url.origin), (route) => route.abort());
   page.on("request", (request) => {
     const isOthers = other !== undefined && request.frame().url().startsWith(other);
     if (!isOthers && !known.includes(new URL(request.url()).origin)) faults.push(request.url());
   });
-  await page.goto(at + query);
-  await test(page);
-  deepStrictEqual(faults, []);
-  await context.close();
+  try {
+    await page.goto(at + query);
+    await test(page);
+    deepStrictEqual(faults, []);
+  } finally {
+    for (const one of context.pages()) if (!before.includes(one)) await one.close();
+  }
+}
+
+async function openContext(browser: Browser): Promise<BrowserContext> {
+  const context = await browser.newContext({ timezoneId: "UTC", locale: "en-US" });
+  context.setDefaultTimeout(WAIT_MS_MAX);
+  return context;
+}
+
+/** Takes away what pages of these origins stored, and what they were permitted. */
+async function forgetAll(page: Page, origins: readonly string[]): Promise<void> {
+  const context = page.context();
+  await context.clearPermissions();
+  await context.clearCookies();
+  const session = await context.newCDPSession(page);
+  for (const origin of origins) {
+    await session.send("Storage.clearDataForOrigin", { origin, storageTypes: STORED });
+  }
+  await session.detach();
 }

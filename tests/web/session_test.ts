@@ -18,15 +18,21 @@ const BANNER = ".server-banner:not([hidden])";
 /** Chromium tells of each answer that is no success. */
 const FAILED_REQUESTS = /^Failed to load resource/;
 
-const unless = (name: string) =>
-  HAS_CHROMIUM ? name : `${name} (ignored: chromium is not installed)`;
+const NAME = "who asks for the page, and whether its server answers, in Chromium";
 
-function openLab(args: readonly string[] = []): Promise<PageLab> {
+function openLab(): Promise<PageLab> {
   return openPageLab((lab) =>
     lab.commit([
       { ns: START_NS, raw: "card declined" },
       { ns: START_NS + 1_000_000n, raw: "cart emptied" },
-    ]), args);
+    ])
+  );
+}
+
+/** Another server in place of the one there is. */
+async function restart(lab: PageLab, args: readonly string[]): Promise<void> {
+  await lab.stop();
+  await lab.start(args);
 }
 
 async function search(page: Page, text: string): Promise<void> {
@@ -46,77 +52,113 @@ async function giveToken(page: Page, token: string): Promise<void> {
   await page.keyboard.press("Enter");
 }
 
-Deno.test({
-  name: unless("a page asks for a token, again when it ends, and loses nothing that was typed"),
-  ignore: !HAS_CHROMIUM,
-  async fn() {
-    await using lab = await openLab(["--tokens", TOKEN]);
-    await withPage(lab, `${QUERY}&q=declined`, async (page) => {
-      await page.waitForSelector("dialog.sign-in[open] #token");
-      await expectAccessible(page);
-      await giveToken(page, "wrong");
-      await page.waitForSelector("text=The server says:");
-      await giveToken(page, TOKEN);
-      await rowsAre(page, ["card declined"]);
-      await page.waitForSelector('button[popovertarget="caller"] >> text=default');
-      await page.reload();
-      await rowsAre(page, ["card declined"]);
-      strictEqual(await page.locator("dialog[open]").count(), 0);
-      // Nothing but the tab keeps it.
-      strictEqual(await page.evaluate("localStorage.length + document.cookie.length"), 0);
+/** They share a browser; each begins with the server that the one before left, unless it says. */
+const STEPS: readonly {
+  readonly name: string;
+  readonly args?: readonly string[];
+  readonly test: (lab: PageLab) => Promise<void>;
+}[] = [
+  {
+    name: "a page says that its server is away, and goes on when it is back",
+    test: (lab) =>
+      withPage(lab, QUERY, async (page) => {
+        await rowsAre(page, ["cart emptied", "card declined"]);
+        await lab.stop();
+        await search(page, "declined");
+        await page.waitForSelector(BANNER);
+        match(await page.locator(BANNER).innerText(), /does not answer/);
+        await expectAccessible(page, { within: BANNER });
+        await lab.start();
+        await rowsAre(page, ["card declined"]);
+        await page.waitForSelector(BANNER, { state: "detached" });
 
-      await lab.stop();
-      await lab.start(["--tokens", NEXT_TOKEN]);
-      await search(page, "cart");
-      await page.waitForSelector("dialog.sign-in[open] #token");
-      strictEqual(await page.inputValue("#search"), "cart");
-      await giveToken(page, NEXT_TOKEN);
-      await rowsAre(page, ["cart emptied"]);
-
-      await page.click('button[popovertarget="caller"]');
-      await page.click("text=Sign out in this tab");
-      await page.waitForSelector('button[popovertarget="caller"]', { state: "detached" });
-      strictEqual(await page.evaluate("sessionStorage.length"), 0);
-      await search(page, "declined");
-      await page.waitForSelector("dialog.sign-in[open] #token");
-      await page.keyboard.press("Escape");
-      await page.waitForSelector("text=The server wants to know who asks");
-    }, { allowed: FAILED_REQUESTS });
+        await lab.stop();
+        await search(page, "cart");
+        await page.click("text=Stop waiting");
+        await page.waitForSelector("text=The server cannot be reached.");
+        // What the page finds by itself would take the button away before the click.
+        await page.route("**/readyz", (route) => route.abort());
+        await lab.start();
+        await Promise.all([page.waitForRequest("**/readyz"), page.click("text=Look now")]);
+        await page.unroute("**/readyz");
+        await page.waitForSelector(BANNER, { state: "detached" });
+        await page.focus("#search");
+        await page.keyboard.press("Enter");
+        await rowsAre(page, ["cart emptied"]);
+      }, { allowed: FAILED_REQUESTS }),
   },
-});
-
-Deno.test({
-  name: unless("a page says that its server is away, and goes on when it is back"),
-  ignore: !HAS_CHROMIUM,
-  async fn() {
-    await using lab = await openLab();
-    await withPage(lab, QUERY, async (page) => {
-      await rowsAre(page, ["cart emptied", "card declined"]);
-      await lab.stop();
-      await search(page, "declined");
-      await page.waitForSelector(BANNER);
-      match(await page.locator(BANNER).innerText(), /does not answer/);
-      await expectAccessible(page, { within: BANNER });
-      await lab.start();
-      await rowsAre(page, ["card declined"]);
-      await page.waitForSelector(BANNER, { state: "detached" });
-
-      await lab.stop();
-      await search(page, "cart");
-      await page.click("text=Stop waiting");
-      await page.waitForSelector("text=The server cannot be reached.");
-      // What the page finds by itself would take the button away before the click.
-      await page.route("**/readyz", (route) => route.abort());
-      await lab.start();
-      await Promise.all([page.waitForRequest("**/readyz"), page.click("text=Look now")]);
-      await page.unroute("**/readyz");
-      await page.waitForSelector(BANNER, { state: "detached" });
-      await page.focus("#search");
-      await page.keyboard.press("Enter");
-      await rowsAre(page, ["cart emptied"]);
-    }, { allowed: FAILED_REQUESTS });
+  {
+    name: "a page works behind a proxy that takes its path away",
+    test: (lab) => worksBehindProxy(lab, { strips: true }),
   },
-});
+  {
+    name: "a link of another site leads to the page",
+    async test(lab) {
+      await using chat = Deno.serve(
+        { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+        () =>
+          new Response(`<title>chat</title><a href="${lab.url}/ui/${QUERY}">look</a>`, {
+            headers: { "content-type": "text/html" },
+          }),
+      );
+      // Another name is another site; another port alone is not.
+      const at = `http://localhost:${chat.addr.port}/`;
+      await withPage(lab, "", async (page) => {
+        await page.click("text=look");
+        await rowsAre(page, ["cart emptied", "card declined"]);
+      }, { at, other: lab.url, allowed: /favicon|404|Failed to load/ });
+    },
+  },
+  {
+    name: "a page works behind a proxy that leaves its path, with --ui-base-path",
+    args: ["--ui-base-path", "/tools/logs/"],
+    test: (lab) => worksBehindProxy(lab, { strips: false }),
+  },
+  {
+    name: "a page asks for a token, again when it ends, and loses nothing that was typed",
+    args: ["--tokens", TOKEN],
+    test: (lab) =>
+      withPage(lab, `${QUERY}&q=declined`, async (page) => {
+        await page.waitForSelector("dialog.sign-in[open] #token");
+        await expectAccessible(page);
+        await giveToken(page, "wrong");
+        await page.waitForSelector("text=The server says:");
+        await giveToken(page, TOKEN);
+        await rowsAre(page, ["card declined"]);
+        await page.waitForSelector('button[popovertarget="caller"] >> text=default');
+        await page.reload();
+        await rowsAre(page, ["card declined"]);
+        strictEqual(await page.locator("dialog[open]").count(), 0);
+        // Nothing but the tab keeps it.
+        strictEqual(await page.evaluate("localStorage.length + document.cookie.length"), 0);
+
+        await restart(lab, ["--tokens", NEXT_TOKEN]);
+        await search(page, "cart");
+        await page.waitForSelector("dialog.sign-in[open] #token");
+        strictEqual(await page.inputValue("#search"), "cart");
+        await giveToken(page, NEXT_TOKEN);
+        await rowsAre(page, ["cart emptied"]);
+
+        await page.click('button[popovertarget="caller"]');
+        await page.click("text=Sign out in this tab");
+        await page.waitForSelector('button[popovertarget="caller"]', { state: "detached" });
+        strictEqual(await page.evaluate("sessionStorage.length"), 0);
+        await search(page, "declined");
+        await page.waitForSelector("dialog.sign-in[open] #token");
+        await page.keyboard.press("Escape");
+        await page.waitForSelector("text=The server wants to know who asks");
+      }, { allowed: FAILED_REQUESTS }),
+  },
+  {
+    name: "--no-ui serves no page",
+    args: ["--no-ui"],
+    async test(lab) {
+      const answer = await fetch(`${lab.url}/ui/`);
+      strictEqual(answer.status, 404);
+      await answer.body?.cancel();
+    },
+  },
+];
 
 interface Proxy extends AsyncDisposable {
   readonly url: string;
@@ -144,60 +186,33 @@ function proxyOf(target: string, prefix: string, strips: boolean): Proxy {
   };
 }
 
-const PROXIES = [
-  { name: "behind a proxy that takes its path away", strips: true, args: [] },
-  {
-    name: "behind a proxy that leaves its path, with --ui-base-path",
-    strips: false,
-    args: ["--ui-base-path", "/tools/logs/"],
-  },
-] as const;
-
-for (const { name, strips, args } of PROXIES) {
-  Deno.test({
-    name: unless(`a page works ${name}`),
-    ignore: !HAS_CHROMIUM,
-    async fn() {
-      await using lab = await openLab(args);
-      await using proxy = proxyOf(lab.url, "/tools/logs", strips);
-      const at = `${proxy.url}/tools/logs/`;
-      const query = `ui/${QUERY}`;
-      await withPage(lab, "", async (page) => {
-        strictEqual(new URL(page.url()).pathname, "/tools/logs/ui/");
-        await page.goto(at + query);
-        await rowsAre(page, ["cart emptied", "card declined"]);
-        await search(page, "cart");
-        await rowsAre(page, ["cart emptied"]);
-        ok(new URL(page.url()).pathname.startsWith("/tools/logs/ui/"));
-        await page.reload();
-        await rowsAre(page, ["cart emptied"]);
-      }, { at });
-    },
-  });
+async function worksBehindProxy(
+  lab: PageLab,
+  { strips }: { readonly strips: boolean },
+): Promise<void> {
+  await using proxy = proxyOf(lab.url, "/tools/logs", strips);
+  const at = `${proxy.url}/tools/logs/`;
+  const query = `ui/${QUERY}`;
+  await withPage(lab, "", async (page) => {
+    strictEqual(new URL(page.url()).pathname, "/tools/logs/ui/");
+    await page.goto(at + query);
+    await rowsAre(page, ["cart emptied", "card declined"]);
+    await search(page, "cart");
+    await rowsAre(page, ["cart emptied"]);
+    ok(new URL(page.url()).pathname.startsWith("/tools/logs/ui/"));
+    await page.reload();
+    await rowsAre(page, ["cart emptied"]);
+  }, { at });
 }
 
 Deno.test({
-  name: unless("a link of another site leads to the page, and --no-ui serves none"),
+  name: HAS_CHROMIUM ? NAME : `${NAME} (ignored: chromium is not installed)`,
   ignore: !HAS_CHROMIUM,
-  async fn() {
+  async fn(t) {
     await using lab = await openLab();
-    await using chat = Deno.serve(
-      { hostname: "127.0.0.1", port: 0, onListen: () => {} },
-      () =>
-        new Response(`<title>chat</title><a href="${lab.url}/ui/${QUERY}">look</a>`, {
-          headers: { "content-type": "text/html" },
-        }),
-    );
-    // Another name is another site; another port alone is not.
-    const at = `http://localhost:${chat.addr.port}/`;
-    await withPage(lab, "", async (page) => {
-      await page.click("text=look");
-      await rowsAre(page, ["cart emptied", "card declined"]);
-    }, { at, other: lab.url, allowed: /favicon|404|Failed to load/ });
-    await lab.stop();
-    await lab.start(["--no-ui"]);
-    const answer = await fetch(`${lab.url}/ui/`);
-    strictEqual(answer.status, 404);
-    await answer.body?.cancel();
+    for (const { name, args, test } of STEPS) {
+      if (args !== undefined) await restart(lab, args);
+      await t.step(name, () => test(lab));
+    }
   },
 });

@@ -146,7 +146,7 @@ Deno.test({
       await page.locator("td", { hasText: "status_code" }).first().click();
       const dialog = page.locator(".value-dialog");
       match(await dialog.textContent() ?? "", /attributes\{\n {2}"http.status_code": 200\n\}/);
-      await expectAccessible(page);
+      await expectAccessible(page, { within: ".value-dialog" });
       await page.keyboard.press("Escape");
       await page.focus("table[role=grid]");
       for (const key of ["ArrowDown", "ArrowDown", "ArrowRight", "Enter"]) {
@@ -212,7 +212,7 @@ Deno.test({
       await page.click("button:has-text('Run')");
       const question = page.locator(".cost-dialog[open]");
       match(await question.textContent() ?? "", /read about .* 3,000 rows/);
-      await expectAccessible(page);
+      await expectAccessible(page, { within: ".cost-dialog" });
       await question.getByText("Cancel").click();
       await page.locator(".sql-waiting", { hasText: "Stopped" }).waitFor();
       await page.click("button:has-text('Run')");
@@ -252,7 +252,7 @@ Deno.test({
       await page.click("button:text-is('History')");
       const dialog = page.locator(".history-dialog");
       strictEqual(await dialog.locator("li").count(), 2);
-      await expectAccessible(page);
+      await expectAccessible(page, { within: ".history-dialog" });
       await page.fill(".history-dialog input", "NEEDLE");
       strictEqual(await dialog.locator("li").count(), 1);
       await dialog.locator("li button").click();

@@ -1,7 +1,7 @@
 /** The page Status over the three real processes. */
 
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
-import { HAS_CHROMIUM, launchChromium } from "../clients/chromium.ts";
+import { HAS_CHROMIUM, launchForPages } from "../clients/chromium.ts";
 import { expectAccessible } from "./axe.ts";
 import { startDemoStack } from "./demo_stack.ts";
 import { buildPage, withPage } from "./page_lab.ts";
@@ -14,7 +14,7 @@ Deno.test({
   async fn() {
     await buildPage();
     await using demo = await startDemoStack({ seed: 1, events: 200, traces: 5 });
-    const browser = await launchChromium();
+    const browser = await launchForPages();
     await using _browser = { [Symbol.asyncDispose]: () => browser.close() };
     const lab = { url: demo.stack.queryUrl, browser };
     await withPage(lab, "status", async (page) => {

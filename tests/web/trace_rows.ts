@@ -1,7 +1,7 @@
 /** Spans and their logs, for tests of the page Traces. */
 
 import type { RowObject } from "../../shared/columns/rows.ts";
-import type { LabEvent } from "../../shared/testing/engine_lab.ts";
+import type { LabEvent } from "../../shared/testing/warehouse_lab.ts";
 import { spanId, spanRow, traceId } from "../tracing/trace_lab.ts";
 
 /** 2026-11-20T00:00:00Z, and two hours from then, as the page's address has them. */
