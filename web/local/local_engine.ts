@@ -155,6 +155,8 @@ export class LocalEngine {
     sql: string,
     { types, signal }: { readonly types: readonly string[]; readonly signal: AbortSignal },
   ): Promise<readonly (readonly Value[])[]> {
+    // A stop that came while the columns were asked for is told to nobody below.
+    signal.throwIfAborted();
     const rows: Value[][] = [];
     let closing: ReturnType<typeof setTimeout> | undefined;
     const stop = () => {
