@@ -29,7 +29,7 @@ const FIRST_ROUNDS = 15;
 const FIRST_RATIO_MAX = 1.1;
 const SESSIONS = 1_000;
 /**
- * Open before the sessions that are counted, and statements that were run: else what the code and
+ * Open before the sessions that are counted, and statements that were run. Else what the code and
  * the heap of any busy server take would be taken for what sessions do.
  */
 const SESSIONS_BEFORE = 500;

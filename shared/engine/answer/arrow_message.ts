@@ -5,7 +5,7 @@
  * Message.fbs).
  */
 
-import { utf8 } from "../../base/bytes.ts";
+import { concatBytes, utf8 } from "../../base/bytes.ts";
 import { recordBatchMetadata } from "../../columns/ipc_batch.ts";
 import {
   type FlatChild,
@@ -25,17 +25,14 @@ export interface ArrowBatch {
   readonly buffers: readonly ArrowBuffer[];
 }
 
-/** Bytes, or what writes them where they go, so that long ones are copied once. */
-export type ArrowBuffer = Uint8Array | {
-  readonly byteLength: number;
-  /** `target` has the buffer's length. */
-  writeTo(target: Uint8Array<ArrayBuffer>): void;
-};
+/** The bytes of a buffer, in pieces, so that nobody puts long ones together who only sends them. */
+export type ArrowBuffer = readonly Uint8Array<ArrayBuffer>[];
 
 /** The end of a stream. */
 export const ARROW_END = new Uint8Array([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
 
 const BUFFER_ALIGNMENT = 8;
+const PADDING = new Uint8Array(BUFFER_ALIGNMENT);
 
 /** Slots of the tables of Schema.fbs. */
 const SCHEMA = { fields: 1 } as const;
@@ -55,34 +52,34 @@ export function arrowSchemaMessage(fields: readonly ArrowField[]): Uint8Array<Ar
   ))));
 }
 
-/** The message of one batch. */
-export function arrowBatchMessage({ rows, nodes, buffers }: ArrowBatch): Uint8Array<ArrayBuffer> {
+/** The message of one batch, in pieces. */
+export function arrowBatchPieces(
+  { rows, nodes, buffers }: ArrowBatch,
+): Uint8Array<ArrayBuffer>[] {
   const spans: number[] = [];
+  const body: Uint8Array<ArrayBuffer>[] = [];
   let bodyBytes = 0;
-  for (const { byteLength } of buffers) {
-    spans.push(bodyBytes, byteLength);
-    bodyBytes += Math.ceil(byteLength / BUFFER_ALIGNMENT) * BUFFER_ALIGNMENT;
+  for (const pieces of buffers) {
+    const bytes = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    const padding = -bytes & BUFFER_ALIGNMENT - 1;
+    spans.push(bodyBytes, bytes);
+    body.push(...pieces);
+    if (padding > 0) body.push(PADDING.subarray(0, padding));
+    bodyBytes += bytes + padding;
   }
   const metadata = recordBatchMetadata(rows, { nodes, buffers: spans, bodyBytes });
-  const message = new Uint8Array(metadata.byteLength + bodyBytes);
-  message.set(metadata);
-  buffers.forEach((buffer, at) => {
-    const from = metadata.byteLength + (spans[2 * at] ?? 0);
-    if (buffer instanceof Uint8Array) message.set(buffer, from);
-    else buffer.writeTo(message.subarray(from, from + buffer.byteLength));
-  });
-  return message;
+  return [Uint8Array.from(metadata), ...body];
 }
 
 /** A batch of one row with one text. */
 export function arrowTextMessage(text: string): Uint8Array<ArrayBuffer> {
   const values = utf8(text);
   const offsets = new Uint8Array(new Int32Array([0, values.byteLength]).buffer);
-  return arrowBatchMessage({
+  return concatBytes(arrowBatchPieces({
     rows: 1,
     nodes: [1, 0],
-    buffers: [new Uint8Array(), offsets, values],
-  });
+    buffers: [[], [offsets], [values]],
+  }));
 }
 
 function fieldTable({ name, type }: ArrowField, isNullable = true): FlatChild {

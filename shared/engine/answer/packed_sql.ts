@@ -1,5 +1,5 @@
 /**
- * The statement around the caller's whose rows come packed (`PackedShape`): DuckDB, on all of its
+ * The statement around the caller's whose rows come packed (`PackedShape`). DuckDB, on all of its
  * threads, lays the texts of a row out where they are to stand, so nobody copies them one by one.
  *
  * The first column is that row. The others are the values that are no texts, and the lengths of

@@ -9,7 +9,7 @@
 
 import type * as binding from "@duckdb/node-bindings";
 import { viewOf } from "../../base/bytes.ts";
-import { arrowBatchMessage, type ArrowBuffer } from "../answer/arrow_message.ts";
+import { arrowBatchPieces, type ArrowBuffer } from "../answer/arrow_message.ts";
 import type { ArrowType } from "../arrow_fields.ts";
 import { EngineFault } from "./driver.ts";
 
@@ -38,18 +38,20 @@ const INLINE_BYTES_MAX = 12;
 const INLINE_OFFSET = 4;
 const ADDRESS_OFFSET = 8;
 const OFFSET_MAX = 0x7fff_ffff;
+/** Texts of so many bytes that lie one after another are sent as they come. */
+const LONG_RUN_BYTES = 65_536;
 const EMPTY = new Uint8Array();
 
-/** The message of the first `rows` rows of a chunk, whose columns have `types`. */
+/** The message of the first `rows` rows of a chunk, whose columns have `types`, in pieces. */
 export function arrowChunk(
   binding: ArrowBinding,
   chunk: binding.DataChunk,
   { rows: count, types }: { readonly rows: number; readonly types: readonly ArrowType[] },
-): Uint8Array<ArrayBuffer> {
+): Uint8Array<ArrayBuffer>[] {
   const writer = new BatchWriter(binding);
   const rows = { count, at: undefined, size: count };
   types.forEach((type, at) => writer.add(binding.data_chunk_get_vector(chunk, at), type, rows));
-  return arrowBatchMessage({ rows: count, nodes: writer.nodes, buffers: writer.buffers });
+  return arrowBatchPieces({ rows: count, nodes: writer.nodes, buffers: writer.buffers });
 }
 
 class BatchWriter {
@@ -61,7 +63,7 @@ class BatchWriter {
   add(vector: binding.Vector, type: ArrowType, rows: Rows): void {
     const { validity, nulls } = this.#validity(vector, rows);
     this.nodes.push(rows.count, nulls);
-    this.buffers.push(validity);
+    this.buffers.push([validity]);
     switch (type.kind) {
       case "utf8":
       case "binary":
@@ -85,14 +87,14 @@ class BatchWriter {
           this.add(this.binding.struct_vector_get_child(vector, at), field.type, rows)
         );
       case "bool":
-        return void this.buffers.push(bitsOf(this.#fixed(vector, rows, 1), rows.count, validity));
+        return void this.buffers.push([bitsOf(this.#fixed(vector, rows, 1), rows.count, validity)]);
       case "decimal": {
         const narrow = this.#valid(this.#fixed(vector, rows, type.bytes), type.bytes, validity);
-        return void this.buffers.push(widened(narrow, type.bytes, rows.count));
+        return void this.buffers.push([widened(narrow, type.bytes, rows.count)]);
       }
       default: {
         const bytes = bytesOf(type);
-        this.buffers.push(this.#valid(this.#fixed(vector, rows, bytes), bytes, validity));
+        this.buffers.push([this.#valid(this.#fixed(vector, rows, bytes), bytes, validity)]);
       }
     }
   }
@@ -100,7 +102,7 @@ class BatchWriter {
   /** Key and value of a map's entries; an entry itself is never null. */
   #addEntries(vector: binding.Vector, types: readonly ArrowType[], rows: Rows): void {
     this.nodes.push(rows.count, 0);
-    this.buffers.push(EMPTY);
+    this.buffers.push([]);
     types.forEach((type, at) =>
       this.add(this.binding.struct_vector_get_child(vector, at), type, rows)
     );
@@ -109,7 +111,7 @@ class BatchWriter {
   #validity(
     vector: binding.Vector,
     { count, at, size }: Rows,
-  ): { readonly validity: Uint8Array; readonly nulls: number } {
+  ): { readonly validity: Uint8Array<ArrayBuffer>; readonly nulls: number } {
     const none = { validity: EMPTY, nulls: 0 };
     if (count === 0) return none;
     const words = Math.ceil(size / 64);
@@ -158,8 +160,8 @@ class BatchWriter {
   #addTexts(vector: binding.Vector, rows: Rows, validity: Uint8Array): void {
     const { count } = rows;
     const offsets = new Int32Array(count + 1);
-    this.buffers.push(new Uint8Array(offsets.buffer));
-    if (count === 0) return void this.buffers.push(EMPTY);
+    this.buffers.push([new Uint8Array(offsets.buffer)]);
+    if (count === 0) return void this.buffers.push([]);
     const data = this.binding.vector_get_data(vector, rows.size * ENTRY_BYTES);
     const view = viewOf(data);
     const startOf = (row: number) =>
@@ -170,49 +172,8 @@ class BatchWriter {
       if (total > OFFSET_MAX) throw tooLarge();
       offsets[row + 1] = total;
     }
-    this.buffers.push({
-      byteLength: total,
-      writeTo: (target) => this.#writeTexts(target, { data, offsets, startOf }),
-    });
-  }
-
-  /** `startOf`: where a row's entry is in `data`. */
-  #writeTexts(
-    values: Uint8Array,
-    { data, offsets, startOf }: {
-      readonly data: Uint8Array;
-      readonly offsets: Int32Array;
-      readonly startOf: (row: number) => number;
-    },
-  ): void {
-    const view = viewOf(data);
-    const count = offsets.length - 1;
-    for (let row = 0; row < count;) {
-      const start = startOf(row);
-      const at = offsets[row] ?? 0;
-      const length = (offsets[row + 1] ?? 0) - at;
-      if (length <= INLINE_BYTES_MAX) {
-        // A loop, since a call into native code takes longer than twelve bytes.
-        const from = start + INLINE_OFFSET;
-        for (let byte = 0; byte < length; byte += 1) values[at + byte] = data[from + byte] ?? 0;
-        row += 1;
-        continue;
-      }
-      // Texts that lie one after another are copied as one.
-      const address = addressAt(view, start);
-      let bytes = length;
-      row += 1;
-      while (row < count) {
-        const more = (offsets[row + 1] ?? 0) - (offsets[row] ?? 0);
-        if (more <= INLINE_BYTES_MAX) break;
-        if (addressAt(view, startOf(row)) !== address + bytes) break;
-        bytes += more;
-        row += 1;
-      }
-      const from = data.byteOffset + start + ADDRESS_OFFSET;
-      const memory = data.buffer as ArrayBuffer;
-      values.set(this.binding.get_data_from_pointer(memory, from, bytes), at);
-    }
+    const texts = new Texts(this.binding, { data, offsets, startOf });
+    this.buffers.push(total < LONG_RUN_BYTES ? [texts.copy(0, count)] : texts.pieces());
   }
 
   #addItems(
@@ -222,7 +183,7 @@ class BatchWriter {
     addChild: (child: binding.Vector, items: Rows) => void,
   ): void {
     const offsets = new Int32Array(count + 1);
-    this.buffers.push(new Uint8Array(offsets.buffer));
+    this.buffers.push([new Uint8Array(offsets.buffer)]);
     const child = this.binding.list_vector_get_child(vector);
     if (count === 0) return addChild(child, { count: 0, at: undefined, size: 0 });
     const view = viewOf(this.binding.vector_get_data(vector, size * ENTRY_BYTES));
@@ -244,6 +205,97 @@ class BatchWriter {
   }
 }
 
+/** The texts of a vector's rows: those that lie one after another are brought over as one. */
+class Texts {
+  readonly #view: DataView;
+
+  constructor(
+    private readonly binding: Pick<ArrowBinding, "get_data_from_pointer">,
+    private readonly rows: {
+      /** The entries of the vector. */
+      readonly data: Uint8Array;
+      /** Where the text of each row begins and the last one ends. */
+      readonly offsets: Int32Array;
+      /** Where a row's entry is in `data`. */
+      readonly startOf: (row: number) => number;
+    },
+  ) {
+    this.#view = viewOf(rows.data);
+  }
+
+  /** All of them; long runs as the binding gives them, which is a copy of its own. */
+  pieces(): Uint8Array<ArrayBuffer>[] {
+    const count = this.rows.offsets.length - 1;
+    const pieces: Uint8Array<ArrayBuffer>[] = [];
+    let copied = 0;
+    for (let row = 0; row < count;) {
+      const end = this.#runEnd(row, count);
+      if (this.#at(end) - this.#at(row) >= LONG_RUN_BYTES) {
+        if (this.#at(row) > this.#at(copied)) pieces.push(this.copy(copied, row));
+        pieces.push(this.#run(row, end));
+        copied = end;
+      }
+      row = end;
+    }
+    if (this.#at(count) > this.#at(copied)) pieces.push(this.copy(copied, count));
+    return pieces;
+  }
+
+  /** The texts of the rows from `from` to before `to` in one array. */
+  copy(from: number, to: number): Uint8Array<ArrayBuffer> {
+    const { data, startOf } = this.rows;
+    const base = this.#at(from);
+    const values = new Uint8Array(this.#at(to) - base);
+    for (let row = from; row < to;) {
+      const at = this.#at(row) - base;
+      const length = this.#lengthOf(row);
+      if (length <= INLINE_BYTES_MAX) {
+        // A loop, since a call into native code takes longer than twelve bytes.
+        const start = startOf(row) + INLINE_OFFSET;
+        for (let byte = 0; byte < length; byte += 1) values[at + byte] = data[start + byte] ?? 0;
+        row += 1;
+        continue;
+      }
+      const end = this.#runEnd(row, to);
+      values.set(this.#run(row, end), at);
+      row = end;
+    }
+    return values;
+  }
+
+  /** Behind the rows from `row` on, before `to`, whose texts lie one after another. */
+  #runEnd(row: number, to: number): number {
+    const { startOf } = this.rows;
+    if (this.#lengthOf(row) <= INLINE_BYTES_MAX) return row + 1;
+    const base = addressAt(this.#view, startOf(row)) - this.#at(row);
+    let end = row + 1;
+    for (; end < to; end += 1) {
+      if (this.#lengthOf(end) <= INLINE_BYTES_MAX) break;
+      if (addressAt(this.#view, startOf(end)) - this.#at(end) !== base) break;
+    }
+    return end;
+  }
+
+  #run(row: number, end: number): Uint8Array<ArrayBuffer> {
+    const { data, startOf } = this.rows;
+    const from = data.byteOffset + startOf(row) + ADDRESS_OFFSET;
+    const bytes = this.#at(end) - this.#at(row);
+    return this.binding.get_data_from_pointer(
+      data.buffer as ArrayBuffer,
+      from,
+      bytes,
+    ) as Uint8Array<ArrayBuffer>;
+  }
+
+  #lengthOf(row: number): number {
+    return this.#at(row + 1) - this.#at(row);
+  }
+
+  #at(row: number): number {
+    return this.rows.offsets[row] ?? 0;
+  }
+}
+
 /** Exact, since addresses of processes have at most 48 bits. */
 function addressAt(view: DataView, start: number): number {
   const low = view.getUint32(start + ADDRESS_OFFSET, true);
@@ -259,7 +311,11 @@ function bytesOf(type: ArrowType): number {
   return type.kind === "float" || type.kind === "date" ? 4 : 8;
 }
 
-function bitsOf(bytes: Uint8Array, count: number, validity: Uint8Array): Uint8Array {
+function bitsOf(
+  bytes: Uint8Array,
+  count: number,
+  validity: Uint8Array,
+): Uint8Array<ArrayBuffer> {
   const bits = new Uint8Array(Math.ceil(count / 8));
   for (let row = 0; row < count; row += 1) {
     if (bytes[row] === 0 || !isValid(validity, row)) continue;

@@ -137,6 +137,8 @@ export interface TextChunk {
    * the message of all rows.
    */
   bytes(rows?: number): Uint8Array<ArrayBuffer>;
+  /** With `arrow`, what `bytes` gives, for who only sends it; absent: it is in one piece. */
+  pieces?(): readonly Uint8Array<ArrayBuffer>[];
   /** Where the text of each row ends in them; nothing with `arrow`. */
   ends(): Uint32Array<ArrayBuffer>;
 }

@@ -12,6 +12,7 @@ import type {
   DuckDBPreparedStatement,
   DuckDBType as NativeType,
 } from "@duckdb/node-api";
+import { concatBytes } from "../../base/bytes.ts";
 import { messageOf } from "../../base/errors.ts";
 import {
   type DescribedColumn,
@@ -230,9 +231,11 @@ export class NativeConnection implements EngineConnection {
       readonly types: readonly ArrowType[];
     },
   ): TextChunk {
+    const pieces = () => arrowChunk(this.hooks.binding, chunk, { rows, types });
     return {
       rowCount: rows,
-      bytes: () => arrowChunk(this.hooks.binding, chunk, { rows, types }),
+      bytes: () => concatBytes(pieces()),
+      pieces,
       ends: () => new Uint32Array(),
     };
   }

@@ -1,4 +1,5 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
+import { present } from "../../base/assert.ts";
 import { concatBytes } from "../../base/bytes.ts";
 import type { OperatingError } from "../../base/errors.ts";
 import { DenoFileSystem } from "../../os/deno_file_system.ts";
@@ -55,6 +56,28 @@ async function openLab(
     },
   };
 }
+
+Deno.test({
+  name: "the pieces of an Arrow message are copies, which may be read once their chunk is gone",
+  async fn() {
+    const { nativeDriver: driver } = DRIVERS;
+    await using lab = await openLab(present(driver));
+    const sql = "SELECT CASE WHEN i % 500 = 9 THEN 'short' ELSE repeat('x', 200 + i) END " +
+      "FROM range(2000) r(i)";
+    const arrow = { types: [{ kind: "utf8" }], rowsMax: 2_000 } as const;
+    let longPieces = 0;
+    for await (const chunk of lab.connection.rows({ sql, arrow })) {
+      const whole = chunk.bytes();
+      const pieces = chunk.pieces?.() ?? [];
+      deepStrictEqual(concatBytes(pieces), whole);
+      longPieces += pieces.filter(({ byteLength }) => byteLength > 65_536).length;
+      for (const piece of pieces) piece.fill(0);
+      // What is written to them is not written to DuckDB's memory.
+      deepStrictEqual(chunk.bytes(), whole);
+    }
+    ok(longPieces > 0);
+  },
+});
 
 /** Statements that the gate never lets through: the second wall must stand without the first. */
 const OUT_OF_REACH: readonly string[] = [

@@ -129,8 +129,9 @@ class CallServer {
         if (stream.isEnough) break;
         stream.credit -= 1;
         const rows = { count: chunk.rowCount, progress: connection.progress() };
-        const ends = chunk.ends();
-        this.#send({ id, rows }, new Uint8Array(ends.buffer), chunk.bytes());
+        const body = chunk.pieces?.() ??
+          [new Uint8Array(chunk.ends().buffer), chunk.bytes()];
+        this.#send({ id, rows }, ...body);
       }
       const progress = connection.progress();
       const profile = stream.isEnough ? undefined : await connection.profile();
