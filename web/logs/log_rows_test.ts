@@ -34,7 +34,7 @@ Deno.test({
     const all = fc.array(fc.integer({ min: 100, max: 130 }), { minLength: 1, maxLength: 80 });
     fc.assert(fc.property(all, fc.integer({ min: 1, max: 7 }), (instants, size) => {
       const table = rows(...instants.toSorted((a, b) => b - a));
-      let shown = table.slice(0, size);
+      let shown: readonly (typeof table)[number][] = table.slice(0, size);
       let limit = size;
       for (let isDone = table.length <= size; !isDone;) {
         const last = Number(shown.at(-1)?.place.timestampNs);
