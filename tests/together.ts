@@ -3,9 +3,11 @@
  * own. Loading those takes longer than most files' tests. 28 small files of `query` took 9.5 s of
  * processor time each by itself, and 3.4 s together.
  *
- * `together.ts FOLDERS` writes modules that import the test files below these folders, a few dozen
- * each, and prints the modules' paths for `deno test`. A test that fails is reported with the file
- * and line where it stands.
+ * `together.ts [FOLDERS --] FOLDERS` prints paths for `deno test`: the test files below the first
+ * folders, then modules that import the test files below the others, a few dozen each. A test that
+ * fails is reported with the file and line where it stands.
+ *
+ * `deno test` takes files in the order in which they are given, but folders after all files.
  */
 
 /** Enough to share modules, and few enough that no group is the last for long. */
@@ -34,11 +36,17 @@ export function groupsOf(files: readonly string[], filesMax = FILES_MAX): string
 if (import.meta.main) {
   await Deno.remove(OUT, { recursive: true }).catch(() => {});
   await Deno.mkdir(OUT);
-  for (const folder of Deno.args) {
+  const end = Deno.args.indexOf("--");
+  const paths: string[] = [];
+  for (const folder of Deno.args.slice(0, Math.max(0, end))) {
+    for await (const file of testFilesBelow(folder)) paths.push(file);
+  }
+  for (const folder of Deno.args.slice(end + 1)) {
     for (const [at, files] of groupsOf(await Array.fromAsync(testFilesBelow(folder))).entries()) {
       const path = `${OUT}/${folder}_${at + 1}_test.ts`;
       await Deno.writeTextFile(path, files.map((file) => `import "../../${file}";\n`).join(""));
-      Deno.stdout.writeSync(new TextEncoder().encode(`${path}\n`));
+      paths.push(path);
     }
   }
+  Deno.stdout.writeSync(new TextEncoder().encode(`${paths.join("\n")}\n`));
 }
