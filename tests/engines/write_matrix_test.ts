@@ -128,7 +128,9 @@ Deno.test({
         const text = `drained ${sent.length}`;
         sent.push(text);
         await send(stack, [record(START_NS + 500n + BigInt(sent.length), text)]);
-        await new Promise((resolve) => setTimeout(resolve, 200));
+        // Ever slower: a writer that takes longer than the time between two drains never wins.
+        const pauseMs = Math.min(5_000, 200 * 1.2 ** sent.length);
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
       }
       await over;
       assert.deepEqual(await writing, [{}]);
