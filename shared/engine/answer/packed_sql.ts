@@ -7,33 +7,23 @@
  */
 
 import type { ArrowType } from "../arrow_fields.ts";
-import type { DescribedColumn, Relation } from "../duckdb/driver.ts";
-import { quoteText, type StatementText, statementText } from "../duckdb/statement_text.ts";
+import type { DescribedColumn } from "../duckdb/driver.ts";
+import { quoteText, type StatementText } from "../duckdb/statement_text.ts";
 import type { PackedShape } from "../types.ts";
 import { flatTypeOf, flatValueSql } from "./arrow_type.ts";
+import { type AskedRows, selectedSql } from "./selected_sql.ts";
 
 /** A statement with a column for the row, and one for each of `sql`. */
 export function packedSql(
   sql: string,
-  { relations, columns, rowsMax, shape }: {
-    readonly relations: readonly Relation[];
-    readonly columns: readonly DescribedColumn[];
-    readonly rowsMax: number | undefined;
-    readonly shape: PackedShape;
-  },
+  asked: AskedRows & { readonly shape: PackedShape },
 ): StatementText {
-  const names = columns.map((_, i) => `c${i}`);
+  const { columns, shape } = asked;
   const values = columns.map(({ type }, i) => flatValueSql(`r.c${i}`, type));
   const items = values.map((value, i) =>
     shape.widths[i] === undefined ? `strlen(${value}::VARCHAR)::INTEGER` : value
   );
-  const limit = rowsMax === undefined ? "" : ` LIMIT ${rowsMax}`;
-  return statementText(sql, {
-    relations,
-    wrap: (from) =>
-      `SELECT ${[rowSql(values, shape), ...items].join(", ")} ` +
-      `FROM ${from} AS r(${names.join(", ")})${limit}`,
-  });
+  return selectedSql(sql, asked, [rowSql(values, shape), ...items]);
 }
 
 /** Types of the columns of `packedSql`. */

@@ -17,9 +17,10 @@
  * | anything else | its text |
  */
 
-import type { DescribedColumn, EngineType, Relation } from "../duckdb/driver.ts";
-import { quoteText, type StatementText, statementText } from "../duckdb/statement_text.ts";
+import type { DescribedColumn, EngineType } from "../duckdb/driver.ts";
+import { quoteText, type StatementText } from "../duckdb/statement_text.ts";
 import type { TextShape } from "../types.ts";
+import { type AskedRows, selectedSql } from "./selected_sql.ts";
 
 /** What ends each row's text. No row of JSON holds a line feed of its own, which it escapes. */
 export const ROW_ENDS: Readonly<Record<TextShape, string>> = {
@@ -32,23 +33,9 @@ export const ROW_ENDS: Readonly<Record<TextShape, string>> = {
 /** A statement with one column: the rows of `sql` as JSON texts with their ends. */
 export function renderingSql(
   sql: string,
-  options: {
-    /** The tables that `sql` names. */
-    readonly relations: readonly Relation[];
-    readonly columns: readonly DescribedColumn[];
-    readonly shape: TextShape;
-    /** Undefined: all rows. */
-    readonly rowsMax: number | undefined;
-  },
+  asked: AskedRows & { readonly shape: TextShape },
 ): StatementText {
-  const { relations, columns, shape, rowsMax } = options;
-  const names = columns.map((_, i) => `c${i}`);
-  const row = rowSql(shape, columns);
-  const limit = rowsMax === undefined ? "" : ` LIMIT ${rowsMax}`;
-  return statementText(sql, {
-    relations,
-    wrap: (from) => `SELECT ${row} FROM ${from} AS r(${names.join(", ")})${limit}`,
-  });
+  return selectedSql(sql, asked, [rowSql(asked.shape, asked.columns)]);
 }
 
 /** SQL for the text of a row, whose values are `r.c0`, `r.c1` and so on. */

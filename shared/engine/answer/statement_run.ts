@@ -2,7 +2,7 @@
 
 import type { ArrowType } from "../arrow_fields.ts";
 import { planRelations } from "../bind/statement_relations.ts";
-import type { DescribedColumn, Relation, RunProfile, TextChunk } from "../duckdb/driver.ts";
+import type { RunProfile, TextChunk } from "../duckdb/driver.ts";
 import { faultError } from "../duckdb/fault_error.ts";
 import type { SecondChance } from "../duckdb/once_more.ts";
 import { breakOnRows, checkRowsScanned } from "../duckdb/rows_breaker.ts";
@@ -31,6 +31,7 @@ import { arrowFieldsOf, arrowTypeOf, flatTypeOf } from "./arrow_type.ts";
 import { packedSql, packedTypes } from "./packed_sql.ts";
 import { renderingSql, uniqueNames } from "./render.ts";
 import { broughtPlan, type RunSteps } from "./run_steps.ts";
+import type { AskedRows } from "./selected_sql.ts";
 import { planBytes, planRows, scannedRows, statsOf } from "./stats.ts";
 
 /**
@@ -64,11 +65,7 @@ export interface RunOptions {
 function runText(
   { text }: Prepared,
   shape: AnyShape,
-  asked: {
-    readonly relations: readonly Relation[];
-    readonly columns: readonly DescribedColumn[];
-    readonly rowsMax: number | undefined;
-  },
+  asked: AskedRows,
 ): StatementText & { readonly types?: readonly ArrowType[] } {
   const { columns } = asked;
   if (typeof shape === "object") {
