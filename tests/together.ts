@@ -10,17 +10,16 @@
  * `deno test` takes files in the order in which they are given, but folders after all files.
  */
 
+import { sourceFiles } from "./workspace/sources.ts";
+
 /** Enough to share modules, and few enough that no group is the last for long. */
 const FILES_MAX = 24;
 const OUT = "tests/dist";
 
-export async function* testFilesBelow(folder: string): AsyncGenerator<string> {
-  const entries = await Array.fromAsync(Deno.readDir(folder));
-  for (const { name, isDirectory } of entries.sort((a, b) => a.name < b.name ? -1 : 1)) {
-    const path = `${folder}/${name}`;
-    if (isDirectory && name !== "node_modules") yield* testFilesBelow(path);
-    else if (/_test\.tsx?$/.test(name)) yield path;
-  }
+/** Paths of the test files below `folder`, in their order. */
+async function testFilesBelow(folder: string): Promise<string[]> {
+  const files = await Array.fromAsync(sourceFiles(`${folder}/`));
+  return files.filter((file) => /_test\.tsx?$/.test(file)).sort();
 }
 
 /** Groups of neighbours, about equal in size. */
@@ -39,10 +38,10 @@ if (import.meta.main) {
   const end = Deno.args.indexOf("--");
   const paths: string[] = [];
   for (const folder of Deno.args.slice(0, Math.max(0, end))) {
-    for await (const file of testFilesBelow(folder)) paths.push(file);
+    paths.push(...await testFilesBelow(folder));
   }
   for (const folder of Deno.args.slice(end + 1)) {
-    for (const [at, files] of groupsOf(await Array.fromAsync(testFilesBelow(folder))).entries()) {
+    for (const [at, files] of groupsOf(await testFilesBelow(folder)).entries()) {
       const path = `${OUT}/${folder}_${at + 1}_test.ts`;
       await Deno.writeTextFile(path, files.map((file) => `import "../../${file}";\n`).join(""));
       paths.push(path);

@@ -15,7 +15,8 @@ export async function readSources(root = ROOT): Promise<ReadonlyMap<string, stri
   return sources;
 }
 
-async function* sourceFiles(folder: string, root: URL): AsyncGenerator<string> {
+/** Paths of the source files below `folder`, which ends with a slash. */
+export async function* sourceFiles(folder: string, root = ROOT): AsyncGenerator<string> {
   for await (const entry of Deno.readDir(new URL(folder, root))) {
     const path = `${folder}${entry.name}`;
     if (["node_modules", "dist"].includes(entry.name)) continue;
