@@ -5,6 +5,7 @@
 
 import { DuckDBInstance } from "@duckdb/node-api";
 import { ADMISSION_OPTIONS } from "../../query/admission/admission_flags.ts";
+import type { EngineProcesses } from "../../shared/engine/duckdb/open_databases.ts";
 import { openEngine } from "../../shared/engine/open_engine.ts";
 import type { RowIndexes } from "../../shared/engine/pruning/row_index.ts";
 import type { Engine } from "../../shared/engine/types.ts";
@@ -42,11 +43,15 @@ export class EnginePair implements AsyncDisposable {
 
   /**
    * `name`: of the engine's own folder, where a table has several; `indexes`: in place of those of
-   * its data files.
+   * its data files; `processes`: where its DuckDB runs, as a query server has it.
    */
   static async open(
     table: TableFixture,
-    { name = "cache", indexes }: { readonly name?: string; readonly indexes?: RowIndexes } = {},
+    { name = "cache", indexes, processes }: {
+      readonly name?: string;
+      readonly indexes?: RowIndexes;
+      readonly processes?: EngineProcesses;
+    } = {},
   ): Promise<EnginePair> {
     const engine = await openEngine({
       store: table.store,
@@ -54,6 +59,7 @@ export class EnginePair implements AsyncDisposable {
       files: new DenoFileSystem(),
       cacheDir: `${table.dir}/${name}`,
       ...(indexes === undefined ? {} : { indexes }),
+      ...(processes === undefined ? {} : { processes }),
       memoryBytesMax: MEMORY_BYTES,
       spillBytesMax: SPILL_BYTES,
       // The niceness that a query server has.
@@ -114,8 +120,11 @@ export class EnginePair implements AsyncDisposable {
     this.instance.closeSync();
   }
 
-  /** Runs one statement on the engine, without fast paths; how many rows it answers. */
-  async ask(sql: string): Promise<number> {
+  /**
+   * Runs one statement on the engine, without fast paths; how many rows it answers. `rowsMax`: how
+   * many it may answer.
+   */
+  async ask(sql: string, rowsMax = ROWS_MAX): Promise<number> {
     await using prepared = await this.engine.prepare({
       sql,
       namespace: DEFAULT_NAMESPACE,
@@ -123,7 +132,7 @@ export class EnginePair implements AsyncDisposable {
       defaultOrder: true,
       // Both read the rows.
       fastPaths: false,
-      rowsMax: ROWS_MAX,
+      rowsMax,
       deadlineMs: DEADLINE_MS,
     });
     await using running = await prepared.run();

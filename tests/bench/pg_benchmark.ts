@@ -22,6 +22,8 @@ import { buildTable, type TableFixture } from "./table_fixture.ts";
 const SMALL = "SELECT 1";
 const SMALL_ROUNDS = 200;
 const SMALL_MS_MAX = 1;
+/** Rows of an answer that a session may have by default: DuckDB streams them. */
+const SESSION_ROWS_MAX = 1_000_000;
 const COPY_ROUNDS = 3;
 const COPY_RATIO_MIN = 0.7;
 const FIRST_ROUNDS = 15;
@@ -67,12 +69,15 @@ export const PG: Benchmark = {
   },
 };
 
-/** One statement in turn: by each protocol, and by an engine of this process. */
+/**
+ * One statement in turn: by each protocol, and by an engine that is asked as a session asks its
+ * own, with a DuckDB in a process of its own.
+ */
 async function small({ http, pg, table }: Sides): Promise<BenchRow[]> {
-  await using pair = await EnginePair.open(table, { name: "pg-bench" });
+  await using pair = await EnginePair.open(table, { name: "pg-bench", processes: {} });
   using client = await PgWireClient.start(pg);
   const ways = {
-    engine: () => pair.ask(SMALL),
+    engine: () => pair.ask(SMALL, SESSION_ROWS_MAX),
     http: () => httpRows(http),
     simple: () => client.simple(SMALL),
     extended: () => client.extended(SMALL),
