@@ -1,6 +1,7 @@
 import { deepStrictEqual, rejects, strictEqual } from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
+import { SILENT_MS_END, SILENT_MS_MAX } from "../../limits.ts";
 import type { DriverOptions } from "../driver.ts";
 import type { CallAnswer, Request } from "./calls.ts";
 import { EngineClient } from "./engine_client.ts";
@@ -21,6 +22,9 @@ const HEADROOM_BYTES = 100;
 const FINE = 200;
 const TOO_LARGE = 201;
 const TO_END = 301;
+/** Within this time a process is looked at once at least, on a machine that is not too busy. */
+const CHECKED_MS = 300;
+const TRIES_MAX = 20;
 
 /** One end of a socket: what is written to it comes out of the other one. */
 class SocketEnd extends EventEmitter {
@@ -33,8 +37,8 @@ class SocketEnd extends EventEmitter {
   destroy(): void {}
 }
 
-/** A process that opens, and else does what the test has it do. */
-async function open() {
+/** A process that opens once `opens` says so, and else does what the test has it do. */
+async function open(opens: () => Promise<void> = () => Promise.resolve()) {
   const [here, there] = [new SocketEnd(), new SocketEnd()];
   [here.other, there.other] = [there, here];
   const requests: Request[] = [];
@@ -42,7 +46,8 @@ async function open() {
     onFrame: (header) => {
       const request = header as Request;
       requests.push(request);
-      if (request.name === "open") frames.send({ id: request.id } satisfies CallAnswer);
+      if (request.name !== "open") return;
+      void opens().then(() => frames.send({ id: request.id } satisfies CallAnswer));
     },
     onEnd: () => {},
   });
@@ -99,3 +104,34 @@ Deno.test({
     await rejects(one.texts("SELECT 4"), { kind: "lost" });
   },
 });
+
+Deno.test({
+  name: "EngineClient silence ends a process that is open, and none that still opens",
+  fn: async () => {
+    using time = fastTime();
+    const { client, connect } = await open(() => time.pass(SILENT_MS_END + SILENT_MS_MAX));
+    strictEqual(client.isOver, false);
+    const asked = rejects(connect(0).texts("SELECT 1"), { kind: "lost", message: /told nothing/ });
+    // Where no look came between two steps, they count as a pause of this process.
+    for (let tries = 0; !client.isOver && tries < TRIES_MAX; tries += 1) {
+      await time.pass(SILENT_MS_END + SILENT_MS_MAX);
+    }
+    await asked;
+    strictEqual(await client.ended, "silent");
+  },
+});
+
+/** `performance.now` of which as much passes as is asked for, in steps that are no pause. */
+function fastTime() {
+  const now = performance.now.bind(performance);
+  let ahead = 0;
+  performance.now = () => now() + ahead;
+  return {
+    pass: async (ms: number) => {
+      for (const until = ahead + ms; ahead < until; ahead += SILENT_MS_MAX - 500) {
+        await new Promise((resolve) => setTimeout(resolve, CHECKED_MS));
+      }
+    },
+    [Symbol.dispose]: () => void (performance.now = now),
+  };
+}
