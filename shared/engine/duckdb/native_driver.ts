@@ -60,7 +60,6 @@ async function setUp(
     const [running, asking] = [await instance.connect(), await instance.connect()];
     const profilePath = `${options.scratchDir}/profile-${i}.json`;
     await running.run(connectionSettings(profilePath).join(";\n"));
-    await asking.run(UTC);
     const connection = new NativeConnection({ running, asking }, {
       profile: () => readFile(profilePath),
       binding,
@@ -116,17 +115,16 @@ function databaseSettings(options: DriverOptions): string[] {
     ["allocator_background_threads", "true"],
     ["allowed_directories", `[${dirs.join(", ")}]`],
     ["enable_external_access", "false"],
+    // For all connections: one statement instead of one for each of some forty.
+    ["GLOBAL TimeZone", "'UTC'"],
   ];
   if (options.threads !== undefined) settings.unshift(["threads", String(options.threads)]);
   return settings.map(([name, value]) => `SET ${name} = ${value}`);
 }
 
-const UTC = "SET TimeZone = 'UTC'";
-
 function connectionSettings(profilePath: string): string[] {
   // Progress is counted from the start because no setting can change later. Breakers watch it.
   return [
-    UTC,
     "SET enable_progress_bar = true",
     "SET enable_progress_bar_print = false",
     "SET progress_bar_time = 0",

@@ -132,6 +132,10 @@ for (const [label, driver] of Object.entries(DRIVERS)) {
       strictEqual(columns[0]?.type.fields?.[0]?.type.item?.kind, "DECIMAL");
       ok((await connection.explain("SELECT 1")).includes("DUMMY_SCAN"));
       strictEqual(await textOfRows(connection, "SELECT 'a,' FROM range(3)"), "a,a,a,");
+      // Both connections of the pair, whatever zone the machine is in.
+      const zone = "SELECT current_setting('TimeZone')";
+      deepStrictEqual(await connection.texts(zone), [["UTC"]]);
+      strictEqual(await textOfRows(connection, zone), "UTC");
     },
   });
 
