@@ -53,7 +53,9 @@ async function setUp(
 ): Promise<EngineDatabase> {
   const setup = await instance.connect();
   // One text: each call would hop to another thread, and there are more than a hundred.
-  await setup.run([...databaseSettings(options), ...options.setup].join(";\n"));
+  // In one transaction, and not optimized: a quarter less time.
+  const made = ["PRAGMA disable_optimizer", "BEGIN", ...options.setup, "COMMIT"];
+  await setup.run([...databaseSettings(options), ...made].join(";\n"));
   const connections: NativeConnection[] = [];
   const free = new Waiters<NativeConnection>();
   for (let i = 0; i < options.connections; i += 1) {
