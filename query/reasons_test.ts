@@ -152,6 +152,7 @@ Deno.test({
       ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--threads", "2"],
       ...["--data-dir", lab.dir, "--query-wal-buffer-dir", `${lab.dir}/wal`],
       ...["--memory-pool-bytes", String(96 * 2 ** 20), "--spill-max-bytes", String(2 ** 20)],
+      "--audit-disabled",
     ]));
     for (const attempt of ATTEMPTS) {
       await t.step(

@@ -70,7 +70,7 @@ async function withServer(
   await lab.append([1n, 2n].map((n) => ({ ns: FIRST_DAY_NS + 2n * DAY_NS + n, raw: "w" })));
   await using server = await startQuery(parseOptions(OPTIONS, [
     ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--threads", "2"],
-    ...ONE_DUCKDB,
+    ...[...ONE_DUCKDB, "--audit-disabled"],
     ...["--data-dir", lab.dir, "--query-wal-buffer-dir", `${lab.dir}/wal`],
     ...flags,
   ]));

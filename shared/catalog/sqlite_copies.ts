@@ -27,12 +27,13 @@ interface CopiedTable {
   readonly columns: readonly string[];
   /** Columns that name a row. */
   readonly key: readonly string[];
+  /** Names of what its copy consists of, with the statements that make it. */
+  readonly objects: ReadonlyMap<string, string>;
 }
 
 /** The copies of the tables that some statements make. */
 export class SqliteCopies {
   readonly #tables: readonly CopiedTable[];
-
   /** `schema`: CREATE TABLE statements. Tables without a key have no copy. */
   constructor(schema: string) {
     const db = new DatabaseSync(":memory:");
@@ -53,12 +54,12 @@ export class SqliteCopies {
   /** Makes the copies that are missing, in the caller's transaction. Errors: as `areComplete`. */
   ensure(db: DatabaseSync): void {
     const found = objectsOf(db);
-    for (const table of this.#tables) {
-      if (isCopied(found, table)) continue;
-      for (const statement of objectsFor(table).values()) db.exec(statement);
+    const statements = this.#tables.filter((table) => !isCopied(found, table)).flatMap((table) => {
       const columns = table.columns.join(", ");
-      db.exec(`INSERT INTO ${copyOf(table)} (${columns}) SELECT ${columns} FROM ${table.name}`);
-    }
+      const fill = `INSERT INTO ${copyOf(table)} (${columns}) SELECT ${columns} FROM ${table.name}`;
+      return [...table.objects.values(), fill];
+    });
+    db.exec(statements.join(";\n"));
   }
 
   /** Compares everything. Errors: `corrupt`; SQLite's own. */
@@ -68,7 +69,8 @@ export class SqliteCopies {
     // Rows are found by indexes, which are compared with their tables here.
     const [first] = db.prepare("PRAGMA integrity_check(1)").all();
     if (first?.integrity_check !== "ok") throw damaged(String(first?.integrity_check));
-    for (const table of copied) {
+    const filled = new Set(namesOf(db, filledAmong(copied)));
+    for (const table of copied.filter(({ name }) => filled.has(name))) {
       if (db.prepare(differencesOf(table)).get() !== undefined) {
         throw damaged(`a row of ${table.name} differs from its copy`);
       }
@@ -93,25 +95,30 @@ export class CheckedLately {
 }
 
 function tablesOf(db: DatabaseSync): CopiedTable[] {
-  const names = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
-  return names.map(({ name }) => {
-    const columns = db.prepare("SELECT name, pk FROM pragma_table_info(?)").all(String(name));
-    return {
-      name: String(name),
-      columns: columns.map((column) => String(column.name)),
-      key: columns.filter(({ pk }) => Number(pk) > 0).map((column) => String(column.name)),
-    };
+  return tableNames(db).map((name) => {
+    const described = db.prepare("SELECT name, pk FROM pragma_table_info(?)").all(name);
+    const columns = described.map((column) => String(column.name));
+    const keyed = described.filter(({ pk }) => Number(pk) > 0);
+    const key = keyed.map((column) => String(column.name));
+    return { name, columns, key, objects: objectsFor({ name, columns, key }) };
   }).filter(({ key }) => key.length > 0);
 }
 
-function copyOf({ name }: CopiedTable): string {
+/** Names of all tables. */
+export function tableNames(db: DatabaseSync): string[] {
+  return namesOf(db, "SELECT name FROM sqlite_schema WHERE type = 'table'");
+}
+
+function namesOf(db: DatabaseSync, sql: string): string[] {
+  return db.prepare(sql).all().map(({ name }) => String(name));
+}
+
+function copyOf({ name }: Pick<CopiedTable, "name">): string {
   return `svc_copy_of_${name}`;
 }
 
-/** Names of what a table's copy consists of, with the statements that make it. */
-function objectsFor(table: CopiedTable): Map<string, string> {
-  const { name, columns, key } = table;
-  const copy = copyOf(table);
+function objectsFor({ name, columns, key }: Omit<CopiedTable, "objects">): Map<string, string> {
+  const copy = copyOf({ name });
   const drop = (row: string) =>
     `DELETE FROM ${copy} WHERE ${key.map((one) => `${one} IS ${row}.${one}`).join(" AND ")}; `;
   const put = `INSERT INTO ${copy} (${columns.join(", ")}) ` +
@@ -137,11 +144,23 @@ function objectsOf(db: DatabaseSync): ReadonlyMap<string, string> {
 
 /** Whether a table has its copy. Errors: `corrupt` where it has a part of one. */
 function isCopied(found: ReadonlyMap<string, string>, table: CopiedTable): boolean {
-  const objects = [...objectsFor(table)];
+  const objects = [...table.objects];
   if (objects.every(([name]) => !found.has(name))) return false;
   const isWhole = found.has(table.name) && objects.every(([name, sql]) => found.get(name) === sql);
   if (!isWhole) throw damaged(`the copy of ${table.name}, or what keeps it, is not as it was made`);
   return true;
+}
+
+/**
+ * A query for the names of tables that have rows, or whose copies do. Empty ones need no
+ * comparison, each of which takes a tenth of a millisecond to prepare.
+ */
+function filledAmong(tables: readonly CopiedTable[]): string {
+  const has = (name: string) => `EXISTS (SELECT 1 FROM ${name})`;
+  const queries = tables.map((table) =>
+    `SELECT '${table.name}' AS name WHERE ${has(table.name)} OR ${has(copyOf(table))}`
+  );
+  return ["SELECT NULL AS name WHERE false", ...queries].join(" UNION ALL ");
 }
 
 /** A query with a row where a table and its copy differ. */

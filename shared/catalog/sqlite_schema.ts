@@ -11,7 +11,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { OperatingError } from "../base/errors.ts";
 import { RUN_TABLES, RUNS_TABLE } from "./consumed_runs.ts";
-import { SqliteCopies } from "./sqlite_copies.ts";
+import { SqliteCopies, tableNames } from "./sqlite_copies.ts";
 
 /** Our tables' layout; a file with a newer one is refused. */
 export const CATALOG_VERSION = 1;
@@ -188,9 +188,10 @@ const OUR_TABLES = [
  * catalog made.
  */
 export function ensureSchema(db: DatabaseSync): void {
-  const isThere = versionOf(db) === CATALOG_VERSION &&
-    OUR_TABLES.every((name) => hasTable(db, name)) && CATALOG_COPIES.areComplete(db);
-  if (isThere) return;
+  if (versionOf(db) === CATALOG_VERSION) {
+    const names = new Set(tableNames(db));
+    if (OUR_TABLES.every((name) => names.has(name)) && CATALOG_COPIES.areComplete(db)) return;
+  }
   db.exec("BEGIN IMMEDIATE");
   try {
     db.exec(CREATE_TABLES);

@@ -42,11 +42,18 @@ export function openParquetEncoder(memory?: ThreadMemory): ParquetEncoder {
   return new ThreadEncoder(memory);
 }
 
+/**
+ * Bytes that an input has room for when it is opened without shared memory, at most. Fresh memory
+ * for a whole file counts as the process's own although few rows come. The runtime would collect
+ * its heap at each file, which takes longer than to write a small one.
+ */
+const OWN_ROOM_BYTES_MAX = 256 * 1024;
+
 /** The encoder of processes that cannot have a thread, and of tests. */
 export const INLINE_PARQUET_ENCODER: ParquetEncoder = {
   inputBytes: 0,
   input: (batches, schema) => parquetInput(batches, schema),
-  open: (schema, bytes) => new OpenInput(schema, { bytes }),
+  open: (schema, bytes) => new OpenInput(schema, { bytes: Math.min(bytes, OWN_ROOM_BYTES_MAX) }),
   async encode({ stream, rows }, options) {
     // Loaded when it is needed: a process with a thread does not need a second copy of the writer.
     const { encodeParquet } = await import("./encode_parquet.ts");

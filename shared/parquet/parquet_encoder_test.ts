@@ -31,6 +31,18 @@ Deno.test({
   },
 });
 
+Deno.test("INLINE_PARQUET_ENCODER.open takes memory for the rows that come, not for those expected", () => {
+  using few = INLINE_PARQUET_ENCODER.open(SCHEMA, 2 ** 30);
+  few.add(batchOf(0, 3));
+  assert.ok(few.finish().stream.buffer.byteLength <= 2 ** 20);
+  using many = INLINE_PARQUET_ENCODER.open(SCHEMA, 2 ** 30);
+  const batches = [batchOf(0, 10_000), batchOf(10_000, 40_000), batchOf(50_000, 7)];
+  for (const batch of batches) many.add(batch);
+  const input = many.finish();
+  assert.ok(input.stream.byteLength > 2 ** 20);
+  assert.deepEqual(input.stream, INLINE_PARQUET_ENCODER.input(batches, SCHEMA).stream);
+});
+
 Deno.test({
   name:
     "ParquetEncoder needs no more read permission than packages and shared folders, and does without",

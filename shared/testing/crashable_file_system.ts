@@ -411,7 +411,9 @@ class CrashableFile implements File {
 }
 
 function partsOf(path: string): string[] {
-  return normalize(path).split("/").filter((part) => part !== "" && part !== ".");
+  // Nearly all paths are as they should be, and each call comes here.
+  const plain = path.includes("/.") || path.startsWith(".") ? normalize(path) : path;
+  return plain.split("/").filter((part) => part !== "" && part !== ".");
 }
 
 function notFound(path: string): Error {

@@ -118,49 +118,48 @@ async function readyMeanwhile(server: Server, over: Promise<unknown>): Promise<S
   return told;
 }
 
-for (
-  const [name, query, count] of [
-    ["light", HUNG, LIGHT_TURNS],
-    ["dear", HUNG_DEAR, 2],
-  ] as const
-) {
-  Deno.test({
-    name:
-      `${count} ${name} statements that cannot be interrupted cost their process, not the server`,
-    ignore,
-    fn: async () => {
-      await using server = await startServer();
-      const hung = Promise.all(
-        Array.from({ length: count }, async () => {
-          const response = await server.post(query, { limits: { timeout_seconds: 1 } });
-          return [response.status, (await response.json()).reason];
-        }),
-      );
-      const [ends, statuses, told] = await Promise.all([
-        hung,
-        askMeanwhile(server, hung),
-        readyMeanwhile(server, hung),
-      ]);
-      for (const end of ends) strictEqual(String(end), "504,timeout");
-      ok(statuses.length > 0);
-      const reasons = [...told].join("\n");
-      ok(/being replaced|past their deadlines/.test(reasons), reasons);
-      // They are over, and so is what they cost.
-      await until(async () => (await server.ready()).status === 200);
-      const after = await server.post("SELECT 42");
-      strictEqual(after.status, 200, await after.text());
-      const dear = await server.post(DEAR);
-      strictEqual((await dear.json()).rows?.[0]?.[0], 20_000_000);
-      const series = `svc_query_engine_restarts_total{engine="${name}",reason="deadline"}`;
-      ok(await server.metric(series) >= 1);
-      const said = await server.end("SIGTERM");
-      ok(/statement [0-9a-f]{16} of tenant/.test(said), said);
-      ok(!said.includes(HANG), "the log has no statement");
-    },
-  });
+/** Each `fn` leaves a server that is ready, with whole processes, to the next one. */
+interface Step {
+  readonly name: string;
+  readonly fn: (server: Server) => Promise<void>;
 }
 
-const DEAR_RESTARTS = 'svc_query_engine_restarts_total{engine="dear",reason="deadline"}';
+const restartsOf = (engine: string) =>
+  `svc_query_engine_restarts_total{engine="${engine}",reason="deadline"}`;
+
+const HANG_ALONE: readonly Step[] = ([
+  ["light", HUNG, LIGHT_TURNS],
+  ["dear", HUNG_DEAR, 2],
+] as const).map(([engine, query, count]) => ({
+  name:
+    `${count} ${engine} statements that cannot be interrupted cost their process, not the server`,
+  fn: async (server) => {
+    const restarts = await server.metric(restartsOf(engine));
+    const hung = Promise.all(
+      Array.from({ length: count }, async () => {
+        const response = await server.post(query, { limits: { timeout_seconds: 1 } });
+        return [response.status, (await response.json()).reason];
+      }),
+    );
+    const [ends, statuses, told] = await Promise.all([
+      hung,
+      askMeanwhile(server, hung),
+      readyMeanwhile(server, hung),
+    ]);
+    for (const end of ends) strictEqual(String(end), "504,timeout");
+    ok(statuses.length > 0);
+    const reasons = [...told].join("\n");
+    ok(/being replaced|past their deadlines/.test(reasons), reasons);
+    // They are over, and so is what they cost.
+    await until(async () => (await server.ready()).status === 200);
+    const after = await server.post("SELECT 42");
+    strictEqual(after.status, 200, await after.text());
+    const dear = await server.post(DEAR);
+    strictEqual((await dear.json()).rows?.[0]?.[0], 20_000_000);
+    ok(await server.metric(restartsOf(engine)) > restarts);
+  },
+}));
+
 const ROWS = 900_000;
 /**
  * They take longer than the process of the one beside them lives; the second one's rows come all
@@ -173,33 +172,28 @@ const BESIDE = {
   } AS m FROM range(${ROWS}) t(i)`,
 };
 
-for (const [when, query] of Object.entries(BESIDE)) {
-  Deno.test({
-    name:
-      `a statement beside one that cannot be interrupted is asked again ${when}, and never knows`,
-    ignore,
-    fn: async () => {
-      await using server = await startServer();
-      const hung = server.post(HUNG_DEAR, { limits: { timeout_seconds: 1 } });
-      const beside = await server.post(query, {
-        limits: { timeout_seconds: 180, max_rows_returned: ROWS },
-      });
-      const { rows } = await beside.json();
-      strictEqual(beside.status, 200);
-      if (when === "between its rows") strictEqual(new Set(rows.flat()).size, ROWS);
-      else ok(rows[0][0] > 0);
-      strictEqual((await hung).status, 504);
-      await (await hung).body?.cancel();
-      strictEqual(await server.metric(DEAR_RESTARTS), 1);
-    },
-  });
-}
+const ASKED_AGAIN: readonly Step[] = Object.entries(BESIDE).map(([when, query]) => ({
+  name: `a statement beside one that cannot be interrupted is asked again ${when}, and never knows`,
+  fn: async (server) => {
+    const restarts = await server.metric(restartsOf("dear"));
+    const hung = server.post(HUNG_DEAR, { limits: { timeout_seconds: 1 } });
+    const beside = await server.post(query, {
+      limits: { timeout_seconds: 180, max_rows_returned: ROWS },
+    });
+    const { rows } = await beside.json();
+    strictEqual(beside.status, 200);
+    if (when === "between its rows") strictEqual(new Set(rows.flat()).size, ROWS);
+    else ok(rows[0][0] > 0);
+    strictEqual((await hung).status, 504);
+    await (await hung).body?.cancel();
+    strictEqual(await server.metric(restartsOf("dear")), restarts + 1);
+  },
+}));
 
-Deno.test({
+const CUT_STREAM: Step = {
   name: "a stream beside a statement that cannot be interrupted ends with 503 once it has begun",
-  ignore,
-  fn: async () => {
-    await using server = await startServer();
+  fn: async (server) => {
+    const restarts = await server.metric(restartsOf("dear"));
     const hung = server.post(HUNG_DEAR, { limits: { timeout_seconds: 1 } });
     const beside = await server.post("SELECT md5(i::VARCHAR) AS m FROM range(20000000) t(i)", {
       format: "ndjson",
@@ -207,20 +201,33 @@ Deno.test({
     });
     strictEqual(beside.status, 200);
     // Nobody reads its rows until its process is gone, so it cannot end before.
-    await until(async () => await server.metric(DEAR_RESTARTS) >= 1);
+    await until(async () => await server.metric(restartsOf("dear")) > restarts);
     const lines = (await beside.text()).trimEnd().split("\n");
     const { _meta, code, retry_after_secs } = JSON.parse(lines.at(-1) ?? "");
     strictEqual(String([_meta, code, retry_after_secs]), "error,503,1");
     ok(lines.length > 1);
     await (await hung).body?.cancel();
   },
-});
+};
 
-Deno.test({
+const REPLACED: Step = {
+  name: "a process of DuckDB that stops, or is killed, is replaced, and /readyz tells",
+  fn: async (server) => {
+    for (const signal of ["SIGKILL", "SIGSTOP"] as const) {
+      for (const pid of await processesBelow(server.pid)) {
+        Deno.kill(pid, signal);
+        await until(async () => (await server.ready()).status === 503, { pollMs: 1 });
+        await until(async () => (await server.ready()).status === 200);
+        const after = await server.post(DEAR);
+        strictEqual((await after.json()).rows?.[0]?.[0], 20_000_000);
+      }
+    }
+  },
+};
+
+const ENDED: Step = {
   name: "SIGTERM ends a server within its bound whatever statements do, and leaves no process",
-  ignore,
-  fn: async () => {
-    await using server = await startServer();
+  fn: async (server) => {
     const hung = [HUNG, HUNG, HUNG_DEAR].map((query) =>
       server.post(query, { limits: { timeout_seconds: 300 } }).then(
         (response) => response.body?.cancel(),
@@ -231,10 +238,30 @@ Deno.test({
     const children = await processesBelow(server.pid);
     strictEqual(children.length, 2);
     const startMs = performance.now();
-    await server.end("SIGTERM");
+    const said = await server.end("SIGTERM");
     ok(performance.now() - startMs < 25_000);
     await Promise.all(hung);
     for (const pid of children) strictEqual(await isAlive(pid), false);
+    ok(/statement [0-9a-f]{16} of tenant/.test(said), said);
+    ok(!said.includes(HANG), "the log has no statement");
+  },
+};
+
+// They share a server: it goes on after each, as it must.
+Deno.test({
+  name: "statements that cannot be interrupted, one after the other at one server",
+  ignore,
+  fn: async (t) => {
+    await using server = await startServer();
+    for (const { name, fn } of [...HANG_ALONE, ...ASKED_AGAIN, CUT_STREAM, REPLACED, ENDED]) {
+      const passed = await t.step(name, async () => {
+        await until(async () => (await server.ready()).status === 200);
+        await (await server.post(DEAR)).text();
+        await fn(server);
+      });
+      // What follows would say nothing.
+      if (!passed) return;
+    }
   },
 });
 
@@ -250,23 +277,6 @@ Deno.test({
     await server.end("SIGKILL");
     await hung;
     await until(async () => (await Promise.all(children.map(isAlive))).every((alive) => !alive));
-  },
-});
-
-Deno.test({
-  name: "a process of DuckDB that stops, or is killed, is replaced, and /readyz tells",
-  ignore,
-  fn: async () => {
-    await using server = await startServer();
-    for (const signal of ["SIGKILL", "SIGSTOP"] as const) {
-      for (const pid of await processesBelow(server.pid)) {
-        Deno.kill(pid, signal);
-        await until(async () => (await server.ready()).status === 503, { pollMs: 1 });
-        await until(async () => (await server.ready()).status === 200);
-        const after = await server.post(DEAR);
-        strictEqual((await after.json()).rows?.[0]?.[0], 20_000_000);
-      }
-    }
   },
 });
 

@@ -24,7 +24,7 @@ function settingsFor(dir: string) {
   return parseOptions(OPTIONS, [
     ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0"],
     ...["--data-dir", dir, "--query-wal-buffer-dir", `${dir}/wal`],
-    ...["--threads", "2", "--memory-pool-bytes", String(512 * 2 ** 20)],
+    ...["--threads", "2", "--memory-pool-bytes", String(512 * 2 ** 20), "--audit-disabled"],
   ]);
 }
 

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { Stack } from "../apps/stack.ts";
-import { runPython } from "./python.ts";
+import { startPython } from "./python.ts";
+import type { TalkingProcess } from "./talking_process.ts";
 
 export const DAY_NS = 86_400_000_000_000n;
 export const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
@@ -139,13 +140,29 @@ export async function rowsByEngine(
   conditions: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<ReadByEngine[]> {
-  const printed = await runPython("read_table.py", [engine, address, ...conditions], env);
-  const lines = printed.trimEnd().split("\n");
-  return conditions.map(() => {
-    const { rows, files } = JSON.parse(lines.shift() ?? "");
-    const own = lines.splice(0, rows).map((row) => JSON.stringify(JSON.parse(row)));
-    return { files, rows: own.toSorted() };
-  });
+  await using reader = new TableReader(engine, address, env);
+  return await Array.fromAsync(conditions, (where) => reader.read(where));
+}
+
+/** An engine in a process of its own, which reads the table as often as it is asked. */
+export class TableReader implements AsyncDisposable {
+  readonly #process: TalkingProcess;
+
+  constructor(engine: string, address: string, env: Readonly<Record<string, string>> = {}) {
+    this.#process = startPython("read_table.py", [engine, address], env);
+  }
+
+  async read(where: string): Promise<ReadByEngine> {
+    await this.#process.tell(where);
+    const { rows: count, files } = JSON.parse(await this.#process.line());
+    const rows: string[] = [];
+    while (rows.length < count) rows.push(JSON.stringify(JSON.parse(await this.#process.line())));
+    return { files, rows: rows.toSorted() };
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#process[Symbol.asyncDispose]();
+  }
 }
 
 /** What an engine says of one of its steps; no `error`: it is done. */
@@ -154,12 +171,24 @@ export interface Written {
   readonly says?: string;
 }
 
-/** What an engine says of steps of `write_table.py`, each in a line. */
-export async function write(
-  engine: string,
-  address: string,
-  steps: readonly string[],
-): Promise<Written[]> {
-  const printed = await runPython("write_table.py", [engine, address, ...steps]);
-  return printed.split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line));
+/** A process of `write_table.py`, which takes steps one after the other. */
+export class TableWriter implements AsyncDisposable {
+  readonly #process: TalkingProcess;
+
+  constructor(address: string) {
+    this.#process = startPython("write_table.py", [address]);
+  }
+
+  /** What the engine says of the step. Engines print lines of their own, too. */
+  async write(engine: string, step: string): Promise<Written> {
+    await this.#process.tell(`${engine} ${step}`);
+    for (;;) {
+      const line = await this.#process.line();
+      if (line.startsWith("{")) return JSON.parse(line);
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#process[Symbol.asyncDispose]();
+  }
 }

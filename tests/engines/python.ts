@@ -8,11 +8,17 @@ const PYTHON = `${FOLDER}/bin/python`;
 
 export const HAS_PYTHON = await isInstalled(PYTHON);
 
-/** Whether it is there with these packages: an older one may lack some of `requirements.txt`. */
+const FIND =
+  "import importlib.util, sys; sys.exit(not all(map(importlib.util.find_spec, sys.argv[1:])))";
+
+/**
+ * Whether it is there with these packages: an older one may lack some of `requirements.txt`. They
+ * are looked for and not loaded, which takes up to a second of processor time each.
+ */
 export async function hasPackages(names: readonly string[]): Promise<boolean> {
   if (!HAS_PYTHON) return false;
   const { success } = await new Deno.Command(PYTHON, {
-    args: ["-c", `import ${names.join(", ")}`],
+    args: ["-c", FIND, ...names],
     stdout: "null",
     stderr: "null",
   }).output();
@@ -41,7 +47,14 @@ export async function runPython(
   return decoder.decode(stdout);
 }
 
-/** A script that is talked to while it runs. */
-export function startPython(script: string, args: readonly string[]): TalkingProcess {
-  return new TalkingProcess(PYTHON, [pathOf(script), ...args], ENVIRONMENT);
+/**
+ * A script that is talked to while it runs. PyIceberg takes 2 s of processor time to load, so a
+ * test that asks often asks one process.
+ */
+export function startPython(
+  script: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): TalkingProcess {
+  return new TalkingProcess(PYTHON, [pathOf(script), ...args], { ...ENVIRONMENT, ...env });
 }

@@ -11,13 +11,13 @@ import {
   EXTREMES,
   record,
   remove,
-  rowsByEngine,
   rowsBySql,
   send,
   START_NS,
   startEngineStack,
+  TableReader,
 } from "./lab.ts";
-import { hasPackages, runPython } from "./python.ts";
+import { hasPackages } from "./python.ts";
 
 interface EngineRow {
   readonly name: string;
@@ -104,14 +104,19 @@ Deno.test({
     ]);
     await remove(stack, "raw = 'to be deleted'");
     await committed(stack);
-    for (const { name, instant, prunes } of THERE) {
+    // Each starts once.
+    await using readers = new AsyncDisposableStack();
+    const engines = THERE.map((engine) => {
+      const reader = readers.use(new TableReader(engine.name, address));
+      return { ...engine, reader };
+    });
+    for (const { name, instant, prunes, reader } of engines) {
       await t.step(name, async () => {
-        const conditions = conditionsOf(instant);
-        const read = await rowsByEngine(name, address, conditions.map(({ where }) => where));
-        for (const [at, { where, rows, files }] of conditions.entries()) {
-          assert.equal(read[at]?.rows.length, rows, where);
-          assert.deepEqual(read[at]?.rows, await rowsBySql(stack, BY_SQL[at]?.where ?? ""), where);
-          if (files !== undefined) assert.equal(read[at]?.files, prunes ? files : null, where);
+        for (const [at, { where, rows, files }] of conditionsOf(instant).entries()) {
+          const read = await reader.read(where);
+          assert.equal(read.rows.length, rows, where);
+          assert.deepEqual(read.rows, await rowsBySql(stack, BY_SQL[at]?.where ?? ""), where);
+          if (files !== undefined) assert.equal(read.files, prunes ? files : null, where);
         }
       });
     }
@@ -128,9 +133,9 @@ Deno.test({
       try {
         const where = `timestamp_ns >= ${from} AND timestamp_ns < ${from + DAY_NS}`;
         // They are many programs: only where they are to read for long do all at once.
-        const atOnce = SECS === 0 ? 1 : THERE.length;
-        await eachOf(THERE, { atOnce, signal: undefined }, async ({ name }) => {
-          checkFirstRows(name, await runPython("read_while.py", [name, address, `${SECS}`, where]));
+        const atOnce = SECS === 0 ? 1 : engines.length;
+        await eachOf(engines, { atOnce, signal: undefined }, async ({ name, reader }) => {
+          await checkFirstRows(name, async () => (await reader.read(where)).rows);
         });
       } finally {
         isOver = true;
@@ -140,14 +145,19 @@ Deno.test({
   },
 });
 
-/** Each line has the texts of a read: the first rows that were sent, never fewer than before. */
-function checkFirstRows(name: string, printed: string): void {
+/** Each read has the first rows that were sent, never fewer than before. */
+async function checkFirstRows(name: string, read: () => Promise<readonly string[]>): Promise<void> {
   let seen = 1;
-  for (const line of printed.trimEnd().split("\n")) {
-    const numbers: number[] = JSON.parse(line).map((text: string) => Number(text.split(" ")[1]));
-    assert.deepEqual(numbers.toSorted((a, b) => a - b), Array.from(numbers, (_, at) => at), name);
+  const endMs = performance.now() + 1_000 * SECS;
+  do {
+    const texts = (await read()).map((row): string => JSON.parse(row)[TEXT_AT]);
+    const numbers = texts.map((text) => Number(text.split(" ")[1])).toSorted((a, b) => a - b);
+    assert.deepEqual(numbers, Array.from(numbers, (_, at) => at), name);
     assert.ok(numbers.length >= seen, `${name}: ${numbers.length} rows, ${seen} before`);
     seen = numbers.length;
-  }
+  } while (performance.now() < endMs);
   if (SECS > 0) assert.ok(seen > 1, `${name} saw that rows came`);
 }
+
+/** Where a row that is read has its text. */
+const TEXT_AT = 3;

@@ -1,6 +1,7 @@
-"""Writes to svc.events by its REST catalog: write_table.py <engine> <address> <step>...
+"""Writes to svc.events by its REST catalog: write_table.py <address>
 
-Prints what each step told, as a line of JSON; an error is told by its class and message.
+Each line of the input is an engine and a step. Prints what each step told, as a line of JSON; an
+error is told by its class and message. The catalog and the table are opened anew for each step.
 """
 
 import datetime
@@ -162,9 +163,10 @@ def told(run, address, step):
 
 
 def main():
-    engine, address, *steps = sys.argv[1:]
-    for step in steps:
-        print(json.dumps(told(RUNS[engine], address, step)))
+    [address] = sys.argv[1:]
+    for line in sys.stdin:
+        engine, step = line.split()
+        print(json.dumps(told(RUNS[engine], address, step)), flush=True)
 
 
 main()

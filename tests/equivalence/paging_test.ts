@@ -37,7 +37,7 @@ class PagingLab implements AsyncDisposable {
     const server = await startQuery(parseOptions(OPTIONS, [
       ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--threads", "2"],
       ...["--data-dir", lab.dir, "--query-wal-buffer-dir", `${lab.dir}/wal`],
-      ...["--memory-pool-bytes", String(256 * 2 ** 20)],
+      ...["--memory-pool-bytes", String(256 * 2 ** 20), "--audit-disabled"],
     ]));
     return new PagingLab(lab, server);
   }

@@ -94,7 +94,7 @@ export class SqlLab implements AsyncDisposable {
     const server = await startQuery(parseOptions(OPTIONS, [
       ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0"],
       ...["--data-dir", lab.dir, "--query-wal-buffer-dir", `${lab.dir}/wal`],
-      ...["--threads", "2", "--memory-pool-bytes", String(512 * 2 ** 20)],
+      ...["--threads", "2", "--memory-pool-bytes", String(512 * 2 ** 20), "--audit-disabled"],
     ]));
     const instance = await DuckDBInstance.create(":memory:", { threads: "2" });
     const plain = await instance.connect();

@@ -53,14 +53,15 @@ async function setUp(
 ): Promise<EngineDatabase> {
   const setup = await instance.connect();
   // One text: each call would hop to another thread, and there are more than a hundred.
-  await setup.run([...databaseSettings(options), ...options.setup].join(";\n"));
+  // In one transaction, and not optimized: a quarter less time.
+  const made = ["PRAGMA disable_optimizer", "BEGIN", ...options.setup, "COMMIT"];
+  await setup.run([...databaseSettings(options), ...made].join(";\n"));
   const connections: NativeConnection[] = [];
   const free = new Waiters<NativeConnection>();
   for (let i = 0; i < options.connections; i += 1) {
     const [running, asking] = [await instance.connect(), await instance.connect()];
     const profilePath = `${options.scratchDir}/profile-${i}.json`;
     await running.run(connectionSettings(profilePath).join(";\n"));
-    await asking.run(UTC);
     const connection = new NativeConnection({ running, asking }, {
       profile: () => readFile(profilePath),
       binding,
@@ -116,17 +117,16 @@ function databaseSettings(options: DriverOptions): string[] {
     ["allocator_background_threads", "true"],
     ["allowed_directories", `[${dirs.join(", ")}]`],
     ["enable_external_access", "false"],
+    // For all connections: one statement instead of one for each of some forty.
+    ["GLOBAL TimeZone", "'UTC'"],
   ];
   if (options.threads !== undefined) settings.unshift(["threads", String(options.threads)]);
   return settings.map(([name, value]) => `SET ${name} = ${value}`);
 }
 
-const UTC = "SET TimeZone = 'UTC'";
-
 function connectionSettings(profilePath: string): string[] {
   // Progress is counted from the start because no setting can change later. Breakers watch it.
   return [
-    UTC,
     "SET enable_progress_bar = true",
     "SET enable_progress_bar_print = false",
     "SET progress_bar_time = 0",
