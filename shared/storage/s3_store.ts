@@ -29,13 +29,14 @@ import {
   UploadPartCommand,
 } from "@aws-sdk/client-s3";
 import { FetchHttpHandler } from "@smithy/fetch-http-handler";
-import { concatBytes, hexOf } from "../base/bytes.ts";
+import { hexOf } from "../base/bytes.ts";
 import { VERSION } from "../base/version.ts";
 import { fetchToItsEnd } from "./fetch_to_its_end.ts";
 import { checkKey, checkPrefix } from "./object_key.ts";
 import type { ObjectInfo, ObjectStore } from "./object_store.ts";
 import { ForeignAnswer, s3Error, type S3Service, Unanswered } from "./s3_errors.ts";
 import { type S3Access, type S3Place, WAREHOUSE_OPTION } from "./s3_settings.ts";
+import { wholeBody } from "./whole_body.ts";
 
 export interface S3Options {
   /** Milliseconds for one request, its body included; default 30,000. */
@@ -358,31 +359,6 @@ function clientOf(access: S3Access): S3Client {
 
 interface Until {
   readonly abortSignal: AbortSignal;
-}
-
-interface Answered {
-  readonly Body?: { transformToWebStream(): ReadableStream } | undefined;
-  readonly ContentLength?: number | undefined;
-}
-
-/** A service may not announce a length: what came is all then. */
-async function wholeBody(
-  { Body, ContentLength }: Answered,
-  heard: () => void,
-): Promise<Uint8Array<ArrayBuffer>> {
-  heard();
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  const stream: ReadableStream<Uint8Array> | undefined = Body?.transformToWebStream();
-  for await (const chunk of stream ?? []) {
-    heard();
-    chunks.push(chunk);
-    length += chunk.byteLength;
-  }
-  if (ContentLength !== undefined && length !== ContentLength) {
-    throw new Error(`its answer ended after ${length} of ${ContentLength} bytes`);
-  }
-  return concatBytes(chunks);
 }
 
 /**

@@ -1,0 +1,49 @@
+/** The body of an answer of an S3 service. */
+
+import { concatBytes } from "../base/bytes.ts";
+
+/** An answer of an S3 service, with what is needed of its body. */
+interface Answered {
+  readonly Body?: { transformToWebStream(): ReadableStream } | undefined;
+  readonly ContentLength?: number | undefined;
+}
+
+/**
+ * The body in one buffer of its own, which the runtime fills: half of the processor time of its
+ * chunks put together, which take 1.7 to 2 ms/MB. `heard` is called whenever some of it came.
+ * Errors: the stream's; more or less came than was announced.
+ */
+export async function wholeBody(
+  { Body, ContentLength }: Answered,
+  heard: () => void,
+): Promise<Uint8Array<ArrayBuffer>> {
+  heard();
+  const stream: ReadableStream<Uint8Array<ArrayBuffer>> | undefined = Body?.transformToWebStream();
+  if (stream === undefined || ContentLength === undefined) return await allOf(stream, heard);
+  const reader = stream.getReader({ mode: "byob" });
+  let bytes = new Uint8Array(ContentLength);
+  for (let length = 0; length < ContentLength;) {
+    const { value, done } = await reader.read(bytes.subarray(length));
+    if (done) throw new Error(`its answer ended after ${length} of ${ContentLength} bytes`);
+    heard();
+    // The buffer is handed over and back.
+    bytes = new Uint8Array(value.buffer);
+    length += value.byteLength;
+  }
+  const { done } = await reader.read(new Uint8Array(1));
+  if (!done) throw new Error(`its answer has more than ${ContentLength} bytes`);
+  return bytes;
+}
+
+/** A service may not announce a length: what came is all then. */
+async function allOf(
+  stream: ReadableStream<Uint8Array<ArrayBuffer>> | undefined,
+  heard: () => void,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stream ?? []) {
+    heard();
+    chunks.push(chunk);
+  }
+  return concatBytes(chunks);
+}
