@@ -43,7 +43,7 @@ export class EnginePair implements AsyncDisposable {
 
   /**
    * `name`: of the engine's own folder, where a table has several; `indexes`: in place of those of
-   * its data files; `processes`: where its DuckDB runs, as a query server has it.
+   * its data files. With `processes` its DuckDB has a process of its own, as in a query server.
    */
   static async open(
     table: TableFixture,
