@@ -1,7 +1,7 @@
 /**
  * Cuts the files of a statement into shards of about equal bytes. A file goes to the server that a
  * rendezvous hash ranks first, so that it is in that server's cache the next time. A server that
- * has 10 % more than its share already takes no more. Pure.
+ * has 3 % more than its share already takes no more. Pure.
  */
 
 import { present } from "../../shared/base/assert.ts";
@@ -27,7 +27,12 @@ const SHARD_BYTES = 256 * 1024 * 1024;
 const SHARDS_PER_NODE_MAX = 16;
 /** Files of a shard, of which one may have twice as many: their keys must fit in a request. */
 const SHARD_FILES_MAX = 4_000;
-const LOAD_MAX = 1.1;
+/**
+ * Of its share, what a server has at most, but for large pieces. With 1.1 the slowest of four
+ * servers had 9 % more than its share of 113 files. With 1.03 it has 2 %, and 89 % of the files are
+ * where their hash wants them instead of 95 %.
+ */
+const LOAD_MAX = 1.03;
 
 /** `nodes` are the names of the servers, each once. The order of either list does not matter. */
 export function cutShards(
