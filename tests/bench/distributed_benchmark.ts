@@ -37,7 +37,7 @@ const ATTRIBUTE_COLUMNS = 64;
 const COUNTS = [1, 2, 4] as const;
 const RATIO_MIN: Readonly<Record<number, number>> = { 2: 1.8, 4: 3.4 };
 /** Rows that are read before all others. */
-const FIRST_SHARE = 0.02;
+const FIRST_SHARE = 0.1;
 /** Rows that are read over the fast links, with the first ones. */
 const FAST_SHARE = 0.75;
 const ROUNDS = 3;
