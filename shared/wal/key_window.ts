@@ -74,15 +74,19 @@ export class KeyWindow {
     });
   }
 
-  /** Remembers what a segment holds, and forgets what else was thought to be in it. */
+  /**
+   * Remembers what a segment of this process holds, and forgets what else was thought to be in it.
+   * The keys count as new: the wall clock may have jumped since they were taken.
+   */
   replace(segment: string, keys: readonly FrameKey[]): void {
     for (const [name, request] of this.#known) {
       if (request.segment === segment) this.#known.delete(name);
     }
-    this.load(segment, keys);
+    const bornMs = this.#options.clock.monotonicMs();
+    for (const key of keys) this.#put(textOfDigest(key.digest), key, bornMs).segment = segment;
   }
 
-  /** Remembers what a segment holds. */
+  /** Remembers what a segment of an earlier process holds: only the wall clock tells how old. */
   load(segment: string, keys: readonly FrameKey[]): void {
     const { clock } = this.#options;
     for (const key of keys) {

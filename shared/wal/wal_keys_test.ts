@@ -275,6 +275,24 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "Wal.append() stores a key once, though its sync failed and the clock jumped meanwhile",
+  async fn() {
+    let failing = true;
+    const rig = new Rig({
+      onOperation: ({ kind, path }) =>
+        failing && kind === "sync" && path.includes("/active/") ? new Error("injected") : undefined,
+    }, { keyAgeMsMax: 60_000 });
+    await using wal = await rig.open();
+    await assert.rejects(rig.send(1), (error) => isOperatingError(error, "internal"));
+    rig.clock.jumpMs = 36_000_000;
+    failing = false;
+    while (await wal.unreadyReason() !== undefined) await rig.clock.advance(1_000);
+    await rig.send(1);
+    assert.deepEqual(await rig.rows(), [1]);
+  },
+});
+
 interface SecondFault {
   /** Counted from the failed sync on. */
   readonly operation: number;

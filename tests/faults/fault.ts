@@ -1,16 +1,15 @@
 /** What a kind of fault is, what a round of it gets, and what it tells. */
 
 import type { SeededRandom } from "../../shared/testing/seeded_random.ts";
-import type { FileSystem } from "./disk/volatile_disk.ts";
 import type { Life } from "./life.ts";
 
 export interface Arena {
   /** An empty folder of the round's own. */
   readonly folder: string;
   readonly random: SeededRandom;
-  /** File systems that can be made here. */
-  readonly fileSystems: readonly FileSystem[];
   readonly hasPyIceberg: boolean;
+  /** Whether the run's time is over: a round then ends with the faults that it has. */
+  isOver(): boolean;
   /** Tells whoever watches what is done. */
   progress(text: string): void;
 }
@@ -38,7 +37,7 @@ export interface Fault {
   /** A control: it breaks a promise on purpose, and proves nothing unless that is found. */
   readonly mustFail?: true;
   /** Why it cannot run here; undefined when it can. */
-  readonly missing?: () => string | undefined;
+  readonly missing?: () => string | undefined | Promise<string | undefined>;
   readonly round: (arena: Arena) => Promise<Outcome>;
 }
 

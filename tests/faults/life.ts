@@ -10,7 +10,7 @@ import { countBySql } from "./check/accounting.ts";
 import { delay, until } from "./commands.ts";
 import { DeleteTasks } from "./delete_tasks.ts";
 import { findingsOf, Ledger } from "./ledger.ts";
-import { Senders } from "./senders.ts";
+import { FULL_LOAD, type Load, Senders } from "./senders.ts";
 
 export const ROLES: readonly RoleName[] = ["ingest", "compactor", "query"];
 
@@ -18,8 +18,7 @@ export const ROLES: readonly RoleName[] = ["ingest", "compactor", "query"];
 const READY_MS_MAX = 180_000;
 /** Past it a server that refuses rows is stuck. */
 const RESUMED_MS_MAX = 90_000;
-const SENDERS = 4;
-const TASK_PAUSE_MS = 1_500;
+const TASK_PAUSE_MS = 4_000;
 /** What makes drains, merges and rolls come several times a minute. */
 const ENVIRONMENT = { SVC_COMMIT_MAX_AGE_SECS: "1", SVC_INGEST_FREE_SPACE_FLOOR_MIB: "16" };
 const INGEST = ["--wal-max-events", "300"];
@@ -51,16 +50,16 @@ export class Life implements AsyncDisposable {
     this.tasks = new DeleteTasks(this.stack.queryUrl, this.ledger);
   }
 
-  /** Starts what does not run, all at once, and waits until it is ready. */
-  async start(): Promise<void> {
+  /** Starts those that do not run, all at once, and waits until they are ready. */
+  async start(roles: readonly RoleName[] = ROLES): Promise<void> {
     await makeDataFolders(this.dataDir);
-    await Promise.all(ROLES.map((role) => this.stack.ensure(role)));
+    await Promise.all(roles.map((role) => this.stack.ensure(role)));
   }
 
   /** Sends rows and asks for delete tasks while `during` runs. */
-  async load<T>(during: () => Promise<T>, senders = SENDERS): Promise<T> {
+  async load<T>(during: () => Promise<T>, load: Load = FULL_LOAD): Promise<T> {
     const over = new AbortController();
-    const work = [this.senders.run(senders, over.signal), this.#askForDeletes(over.signal)];
+    const work = [this.senders.run(load, over.signal), this.#askForDeletes(over.signal)];
     try {
       return await during();
     } finally {

@@ -13,7 +13,7 @@ import { FAULTS } from "./kinds/kinds.ts";
 import { INSIDE, runInside, settleInside } from "./namespace.ts";
 import { parseRunOptions, type RunOptions } from "./options.ts";
 import { isGood, reportText, type RoundResult } from "./report.ts";
-import { fileSystemsHere, missingHere } from "./requirements.ts";
+import { missingHere } from "./requirements.ts";
 
 const CANNOT_RUN = 2;
 
@@ -47,16 +47,13 @@ async function runRounds(
   options: RunOptions,
   over: AbortSignal,
 ): Promise<readonly RoundResult[]> {
-  const runnable = FAULTS.filter(({ name, missing }) => {
-    if (!options.only.includes(name)) return false;
-    const reason = missing?.();
-    if (reason !== undefined) say(`faults: ${name} is left out: ${reason}`);
-    return reason === undefined;
-  });
-  const here = {
-    fileSystems: await fileSystemsHere(),
-    hasPyIceberg: await hasPackages(["pyiceberg", "pyarrow"]),
-  };
+  const runnable: Fault[] = [];
+  for (const fault of FAULTS.filter(({ name }) => options.only.includes(name))) {
+    const reason = await fault.missing?.();
+    if (reason === undefined) runnable.push(fault);
+    else say(`faults: ${fault.name} is left out: ${reason}`);
+  }
+  const here = { hasPyIceberg: await hasPackages(["pyiceberg", "pyarrow"]) };
   if (!here.hasPyIceberg) say("faults: no PyIceberg here, icebird reads alone");
   const end = performance.now() + options.msMax;
   const results: RoundResult[] = [];
@@ -68,7 +65,8 @@ async function runRounds(
     const place = join(folder, `round-${round}`);
     await Deno.mkdir(place);
     const progress = (text: string) => watch(`${fault.name}, seed ${seed}: ${text}`);
-    const arena = { ...here, folder: place, random: new SeededRandom(seed), progress };
+    const isOver = () => over.aborted || performance.now() > end;
+    const arena = { ...here, folder: place, random: new SeededRandom(seed), isOver, progress };
     const result = { fault, seed, outcome: await playRound(fault, arena) };
     results.push(result);
     if (!isGood(result)) {

@@ -1,7 +1,6 @@
 /** What a run needs of the machine, and why something cannot run on it. */
 
 import { succeeds } from "./commands.ts";
-import { FILE_SYSTEMS, type FileSystem } from "./disk/volatile_disk.ts";
 
 interface Requirement {
   readonly name: string;
@@ -46,13 +45,6 @@ export async function missingHere(): Promise<readonly string[]> {
     if (!await isMet()) missing.push(`${name} is missing: ${remedy}`);
   }
   return missing;
-}
-
-/** File systems that can be made here. */
-export async function fileSystemsHere(): Promise<readonly FileSystem[]> {
-  const there: FileSystem[] = [];
-  for (const name of FILE_SYSTEMS) if (await succeeds(`mkfs.${name}`, "-V")) there.push(name);
-  return there;
 }
 
 function opens(path: string): boolean {

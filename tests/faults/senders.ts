@@ -39,9 +39,20 @@ const KINDS: readonly Kind[] = [
 const ROWS = [1, 1, 2, 5, 20, 40];
 const PAD_BYTES = [16, 16, 64, 400, 3_000];
 const REQUEST_MS_MAX = 30_000;
-const PAUSE_MS_MAX = 20;
 const PAUSE_AFTER_FAILURE_MS = 50;
 const DAY_NS = 86_400_000_000_000n;
+
+/** How much is sent. */
+export interface Load {
+  /** Requests at a time. */
+  readonly senders: number;
+  /** How long a sender rests at most behind an answer. */
+  readonly pauseMsMax: number;
+}
+
+export const FULL_LOAD: Load = { senders: 4, pauseMsMax: 20 };
+/** Little enough that a check of all rows, behind each fault, stays cheap. */
+export const LIGHT_LOAD: Load = { senders: 2, pauseMsMax: 200 };
 
 interface Keyed {
   readonly request: SentRequest;
@@ -66,9 +77,10 @@ export class Senders {
     this.#random = random;
   }
 
-  /** Sends, `count` requests at a time, until `signal` says that it is over. */
-  async run(count: number, signal: AbortSignal): Promise<void> {
-    await Promise.all(Array.from({ length: count }, () => this.#sendUntil(signal)));
+  /** Sends until `signal` says that it is over. */
+  async run({ senders, pauseMsMax }: Load, signal: AbortSignal): Promise<void> {
+    const work = Array.from({ length: senders }, () => this.#sendUntil(signal, pauseMsMax));
+    await Promise.all(work);
   }
 
   /** Sends keyed requests without an answer again; throws when one is still not acknowledged. */
@@ -79,7 +91,7 @@ export class Senders {
     }
   }
 
-  async #sendUntil(signal: AbortSignal): Promise<void> {
+  async #sendUntil(signal: AbortSignal, pauseMsMax: number): Promise<void> {
     let connection: GrpcConnection | undefined;
     while (!signal.aborted) {
       const kind = this.#kind();
@@ -102,7 +114,7 @@ export class Senders {
       else status = await this.#otlp(request, kind, signal);
       if (kind.mode === "force") this.#forces -= 1;
       this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
-      await delay(status === "200" ? this.#random.below(PAUSE_MS_MAX) : PAUSE_AFTER_FAILURE_MS);
+      await delay(status === "200" ? this.#random.below(pauseMsMax) : PAUSE_AFTER_FAILURE_MS);
     }
     await connection?.[Symbol.asyncDispose]();
   }

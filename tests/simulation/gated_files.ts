@@ -113,41 +113,59 @@ export class GatedFiles implements FileSystem {
     );
   }
 
+  /** A process that has ended hears of no call, and no step is picked while one reads. */
+  #read<T>(act: () => Promise<T>): Promise<T> {
+    if (this.process.isDead) return new Promise(() => {});
+    this.process.scheduler.goesOn();
+    return act();
+  }
+
   async #open(kind: "openRead" | "create" | "openAppend", path: string): Promise<File> {
     const file = await this.#gate(kind, path, () => this.#disk[kind](path) as Promise<File>);
     const gate = <T>(call: string, act: () => Promise<T>) => this.#gate(call, path, act);
-    return new GatedFile(file, gate, this.mutation);
+    return new GatedFile(file, {
+      gate,
+      read: (act) => this.#read(act),
+      mutation: this.mutation,
+    });
   }
 }
 
-type Gate = <T>(call: string, act: () => Promise<T>) => Promise<T>;
+/** What a file needs of the process that has it open. */
+interface GatedProcess {
+  /** Makes a call a step. */
+  gate<T>(call: string, act: () => Promise<T>): Promise<T>;
+  /** Makes a call that is none. */
+  read<T>(act: () => Promise<T>): Promise<T>;
+  readonly mutation: Mutation | undefined;
+}
 
 class GatedFile implements File {
-  constructor(readonly file: File, readonly gate: Gate, readonly mutation?: Mutation) {}
+  constructor(readonly file: File, readonly process: GatedProcess) {}
 
   readAt(into: Uint8Array, offset: number): Promise<number> {
-    return this.file.readAt(into, offset);
+    return this.process.read(() => this.file.readAt(into, offset));
   }
 
   size(): Promise<number> {
-    return this.file.size();
+    return this.process.read(() => this.file.size());
   }
 
   write(bytes: Uint8Array): Promise<void> {
-    return this.gate("write", () => this.file.write(bytes));
+    return this.process.gate("write", () => this.file.write(bytes));
   }
 
   writeAt(bytes: Uint8Array, offset: number): Promise<void> {
-    return this.gate("writeAt", () => this.file.writeAt(bytes, offset));
+    return this.process.gate("writeAt", () => this.file.writeAt(bytes, offset));
   }
 
   truncate(size: number): Promise<void> {
-    return this.gate("truncate", () => this.file.truncate(size));
+    return this.process.gate("truncate", () => this.file.truncate(size));
   }
 
   sync(): Promise<void> {
-    if (this.mutation === "unsynced bytes") return this.gate("sync", NOTHING);
-    return this.gate("sync", () => this.file.sync());
+    if (this.process.mutation === "unsynced bytes") return this.process.gate("sync", NOTHING);
+    return this.process.gate("sync", () => this.file.sync());
   }
 
   close(): void {

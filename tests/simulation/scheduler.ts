@@ -42,7 +42,7 @@ interface Ticket {
 const STEP_MS_MAX = 8;
 /** A late effect comes so much later at most. */
 const LATE_MS_MAX = 120_000;
-/** Turns of the microtask queue after a step: more than the product takes between calls. */
+/** Turns of the microtask queue after a step or a read: more than the product takes to the next. */
 const TURNS = 40;
 /** Shares of what becomes of calls that are under way when their process ends. */
 const WIRE_SHARE = 0.4;
@@ -60,6 +60,8 @@ export class Scheduler {
   beforeStep: () => Promise<void> = () => Promise.resolve();
   #tickets: Ticket[] = [];
   #failure: unknown;
+  /** Turns since a process did something that is no step. */
+  #turns = 0;
 
   constructor(random: SeededRandom) {
     this.random = random;
@@ -72,6 +74,11 @@ export class Scheduler {
   /** Ends the run with `error`. */
   fail(error: unknown): void {
     this.#failure ??= error;
+  }
+
+  /** A process does something that is no step: none is picked until it has come to one. */
+  goesOn(): void {
+    this.#turns = 0;
   }
 
   /** A call of `process`; `effect` is told whether its disk shall fail. */
@@ -221,7 +228,7 @@ export class Scheduler {
   }
 
   async #settle(): Promise<void> {
-    for (let turn = 0; turn < TURNS; turn += 1) await null;
+    for (this.#turns = 0; this.#turns < TURNS; this.#turns += 1) await null;
   }
 }
 

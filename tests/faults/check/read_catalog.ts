@@ -3,6 +3,7 @@
  * the WAL were consumed (`shared/catalog/README.md`).
  */
 
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
 export interface CatalogFacts {
@@ -23,12 +24,25 @@ const NAMESPACE = "svc";
 /** `<created ms>-<sequence>-<writer, 10 digits><number, 6 digits>.seg`. */
 const SEGMENT = /^(\d{13})-\d{4}-([0-9a-f]{10})([0-9a-f]{6})(?:\.seg)?$/;
 
-/** Facts of the catalog at `path`; one of a file that is not there is empty. */
+/** Facts of the catalog at `path`, which stays as it is; one that is not there is empty. */
 export function readCatalog(path: string): CatalogFacts {
   if (!exists(path)) {
     return { integrity: "ok", tables: new Map(), isConsumed: () => false };
   }
-  // Not read-only: what the last writer left in its log is to be read, too.
+  // SQLite writes when it reads what the last writer left in its log: so it gets a copy.
+  const folder = Deno.makeTempDirSync({ prefix: "svc-faults-catalog-" });
+  try {
+    const copy = join(folder, "catalog.db");
+    for (const part of ["", "-wal"]) {
+      if (exists(path + part)) Deno.copyFileSync(path + part, copy + part);
+    }
+    return factsOf(copy);
+  } finally {
+    Deno.removeSync(folder, { recursive: true });
+  }
+}
+
+function factsOf(path: string): CatalogFacts {
   const db = new DatabaseSync(path);
   try {
     const known = new Set(rowsOf(db, "SELECT name FROM sqlite_master").map(({ name }) => name));

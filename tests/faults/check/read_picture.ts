@@ -1,8 +1,8 @@
 /**
- * `read_picture.ts <data folder> <reader>`: all rows of a data folder that no process has open, by
- * none of the product's code. Tables are read by `icebird`, or by PyIceberg (`pyiceberg`). The
- * segments that the catalog does not call consumed are read by their documented bytes. Prints a
- * `PictureRows` as JSON.
+ * `read_picture.ts <data folder> <reader>`: all rows of a data folder, by none of the product's
+ * code. No process may write to it, and it stays as it is. Tables are read by `icebird`, or by
+ * PyIceberg (`pyiceberg`). The segments that the catalog does not call consumed are read by their
+ * documented bytes. Prints a `PictureRows` as JSON.
  */
 
 import { join } from "node:path";

@@ -9,6 +9,7 @@
  *     {"do":"picture","to":"/path",…}     a copy of what such a cut would leave; the disk goes on
  *     {"do":"lie"}                        flushes are answered, and not carried out
  *     {"do":"break"}                      what was written stays, nothing more is taken
+ *     {"do":"on"}                         the power comes back; what was not kept is gone
  *
  * One thread takes one request after the other, so a command stands between two writes. It ends
  * when the mount does. It calls `open`, `mount`, `read` and `write` of libc: a mount takes the
@@ -47,12 +48,16 @@ export type MomentCommand =
   | { readonly do: "cut" } & Moment
   | { readonly do: "picture"; readonly to: string } & Moment;
 
-export type DiskCommand = MomentCommand | { readonly do: "lie" } | { readonly do: "break" };
+export type DiskCommand =
+  | MomentCommand
+  | { readonly do: "lie" }
+  | { readonly do: "break" }
+  | { readonly do: "on" };
 
 const DISK_NODE = 2;
 const CONTROL_NODE = 3;
 /** What a reader of `control` may ask for at most. */
-const REPORT_BYTES_MAX = 4_096;
+export const REPORT_BYTES_MAX = 4_096;
 const O_RDWR = 2;
 
 const LIBC = {
@@ -67,6 +72,8 @@ class Disk {
   readonly #image: ImageFile;
   readonly #cache: VolatileCache;
   #report: unknown = {};
+  /** How often `disk` is open: a device in front of it, or none. */
+  #opens = 0;
   /** A command that waits for its moment, and how many come before it. */
   #waiting: { readonly command: MomentCommand; left: number } | undefined;
 
@@ -86,6 +93,8 @@ class Disk {
       case Opcode.SETATTR:
         return attributesBody(request.node, this.#sizeOf(request.node));
       case Opcode.OPEN:
+        if (request.node === DISK_NODE) this.#opens += 1;
+        return openBody();
       case Opcode.OPENDIR:
         return openBody();
       case Opcode.READ:
@@ -94,8 +103,10 @@ class Disk {
         return this.#write(request);
       case Opcode.FSYNC:
         return request.node !== DISK_NODE || this.#flush() ? new Uint8Array() : Errno.EIO;
-      case Opcode.FLUSH:
       case Opcode.RELEASE:
+        if (request.node === DISK_NODE) this.#opens -= 1;
+        return new Uint8Array();
+      case Opcode.FLUSH:
       case Opcode.RELEASEDIR:
       case Opcode.DESTROY:
         return new Uint8Array();
@@ -155,6 +166,12 @@ class Disk {
     this.#waiting = undefined;
     if (command.do === "lie") {
       this.#cache.lies = true;
+      return {};
+    }
+    if (command.do === "on") {
+      // What a device of before writes late must not reach the disk of afterwards.
+      if (this.#opens > 0) return { waits: true };
+      this.#cache.powerOn();
       return {};
     }
     if (command.do === "break") {

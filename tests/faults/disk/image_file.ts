@@ -1,5 +1,6 @@
 /** The platter as a sparse file, which knows what of it was written and copies that alone. */
 
+import { Buffer } from "node:buffer";
 import type { Platter } from "./volatile_cache.ts";
 
 const CHUNK_BYTES = 64 * 1024;
@@ -22,9 +23,10 @@ export class ImageFile implements Platter, Disposable {
     const { size } = file.statSync();
     const image = new ImageFile(file, size, new Set());
     const chunk = new Uint8Array(CHUNK_BYTES);
+    const zeros = new Uint8Array(CHUNK_BYTES);
     for (let number = 0; number * CHUNK_BYTES < size; number += 1) {
       image.read(number * CHUNK_BYTES, chunk);
-      if (!isZero(chunk)) image.#written.add(number);
+      if (Buffer.compare(chunk, zeros) !== 0) image.#written.add(number);
     }
     return image;
   }
@@ -67,9 +69,4 @@ export class ImageFile implements Platter, Disposable {
   [Symbol.dispose](): void {
     this.#file.close();
   }
-}
-
-function isZero(bytes: Uint8Array): boolean {
-  const words = new BigUint64Array(bytes.buffer, bytes.byteOffset, bytes.byteLength >> 3);
-  return words.every((word) => word === 0n);
 }

@@ -99,6 +99,14 @@ export class VolatileCache {
     return report;
   }
 
+  /** The power comes back, or goes and comes: what is on the platter is all there is. */
+  powerOn(): void {
+    this.#isOff = false;
+    this.#pending = [];
+    this.#pendingBytes = 0;
+    this.#current.clear();
+  }
+
   /** Puts onto `platter` what a power cut at this moment would keep; the disk goes on. */
   keep(cut: Cut, random: SeededRandom, platter: Pick<Platter, "write">): CutReport {
     const kept = this.#isOff ? [] : keptOf(this.#pending, cut, random);

@@ -89,6 +89,20 @@ Deno.test("VolatileCache takes nothing once its power is off, and keeps what it 
   assert.equal(platter.bytes[0], 1);
 });
 
+Deno.test("VolatileCache.powerOn brings back what was flushed, and takes writes again", () => {
+  const { cache, platter } = newDisk();
+  cache.write(0, sectors(1, 1));
+  cache.flush();
+  cache.write(0, sectors(1, 2));
+  cache.cutPower("none", new SeededRandom(1));
+  cache.powerOn();
+  assert.equal(cache.unflushedBytes, 0);
+  assert.equal(readAll(cache)[0], 1);
+  assert.ok(cache.write(0, sectors(1, 3)));
+  assert.ok(cache.flush());
+  assert.equal(platter.bytes[0], 3);
+});
+
 Deno.test("VolatileCache.keep leaves a copy as a cut would, and the disk as it was", () => {
   const { cache, platter } = newDisk();
   cache.write(0, sectors(2, 5));

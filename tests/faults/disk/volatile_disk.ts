@@ -7,11 +7,15 @@
 import { join } from "node:path";
 import { delay, run, succeeds, until } from "../commands.ts";
 import type { SeededRandom } from "../../../shared/testing/seeded_random.ts";
-import type { DiskCommand, Moment, MomentCommand } from "./fuse_daemon.ts";
+import {
+  type DiskCommand,
+  type Moment,
+  type MomentCommand,
+  REPORT_BYTES_MAX,
+} from "./fuse_daemon.ts";
 import type { Cut, CutReport } from "./volatile_cache.ts";
 
-export const FILE_SYSTEMS = ["ext4", "xfs"] as const;
-export type FileSystem = typeof FILE_SYSTEMS[number];
+export type FileSystem = "ext4" | "xfs";
 
 const SIZE_MIB = 512;
 const MAKE: Readonly<Record<FileSystem, readonly string[]>> = {
@@ -37,6 +41,8 @@ export class VolatileDisk implements AsyncDisposable {
   readonly mountPoint: string;
   readonly image: string;
   readonly #fuse: string;
+  /** The bytes of the disk, and what it is told. */
+  readonly #file: string;
   readonly #control: string;
   #daemon: Deno.ChildProcess | undefined;
 
@@ -44,6 +50,7 @@ export class VolatileDisk implements AsyncDisposable {
     this.mountPoint = join(folder, "disk");
     this.image = join(folder, "image");
     this.#fuse = join(folder, "fuse");
+    this.#file = join(this.#fuse, "disk");
     this.#control = join(this.#fuse, "control");
   }
 
@@ -57,33 +64,15 @@ export class VolatileDisk implements AsyncDisposable {
     await Deno.truncate(disk.image, SIZE_MIB * 1024 * 1024);
     const [command = "", ...args] = MAKE[fileSystem];
     await run(command, ...args, disk.image);
+    await disk.#serve();
     await disk.powerOn();
     return disk;
   }
 
-  /** Starts the disk and mounts what is on it. */
+  /** Mounts what is on the platter, once nothing has it open. What was not flushed is gone. */
   async powerOn(): Promise<void> {
-    const daemon = new URL("fuse_daemon.ts", import.meta.url).pathname;
-    const config = new URL("../../deno.json", import.meta.url).pathname;
-    this.#daemon = new Deno.Command(Deno.execPath(), {
-      args: [
-        "run",
-        "-A",
-        "--no-check",
-        "--quiet",
-        "--config",
-        config,
-        daemon,
-        this.image,
-        this.#fuse,
-      ],
-      stdin: "null",
-      stdout: "null",
-      stderr: "inherit",
-    }).spawn();
-    const file = join(this.#fuse, "disk");
-    await until(`${file} is served`, () => succeeds("test", "-e", file));
-    const device = await run("losetup", "--direct-io=on", "--show", "--find", file);
+    await until(`${this.#file} is let go`, async () => !(await this.#command({ do: "on" })).waits);
+    const device = await run("losetup", "--direct-io=on", "--show", "--find", this.#file);
     try {
       await run("mount", "-t", this.fileSystem, device, this.mountPoint);
     } finally {
@@ -112,17 +101,13 @@ export class VolatileDisk implements AsyncDisposable {
     await this.#command({ do: "break" });
   }
 
-  /** Unmounts everything; no process may have a file open there. The image stays. */
+  /** Unmounts the file system; no process may have a file open there. */
   async detach(): Promise<void> {
     await until(`${this.mountPoint} is unmounted`, () => succeeds("umount", this.mountPoint));
-    await until(`${this.#fuse} is unmounted`, () => succeeds("umount", this.#fuse));
-    await this.#daemon?.status;
-    this.#daemon = undefined;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     const daemon = this.#daemon;
-    this.#daemon = undefined;
     if (daemon === undefined) return;
     await succeeds("umount", "--lazy", this.mountPoint);
     await succeeds("umount", "--lazy", this.#fuse);
@@ -130,6 +115,29 @@ export class VolatileDisk implements AsyncDisposable {
     const timer = setTimeout(() => daemon.kill("SIGKILL"), END_MS_MAX);
     await daemon.status;
     clearTimeout(timer);
+  }
+
+  /** Starts the process that is the disk. */
+  async #serve(): Promise<void> {
+    const daemon = new URL("fuse_daemon.ts", import.meta.url).pathname;
+    const config = new URL("../../deno.json", import.meta.url).pathname;
+    this.#daemon = new Deno.Command(Deno.execPath(), {
+      args: [
+        "run",
+        "-A",
+        "--no-check",
+        "--quiet",
+        "--config",
+        config,
+        daemon,
+        this.image,
+        this.#fuse,
+      ],
+      stdin: "null",
+      stdout: "null",
+      stderr: "inherit",
+    }).spawn();
+    await until(`${this.#file} is served`, () => exists(this.#file));
   }
 
   async #at(command: MomentCommand): Promise<CutReport> {
@@ -148,9 +156,17 @@ export class VolatileDisk implements AsyncDisposable {
   }
 
   async #report(): Promise<Told> {
-    return JSON.parse(await Deno.readTextFile(this.#control));
+    using file = await Deno.open(this.#control);
+    // One read: the report may change before the next one.
+    const bytes = new Uint8Array(REPORT_BYTES_MAX);
+    const length = await file.read(bytes) ?? 0;
+    return JSON.parse(new TextDecoder().decode(bytes.subarray(0, length)));
   }
 }
 
 /** The report of the last command; `waits` while its moment has not come. */
 type Told = CutReport & { readonly waits?: boolean };
+
+async function exists(path: string): Promise<boolean> {
+  return await Deno.stat(path).then(() => true, () => false);
+}

@@ -7,12 +7,13 @@ import { join } from "node:path";
 import { delay } from "../commands.ts";
 import { type Fault, outcomeOf } from "../fault.ts";
 import { Life } from "../life.ts";
+import type { Load } from "../senders.ts";
 
 const CROWDS = 3;
 /** Descriptors of the ingest server: what it takes to start, and some. */
 const DESCRIPTORS_MIN = 48;
 const DESCRIPTORS_MAX = 96;
-const CROWD = 60;
+const CROWD: Load = { senders: 60, pauseMsMax: 20 };
 const CROWD_MS_MAX = 8_000;
 
 export const DESCRIPTORS: Fault = {

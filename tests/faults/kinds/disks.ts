@@ -4,20 +4,31 @@
  * or errors, and nothing that was acknowledged is lost.
  */
 
-import { join } from "node:path";
-import { delay } from "../commands.ts";
+import { dirname, join } from "node:path";
+import { delay, run } from "../commands.ts";
 import { VolatileDisk } from "../disk/volatile_disk.ts";
 import { type Arena, type Fault, outcomeOf } from "../fault.ts";
 import { Life } from "../life.ts";
+import { LIGHT_LOAD } from "../senders.ts";
 
-const FILLS = 3;
+const FILLS = 12;
 const BREAKS = 3;
 const CHUNK_BYTES = 256 * 1024;
 const LOAD_MS_MAX = 2_500;
+/** Most disks are full for a moment, some longer than a request is held. */
+const SHORT_FULL_MS_MAX = 1_000;
 const FULL_MS_MAX = 5_000;
+const SHORT_SHARE = 0.7;
+/** What a disk that is filled at once has left for the last bytes. */
+const LEFT_MIB = 2;
 
-/** Writes until nothing more fits, and flushes none of it. */
+/** Takes nearly all that is free, then writes until nothing more fits; flushes none of it. */
 async function fill(path: string): Promise<void> {
+  const freeMiB = Number(
+    await run("df", "--block-size=1M", "--output=avail", dirname(path))
+      .then((text) => text.split("\n").at(-1)),
+  );
+  if (freeMiB > LEFT_MIB) await run("fallocate", "--length", `${freeMiB - LEFT_MIB}MiB`, path);
   using file = await Deno.open(path, { write: true, create: true, append: true });
   for (let bytes = CHUNK_BYTES; bytes >= 512;) {
     try {
@@ -47,12 +58,14 @@ export const FULL_DISK: Fault = {
       env: random.chance(0.5) ? { SVC_INGEST_FREE_SPACE_FLOOR_MIB: "0" } : {},
     });
     await life.start();
+    let done = 0;
     await life.load(async () => {
-      for (let number = 1; number <= FILLS; number += 1) {
-        await delay(random.below(LOAD_MS_MAX));
+      while (done < FILLS && !(done > 0 && arena.isOver())) {
+        const number = done += 1;
+        await delay(random.below(random.chance(SHORT_SHARE) ? SHORT_FULL_MS_MAX : LOAD_MS_MAX));
         const filler = join(disk.mountPoint, "filler");
         await fill(filler);
-        await delay(random.below(FULL_MS_MAX));
+        await delay(random.below(random.chance(SHORT_SHARE) ? SHORT_FULL_MS_MAX : FULL_MS_MAX));
         await checkMeanwhile(life, `disk ${number} full`);
         if (random.chance(0.4)) {
           await life.stack.kill("ingest");
@@ -60,14 +73,16 @@ export const FULL_DISK: Fault = {
           await life.stack.ensure("ingest");
         } else await Deno.remove(filler);
         await life.untilTaken();
+        life.ledger.includeAuto();
+        await life.checkBySql(`after disk ${number}`);
         arena.progress(
           `full ${number}/${FILLS}, ${life.ledger.acknowledgedRows} rows acknowledged`,
         );
       }
-    });
+    }, LIGHT_LOAD);
     life.ledger.includeAuto();
     await life.end();
-    return outcomeOf(life, FILLS);
+    return outcomeOf(life, done);
   },
 };
 

@@ -6,7 +6,7 @@ import { DESCRIPTORS } from "./descriptors.ts";
 import { FULL_DISK, READ_ONLY } from "./disks.ts";
 import { FLIP } from "./flips.ts";
 import { PICTURE } from "./pictures.ts";
-import { LYING_DISK, NO_SYNC, POWER_CUT } from "./power_cut.ts";
+import { LYING_DISK, NO_SYNC, POWER_CUT, POWER_CUT_XFS } from "./power_cut.ts";
 import { PARTITION, SERVICES } from "./services.ts";
 import { KILL, PAUSE } from "./signals.ts";
 
@@ -14,6 +14,7 @@ export const FAULTS: readonly Fault[] = [
   LYING_DISK,
   NO_SYNC,
   POWER_CUT,
+  POWER_CUT_XFS,
   PICTURE,
   KILL,
   PAUSE,

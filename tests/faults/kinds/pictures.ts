@@ -4,15 +4,18 @@
  */
 
 import { join } from "node:path";
+import { readImage } from "../check/accounting.ts";
 import { delay } from "../commands.ts";
 import { CUTS } from "../disk/volatile_cache.ts";
 import { randomMoment, VolatileDisk } from "../disk/volatile_disk.ts";
 import { type Fault, outcomeOf } from "../fault.ts";
 import { Life } from "../life.ts";
-import { comparePicture } from "./power_cut.ts";
+import { compareRows } from "./power_cut.ts";
 
 const PICTURES = 25;
 const PAUSE_MS_MAX = 700;
+/** How often the independent reader is PyIceberg, which takes seconds to start. */
+const PYICEBERG_SHARE = 0.3;
 
 export const PICTURE: Fault = {
   name: "picture",
@@ -31,10 +34,14 @@ export const PICTURE: Fault = {
         const cut = CUTS[random.below(CUTS.length)] ?? "none";
         const image = join(arena.folder, "picture");
         const told = await disk.picture(image, randomMoment(cut, random));
-        await comparePicture(arena, life, {
-          ...{ image, fileSystem: disk.fileSystem, mountPoint: disk.mountPoint, promised },
-          when: `picture ${number} (${cut})`,
-        });
+        const reader = arena.hasPyIceberg && random.chance(PYICEBERG_SHARE)
+          ? "pyiceberg"
+          : "icebird";
+        const { fileSystem, mountPoint } = disk;
+        const place = { image, fileSystem, mountPoint, dataDir: life.dataDir };
+        const rows = await readImage(place, reader);
+        await Deno.remove(image);
+        compareRows(life, rows, { when: `picture ${number} (${cut}), by ${reader}`, promised });
         arena.progress(
           `picture ${number}/${PICTURES} ${cut}: kept ${told.keptBytes} of ${told.unflushedBytes} ` +
             `unflushed bytes, ${life.ledger.acknowledgedRows} rows acknowledged`,

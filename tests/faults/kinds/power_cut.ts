@@ -1,29 +1,36 @@
 /**
- * Power cuts: the disk forgets what was not flushed, all processes are killed, what is left is
+ * Power cuts: the disk forgets what was not flushed, and all processes are killed. What is left is
  * mounted, read by the independent reader, and the roles start again. Some cuts come while they
  * start. Two controls break the promise on purpose: a disk that answers flushes without carrying
  * them out, and an ingest server whose syncs do nothing.
  */
 
 import { join } from "node:path";
-import { countPicture, readImage } from "../check/accounting.ts";
-import type { Reader } from "../check/read_picture.ts";
-import { delay, run, until } from "../commands.ts";
+import { countPicture } from "../check/accounting.ts";
+import { type PictureRows, type Reader, readPicture } from "../check/read_picture.ts";
+import { delay, run, succeeds, until } from "../commands.ts";
 import type { Moment } from "../disk/fuse_daemon.ts";
 import { type Cut, type CutReport, CUTS } from "../disk/volatile_cache.ts";
 import { type FileSystem, randomMoment, VolatileDisk } from "../disk/volatile_disk.ts";
 import { type Arena, type Fault, type Outcome, outcomeOf } from "../fault.ts";
 import { findingsOf } from "../ledger.ts";
-import { Life } from "../life.ts";
+import { Life, ROLES } from "../life.ts";
 import { buildShim, shimMissing } from "../shim/shim.ts";
 
-const CUTS_MAX = 6;
+/** Cuts of a disk's life. */
+const CUTS_MIN = 10;
+const CUTS_MAX = 20;
+/** Before most cuts the load is short, before some long enough for merges. */
+const SHORT_LOAD_MS_MAX = 500;
 const LOAD_MS_MAX = 4_000;
-const BOOT_MS_MAX = 4_000;
+const SHORT_SHARE = 0.8;
+const BOOT_MS_MAX = 2_000;
+/** How often each role runs when the power ends. A query server is asked as soon as it is up. */
+const SHARES = { ingest: 1, compactor: 0.7, query: 0.4 } as const;
+/** How often a delete task has just begun when the load does. */
+const DELETE_SHARE = 0.6;
 /** What a control takes before, and after, its promise is broken. */
 const ROWS_BEFORE = 500;
-/** How often the independent reader is PyIceberg, which takes seconds to start. */
-const PYICEBERG_SHARE = 0.3;
 
 /** How a control breaks the promise: one cut of an ext4 that keeps nothing unflushed. */
 interface Breakage {
@@ -31,44 +38,52 @@ interface Breakage {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-async function cutLife(arena: Arena): Promise<Outcome> {
+async function cutLife(arena: Arena, fileSystem: FileSystem): Promise<Outcome> {
   const { random } = arena;
-  const fileSystem = arena.fileSystems[random.below(arena.fileSystems.length)] ?? "ext4";
   await using disk = await VolatileDisk.make(arena.folder, fileSystem);
   await using life = new Life(join(disk.mountPoint, "data"), random);
-  const cuts = 2 + random.below(CUTS_MAX - 1);
-  for (let number = 1; number <= cuts; number += 1) {
+  const cuts = CUTS_MIN + random.below(CUTS_MAX - CUTS_MIN + 1);
+  let done = 0;
+  while (done < cuts && !(done > 0 && arena.isOver())) {
+    const number = done += 1;
     const cut = cutFor(fileSystem, random.below(CUTS.length));
     const isBoot = number > 1 && random.chance(0.2);
     const moment = randomMoment(cut, random);
-    const starting = life.start();
+    const roles = ROLES.filter((role) => random.chance(SHARES[role]));
+    const isAsked = roles.includes("query");
+    const starting = life.start(roles);
     if (isBoot) {
       starting.catch(() => {});
       await delay(random.below(BOOT_MS_MAX));
     } else {
       await starting;
-      if (number > 1) await life.checkBySql(`after cut ${number - 1}`);
+      if (number > 1 && isAsked) await life.checkBySql(`after cut ${number - 1}`);
       await life.senders.repeatUnanswered();
     }
+    life.asksForDeletes = isAsked && !isBoot;
+    if (life.asksForDeletes && random.chance(DELETE_SHARE)) await life.tasks.begin(random);
+    const loadMs = random.below(random.chance(SHORT_SHARE) ? SHORT_LOAD_MS_MAX : LOAD_MS_MAX);
     const report = isBoot
       ? await endPower(disk, life, moment)
-      : await life.load(() => endPower(disk, life, moment, random.below(LOAD_MS_MAX)));
+      : await life.load(() => endPower(disk, life, moment, loadMs));
     await starting.catch(() => {});
     await disk.detach();
+    await disk.powerOn();
     arena.progress(
       `${fileSystem} cut ${number}/${cuts} ${cut}${isBoot ? " while starting" : ""}: kept ` +
         `${report.keptBytes} of ${report.unflushedBytes} unflushed bytes, ` +
         `${life.ledger.acknowledgedRows} rows acknowledged`,
     );
-    await readCopy(arena, disk, life, `after cut ${number} (${cut})`);
-    await disk.powerOn();
+    await compareDisk(life, `after cut ${number} (${cut})`, "icebird");
   }
   await life.end();
   await life.killAll();
   await run("sync", "-f", disk.mountPoint);
   await disk.detach();
-  await readCopy(arena, disk, life, "at the end");
-  return outcomeOf(life, cuts);
+  await disk.powerOn();
+  await compareDisk(life, "at the end", "icebird");
+  if (arena.hasPyIceberg) await compareDisk(life, "at the end", "pyiceberg");
+  return outcomeOf(life, done);
 }
 
 /** One cut of which rows must be missing. What was sent before the promise breaks is kept. */
@@ -87,8 +102,9 @@ async function controlLife(arena: Arena, breakage: Breakage): Promise<Outcome> {
     return await endPower(disk, life, { cut: "none", at: "now", count: 0, seed: 0 });
   });
   await disk.detach();
+  await disk.powerOn();
   arena.progress(`lost ${report.unflushedBytes} bytes that were to be flushed`);
-  await readCopy(arena, disk, life, "after the cut");
+  await compareDisk(life, "after the cut", "icebird");
   return outcomeOf(life, 1);
 }
 
@@ -110,54 +126,43 @@ function cutFor(fileSystem: FileSystem, at: number): Cut {
   return fileSystem === "xfs" && cut === "sectors" ? "first" : cut;
 }
 
-/** Compares what is on the disk with the ledger. The roles' own start is not disturbed by it. */
-async function readCopy(
-  arena: Arena,
-  disk: VolatileDisk,
+/** Compares what is on the disk, before any role runs, with the ledger. */
+async function compareDisk(life: Life, when: string, reader: Reader): Promise<void> {
+  const rows = await readPicture(life.dataDir, reader);
+  compareRows(life, rows, { when: `${when}, by ${reader}`, promised: life.ledger.promises() });
+}
+
+/** Compares what the independent reader found with what was promised when it was there. */
+export function compareRows(
   life: Life,
-  when: string,
-): Promise<void> {
-  const image = join(arena.folder, "copy");
-  await run("cp", "--sparse=always", disk.image, image);
-  const { mountPoint, fileSystem } = disk;
-  await comparePicture(arena, life, {
-    ...{ image, fileSystem, mountPoint, when },
-    promised: life.ledger.promises(),
-  });
-}
-
-export interface Picture {
-  readonly image: string;
-  readonly fileSystem: FileSystem;
-  readonly mountPoint: string;
-  readonly when: string;
-  /** What had been promised before the picture was taken. */
-  readonly promised: ReadonlySet<number>;
-}
-
-/** Compares an image with what was promised when it was taken, and removes it. */
-export async function comparePicture(arena: Arena, life: Life, picture: Picture): Promise<void> {
-  const { promised, when, ...place } = picture;
-  const reader: Reader = arena.hasPyIceberg && arena.random.chance(PYICEBERG_SHARE)
-    ? "pyiceberg"
-    : "icebird";
-  const rows = await readImage({ ...place, dataDir: life.dataDir }, reader);
+  rows: PictureRows,
+  { when, promised }: { readonly when: string; readonly promised: ReadonlySet<number> },
+): void {
   const verdict = life.ledger.check(countPicture(rows), promised);
   life.compared += verdict.compared;
   life.checks += 1;
   life.findings.push(
-    ...findingsOf(verdict, `${when}, by ${reader}`),
+    ...findingsOf(verdict, when),
     ...rows.damage.map((damage) => `${when}: ${damage}`),
   );
-  await Deno.remove(picture.image);
 }
 
 export const POWER_CUT: Fault = {
   name: "power-cut",
-  summary: "the disk keeps none, the first, or any sectors of what was not flushed",
+  summary: "an ext4 disk keeps none, the first, or any sectors of what was not flushed",
   unit: "power cuts",
-  weight: 6,
-  round: (arena) => cutLife(arena),
+  weight: 4,
+  round: (arena) => cutLife(arena, "ext4"),
+};
+
+export const POWER_CUT_XFS: Fault = {
+  name: "power-cut-xfs",
+  summary: "an xfs disk keeps none or the first of what was not flushed",
+  unit: "power cuts",
+  weight: 2,
+  missing: async () =>
+    await succeeds("mkfs.xfs", "-V") ? undefined : "there is no mkfs.xfs: apt-get install xfsprogs",
+  round: (arena) => cutLife(arena, "xfs"),
 };
 
 export const LYING_DISK: Fault = {

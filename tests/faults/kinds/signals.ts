@@ -5,15 +5,19 @@
  */
 
 import { join } from "node:path";
-import { delay } from "../commands.ts";
+import { delay, until } from "../commands.ts";
 import { type Arena, type Fault, type Outcome, outcomeOf } from "../fault.ts";
 import { Life, ROLES } from "../life.ts";
+import { LIGHT_LOAD } from "../senders.ts";
 import type { RoleName } from "../../apps/stack.ts";
 
-const FAULTS_A_ROUND = 12;
+const FAULTS_A_ROUND = 25;
+/** Most faults follow soon, some when there was time for merges. */
+const SHORT_CALM_MS_MAX = 500;
 const CALM_MS_MAX = 2_500;
+const SHORT_SHARE = 0.8;
 const AWAY_MS_MAX = 400;
-const READ_PAUSE_MS = 1_000;
+const READ_PAUSE_MS = 5_000;
 const STOPPED_MS_MAX = 6_000;
 
 /** Puts a role, or several, out of action for a while, and says how. */
@@ -22,13 +26,20 @@ type Strike = (arena: Arena, life: Life) => Promise<string>;
 async function strikes(arena: Arena, strike: Strike): Promise<Outcome> {
   await using life = new Life(join(arena.folder, "data"), arena.random);
   await life.start();
+  let done = 0;
   await life.load(async () => {
     const over = new AbortController();
     const reading = readUntil(life, over.signal);
     try {
-      for (let number = 1; number <= FAULTS_A_ROUND; number += 1) {
-        await delay(200 + arena.random.below(CALM_MS_MAX));
+      while (done < FAULTS_A_ROUND && !(done > 0 && arena.isOver())) {
+        const number = done += 1;
+        const { random } = arena;
+        const calmMs = random.chance(SHORT_SHARE) ? SHORT_CALM_MS_MAX : CALM_MS_MAX;
+        await delay(100 + random.below(calmMs));
         const how = await strike(arena, life);
+        // A process that is killed loses nothing that it wrote.
+        life.ledger.includeAuto();
+        await checkSoon(life, `after ${number} (${how})`);
         arena.progress(
           `${number}/${FAULTS_A_ROUND} ${how}, ${life.ledger.acknowledgedRows} rows acknowledged`,
         );
@@ -37,10 +48,10 @@ async function strikes(arena: Arena, strike: Strike): Promise<Outcome> {
       over.abort();
       await reading;
     }
-  });
+  }, LIGHT_LOAD);
   life.ledger.includeAuto();
   await life.end();
-  return outcomeOf(life, FAULTS_A_ROUND);
+  return outcomeOf(life, done);
 }
 
 /** Asks all the time; a server that is away is asked again. */
@@ -53,6 +64,19 @@ async function readUntil(life: Life, signal: AbortSignal): Promise<void> {
     }
     await delay(READ_PAUSE_MS);
   }
+}
+
+/** Compares as soon as there is an answer. */
+async function checkSoon(life: Life, when: string): Promise<void> {
+  await until(`an answer ${when}`, async () => {
+    try {
+      await life.checkBySql(when);
+      return true;
+    } catch (error) {
+      if (isAway(error)) return false;
+      throw error;
+    }
+  });
 }
 
 /** Connections that break, answers in time, and refusals that say "later". */
