@@ -28,9 +28,9 @@ const SHARDS_PER_NODE_MAX = 16;
 /** Files of a shard, of which one may have twice as many: their keys must fit in a request. */
 const SHARD_FILES_MAX = 4_000;
 /**
- * Of its share, what a server has at most, but for large pieces. With 1.1 the slowest of four
- * servers had 9 % more than its share of 113 files. With 1.03 it has 2 %, and 89 % of the files are
- * where their hash wants them instead of 95 %.
+ * What a server has at most, as a part of its share; large pieces apart. With 1.1 the slowest of
+ * four servers had 9 % more than its share of 113 files. With 1.03 it has 2 %, and 89 % of the
+ * files are where their hash wants them instead of 95 %.
  */
 const LOAD_MAX = 1.03;
 
