@@ -19,19 +19,21 @@ export async function wholeBody(
 ): Promise<Uint8Array<ArrayBuffer>> {
   heard();
   const stream: ReadableStream<Uint8Array<ArrayBuffer>> | undefined = Body?.transformToWebStream();
-  if (stream === undefined || ContentLength === undefined) return await allOf(stream, heard);
-  const reader = stream.getReader({ mode: "byob" });
+  if (ContentLength === undefined) return await allOf(stream, heard);
+  const reader = stream?.getReader({ mode: "byob" });
   let bytes = new Uint8Array(ContentLength);
   for (let length = 0; length < ContentLength;) {
-    const { value, done } = await reader.read(bytes.subarray(length));
-    if (done) throw new Error(`its answer ended after ${length} of ${ContentLength} bytes`);
+    const read = await reader?.read(bytes.subarray(length));
+    if (read === undefined || read.done) {
+      throw new Error(`its answer ended after ${length} of ${ContentLength} bytes`);
+    }
     heard();
     // The buffer is handed over and back.
-    bytes = new Uint8Array(value.buffer);
-    length += value.byteLength;
+    bytes = new Uint8Array(read.value.buffer);
+    length += read.value.byteLength;
   }
-  const { done } = await reader.read(new Uint8Array(1));
-  if (!done) throw new Error(`its answer has more than ${ContentLength} bytes`);
+  const last = await reader?.read(new Uint8Array(1));
+  if (last?.done === false) throw new Error(`its answer has more than ${ContentLength} bytes`);
   return bytes;
 }
 

@@ -37,6 +37,10 @@ Deno.test("wholeBody() refuses less and more than was announced", async () => {
   await rejects(wholeBody(answer(1_000, BYTES.length - 1), () => {}), /more than 99999 bytes/);
 });
 
-Deno.test("wholeBody() of an answer without a body is empty", async () => {
-  deepStrictEqual(await wholeBody({ Body: undefined }, () => {}), new Uint8Array());
+Deno.test("wholeBody() of an answer without a body is empty, unless it announced some", async () => {
+  const answered = (ContentLength?: number) =>
+    wholeBody({ Body: undefined, ContentLength }, () => {});
+  deepStrictEqual(await answered(), new Uint8Array());
+  deepStrictEqual(await answered(0), new Uint8Array());
+  await rejects(answered(3), /ended after 0 of 3 bytes/);
 });
