@@ -34,6 +34,7 @@ interface CopiedTable {
 /** The copies of the tables that some statements make. */
 export class SqliteCopies {
   readonly #tables: readonly CopiedTable[];
+
   /** `schema`: CREATE TABLE statements. Tables without a key have no copy. */
   constructor(schema: string) {
     const db = new DatabaseSync(":memory:");

@@ -93,8 +93,7 @@ export class EngineClient {
   readonly #ended = Promise.withResolvers<EngineEnd>();
   readonly #gone = Promise.withResolvers<void>();
   readonly #checks: ReturnType<typeof setInterval>;
-  /** Whether its database is open. How long that may take is bounded by `openMsMax` alone. */
-  #isOpen = false;
+  /** Set once its database is open. How long that may take is bounded by `openMsMax` alone. */
   #resident: ResidentWatch | undefined;
   #late: ReturnType<typeof setTimeout> | undefined;
   #last = 0;
@@ -152,7 +151,6 @@ export class EngineClient {
     } finally {
       client.signal.removeEventListener("abort", onAbort);
     }
-    engine.#isOpen = true;
     engine.#beatMs = performance.now();
     const roomBytes = options.memoryBytesMax + client.headroomBytes;
     const atStart = engine.#beat.residentBytes;
@@ -309,7 +307,7 @@ export class EngineClient {
     if (nowMs - this.#checkedMs > SILENT_MS_MAX) this.#beatMs = nowMs;
     this.#checkedMs = nowMs;
     const silentMs = nowMs - this.#beatMs;
-    if (this.#isOpen && silentMs > SILENT_MS_END) {
+    if (this.#resident !== undefined && silentMs > SILENT_MS_END) {
       return this.kill("silent", `it has told nothing for ${Math.round(silentMs / 1000)} s`);
     }
     for (const [work, { sinceMs, cpuMs }] of this.#stopping) {
