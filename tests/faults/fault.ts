@@ -41,6 +41,13 @@ export interface Fault {
   readonly round: (arena: Arena) => Promise<Outcome>;
 }
 
+/** Numbers of a round's faults, from 1 on: `max`, or fewer where the run's time is over. */
+export function* faultNumbers(arena: Arena, max: number): Generator<number> {
+  for (let number = 1; number <= max && (number === 1 || !arena.isOver()); number += 1) {
+    yield number;
+  }
+}
+
 /** What a life tells at its end. */
 export function outcomeOf(life: Life, faults: number): Outcome {
   return {

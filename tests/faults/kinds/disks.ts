@@ -5,9 +5,10 @@
  */
 
 import { dirname, join } from "node:path";
+import { DenoFileSystem } from "../../../shared/os/deno_file_system.ts";
 import { delay, run } from "../commands.ts";
 import { VolatileDisk } from "../disk/volatile_disk.ts";
-import { type Arena, type Fault, outcomeOf } from "../fault.ts";
+import { type Arena, type Fault, faultNumbers, outcomeOf } from "../fault.ts";
 import { Life } from "../life.ts";
 import { LIGHT_LOAD } from "../senders.ts";
 
@@ -20,15 +21,12 @@ const SHORT_FULL_MS_MAX = 1_000;
 const FULL_MS_MAX = 5_000;
 const SHORT_SHARE = 0.7;
 /** What a disk that is filled at once has left for the last bytes. */
-const LEFT_MIB = 2;
+const LEFT_BYTES = 2 * 1024 * 1024;
 
 /** Takes nearly all that is free, then writes until nothing more fits; flushes none of it. */
 async function fill(path: string): Promise<void> {
-  const freeMiB = Number(
-    await run("df", "--block-size=1M", "--output=avail", dirname(path))
-      .then((text) => text.split("\n").at(-1)),
-  );
-  if (freeMiB > LEFT_MIB) await run("fallocate", "--length", `${freeMiB - LEFT_MIB}MiB`, path);
+  const spareBytes = await new DenoFileSystem().freeBytes(dirname(path)) - LEFT_BYTES;
+  if (spareBytes > 0) await run("fallocate", "--length", `${spareBytes}`, path);
   using file = await Deno.open(path, { write: true, create: true, append: true });
   for (let bytes = CHUNK_BYTES; bytes >= 512;) {
     try {
@@ -60,8 +58,8 @@ export const FULL_DISK: Fault = {
     await life.start();
     let done = 0;
     await life.load(async () => {
-      while (done < FILLS && !(done > 0 && arena.isOver())) {
-        const number = done += 1;
+      for (const number of faultNumbers(arena, FILLS)) {
+        done = number;
         await delay(random.below(random.chance(SHORT_SHARE) ? SHORT_FULL_MS_MAX : LOAD_MS_MAX));
         const filler = join(disk.mountPoint, "filler");
         await fill(filler);

@@ -12,7 +12,7 @@ import { delay, run, succeeds, until } from "../commands.ts";
 import type { Moment } from "../disk/fuse_daemon.ts";
 import { type Cut, type CutReport, CUTS } from "../disk/volatile_cache.ts";
 import { type FileSystem, randomMoment, VolatileDisk } from "../disk/volatile_disk.ts";
-import { type Arena, type Fault, type Outcome, outcomeOf } from "../fault.ts";
+import { type Arena, type Fault, faultNumbers, type Outcome, outcomeOf } from "../fault.ts";
 import { findingsOf } from "../ledger.ts";
 import { Life, ROLES } from "../life.ts";
 import { buildShim, shimMissing } from "../shim/shim.ts";
@@ -44,8 +44,8 @@ async function cutLife(arena: Arena, fileSystem: FileSystem): Promise<Outcome> {
   await using life = new Life(join(disk.mountPoint, "data"), random);
   const cuts = CUTS_MIN + random.below(CUTS_MAX - CUTS_MIN + 1);
   let done = 0;
-  while (done < cuts && !(done > 0 && arena.isOver())) {
-    const number = done += 1;
+  for (const number of faultNumbers(arena, cuts)) {
+    done = number;
     const cut = cutFor(fileSystem, random.below(CUTS.length));
     const isBoot = number > 1 && random.chance(0.2);
     const moment = randomMoment(cut, random);

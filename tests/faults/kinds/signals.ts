@@ -6,7 +6,7 @@
 
 import { join } from "node:path";
 import { delay, until } from "../commands.ts";
-import { type Arena, type Fault, type Outcome, outcomeOf } from "../fault.ts";
+import { type Arena, type Fault, faultNumbers, type Outcome, outcomeOf } from "../fault.ts";
 import { Life, ROLES } from "../life.ts";
 import { LIGHT_LOAD } from "../senders.ts";
 import type { RoleName } from "../../apps/stack.ts";
@@ -31,8 +31,8 @@ async function strikes(arena: Arena, strike: Strike): Promise<Outcome> {
     const over = new AbortController();
     const reading = readUntil(life, over.signal);
     try {
-      while (done < FAULTS_A_ROUND && !(done > 0 && arena.isOver())) {
-        const number = done += 1;
+      for (const number of faultNumbers(arena, FAULTS_A_ROUND)) {
+        done = number;
         const { random } = arena;
         const calmMs = random.chance(SHORT_SHARE) ? SHORT_CALM_MS_MAX : CALM_MS_MAX;
         await delay(100 + random.below(calmMs));
