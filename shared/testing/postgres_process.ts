@@ -28,20 +28,23 @@ export const POSTGRES = findPostgres();
 export class PostgresProcess implements AsyncDisposable {
   readonly #folder: string;
   readonly #programs: string;
+  readonly #address: string;
   readonly port: number;
   #process: Deno.ChildProcess | undefined;
   #databases = 0;
 
-  private constructor(folder: string, port: number) {
+  private constructor(folder: string, address: string, port: number) {
     this.#folder = folder;
+    this.#address = address;
     this.#programs = join(folder, "programs");
     this.port = port;
   }
 
-  static async start(): Promise<PostgresProcess> {
+  /** Starts it over an empty cluster, at an IPv4 address of this machine. */
+  static async start(address = "127.0.0.1"): Promise<PostgresProcess> {
     if (POSTGRES === undefined) throw new Error("there is no PostgreSQL package for this platform");
     const folder = await Deno.makeTempDir({ prefix: "svc-postgres-" });
-    const postgres = new PostgresProcess(folder, freePort());
+    const postgres = new PostgresProcess(folder, address, freePort());
     try {
       await postgres.#install(POSTGRES);
       await postgres.resume();
@@ -54,7 +57,7 @@ export class PostgresProcess implements AsyncDisposable {
 
   /** URI of the first database, or of another one. */
   uri(database = "postgres"): string {
-    return `postgres://svc@127.0.0.1:${this.port}/${database}`;
+    return `postgres://svc@${this.#address}:${this.port}/${database}`;
   }
 
   /** Makes an empty database and gives its URI. */
@@ -74,7 +77,7 @@ export class PostgresProcess implements AsyncDisposable {
   async resume(): Promise<void> {
     this.#process = this.#command("postgres", [
       ...["-D", join(this.#folder, "data"), "-p", `${this.port}`],
-      ...["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="],
+      ...["-c", `listen_addresses=${this.#address}`, "-c", "unix_socket_directories="],
       ...["-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "io_method=sync"],
     ]).spawn();
     await this.#answering();
@@ -111,6 +114,13 @@ export class PostgresProcess implements AsyncDisposable {
       await Deno.link(own(from), own(target));
     }
     const data = join(this.#folder, "data");
+    await this.#obtainCluster(source, data);
+    // By itself it trusts this machine's own addresses alone.
+    const rule = "host all all 0.0.0.0/0 trust\n";
+    await Deno.writeTextFile(join(data, "pg_hba.conf"), rule, { append: true });
+  }
+
+  async #obtainCluster(source: string, data: string): Promise<void> {
     const template = await templateOf(source);
     if (await copied(template, data)) return;
     await this.#initialize(data);

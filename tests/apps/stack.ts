@@ -26,10 +26,14 @@ export interface StackOptions {
   readonly ingestArgs?: readonly string[];
   /** Further options of the query server. */
   readonly queryArgs?: readonly string[];
+  /** Further options of the compactor. */
+  readonly compactorArgs?: readonly string[];
   /** How long a role may take until it is ready; default 30 s. */
   readonly readyMsMax?: number;
-  /** File descriptors that a role may have; what this process may have when absent. */
-  readonly descriptors?: Readonly<Partial<Record<RoleName, number>>>;
+  /** What starts a role's process: a command that runs the one behind it. */
+  readonly launchers?: Readonly<Partial<Record<RoleName, readonly string[]>>>;
+  /** Where a role listens; 127.0.0.1 when absent. */
+  readonly addresses?: Readonly<Partial<Record<RoleName, string>>>;
 }
 
 export interface SqlAnswer {
@@ -65,25 +69,29 @@ export class Stack implements AsyncDisposable {
   readonly #env: Readonly<Record<string, string>>;
   readonly #keepsData: boolean;
   readonly #readyMsMax: number;
-  readonly #descriptors: Readonly<Partial<Record<RoleName, number>>>;
+  readonly #launchers: Readonly<Partial<Record<RoleName, readonly string[]>>>;
 
   private constructor(readonly dataDir: string, options: StackOptions) {
     this.#env = { ...ONE_DUCKDB_ENV, ...options.env };
     this.#keepsData = options.dataDir !== undefined;
     this.#readyMsMax = options.readyMsMax ?? READY_DEADLINE_MS;
-    this.#descriptors = options.descriptors ?? {};
+    this.#launchers = options.launchers ?? {};
     const ports = freePorts(6);
-    const at = (index: number) => `127.0.0.1:${ports[index]}`;
-    this.ingestUrl = `http://${at(0)}`;
-    this.queryUrl = `http://${at(1)}`;
-    this.ingestMetricsUrl = `http://${at(2)}/metrics`;
-    this.compactorMetricsUrl = `http://${at(3)}/metrics`;
-    this.queryMetricsUrl = `http://${at(4)}/metrics`;
-    this.grpcTarget = at(5);
+    const at = (role: RoleName, index: number) =>
+      `${options.addresses?.[role] ?? "127.0.0.1"}:${ports[index]}`;
+    const ingest = { http: at("ingest", 0), metrics: at("ingest", 2), grpc: at("ingest", 5) };
+    const query = { http: at("query", 1), metrics: at("query", 4) };
+    const compactor = { metrics: at("compactor", 3) };
+    this.ingestUrl = `http://${ingest.http}`;
+    this.queryUrl = `http://${query.http}`;
+    this.ingestMetricsUrl = `http://${ingest.metrics}/metrics`;
+    this.compactorMetricsUrl = `http://${compactor.metrics}/metrics`;
+    this.queryMetricsUrl = `http://${query.metrics}/metrics`;
+    this.grpcTarget = ingest.grpc;
     this.#health = {
       ingest: `${this.ingestUrl}/readyz`,
       query: `${this.queryUrl}/readyz`,
-      compactor: `http://${at(3)}/healthz`,
+      compactor: `http://${compactor.metrics}/healthz`,
     };
     const age = String(options.rollAgeSecs ?? 5);
     const storage = [
@@ -92,14 +100,19 @@ export class Stack implements AsyncDisposable {
     ];
     this.#arguments = {
       ingest: [
-        ...["--bind", at(0), "--metrics-bind", at(2), "--otlp-grpc-listen", at(5)],
+        ...["--bind", ingest.http, "--metrics-bind", ingest.metrics],
+        ...["--otlp-grpc-listen", ingest.grpc],
         ...["--wal-max-age-secs", age],
         ...storage,
         ...(options.ingestArgs ?? []),
       ],
-      compactor: ["--metrics-bind", at(3), ...storage],
+      compactor: [
+        ...["--metrics-bind", compactor.metrics],
+        ...storage,
+        ...(options.compactorArgs ?? []),
+      ],
       query: [
-        ...["--bind", at(1), "--metrics-bind", at(4)],
+        ...["--bind", query.http, "--metrics-bind", query.metrics],
         ...["--ingest-metrics-url", this.ingestMetricsUrl],
         ...["--compactor-metrics-url", this.compactorMetricsUrl],
         ...storage,
@@ -205,10 +218,7 @@ export class Stack implements AsyncDisposable {
 
   #spawn(role: RoleName): RunningRole {
     const args = processArguments(role, this.dataDir, this.#arguments[role], this.#env);
-    const descriptors = this.#descriptors[role];
-    const [command = "", ...first] = descriptors === undefined
-      ? [Deno.execPath()]
-      : ["sh", "-c", `ulimit -n ${descriptors} && exec "$0" "$@"`, Deno.execPath()];
+    const [command = "", ...first] = [...this.#launchers[role] ?? [], Deno.execPath()];
     const process = new Deno.Command(command, {
       args: [...first, ...args],
       env: this.#env,

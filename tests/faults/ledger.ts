@@ -21,14 +21,26 @@ export interface SentRequest {
   readonly mode: CommitMode;
   /** Whether its rows have a `source` that no other request has. */
   readonly isNamed: boolean;
+  /** Whether its table keeps its rows no longer: they go at any time. */
+  readonly isPast?: boolean;
 }
 
 export type CommitMode = "auto" | "wait_for" | "force";
 /** A delete task takes the rows: it may have been accepted, or it is done. */
 type Doom = "begun" | "done";
 
+/** What a check that begins now may ask for. */
+export interface Promises {
+  /** Requests whose rows must be there. */
+  readonly there: ReadonlySet<number>;
+  /** Requests whose rows went, as the table's retention wants, and must not come back. */
+  readonly gone: ReadonlySet<number>;
+}
+
 interface Entry extends SentRequest {
   isAcknowledged: boolean;
+  /** Whether its rows were past their retention, and a reader that came later found none. */
+  isGone: boolean;
   /** Whether a row of it may be missing no more. */
   mustBeThere: boolean;
   /** Whether a part of its rows may have been refused. */
@@ -66,6 +78,11 @@ export class Ledger {
     return this.#entries.length;
   }
 
+  /** Names of the tables that rows were sent to. */
+  get tables(): ReadonlySet<string> {
+    return new Set(this.#entries.map(({ table }) => table));
+  }
+
   get acknowledgedRows(): number {
     return this.#entries.reduce((sum, { isAcknowledged, rows }) => {
       return sum + (isAcknowledged ? rows : 0);
@@ -78,6 +95,7 @@ export class Ledger {
       ...request,
       number: this.#entries.length,
       isAcknowledged: false,
+      isGone: false,
       mustBeThere: false,
       isPartial: false,
       doom: undefined,
@@ -109,11 +127,25 @@ export class Ledger {
     this.#entryOf(number).doom = doom;
   }
 
-  /** Requests that must be there now: what a check that begins later than this may ask for. */
-  promises(): ReadonlySet<number> {
-    return new Set(
-      this.#entries.flatMap(({ mustBeThere, number }) => mustBeThere ? [number] : []),
-    );
+  promises(): Promises {
+    const numbers = (of: (entry: Entry) => boolean) =>
+      new Set(this.#entries.filter(of).map(({ number }) => number));
+    return {
+      there: numbers(({ mustBeThere }) => mustBeThere),
+      gone: numbers(({ isGone }) => isGone),
+    };
+  }
+
+  /** Requests past their retention that no check has found gone. */
+  get overdue(): number {
+    return this.#entries.filter(({ isPast, mustBeThere, isGone }) => {
+      return isPast && mustBeThere && !isGone;
+    }).length;
+  }
+
+  /** Requests that a check has found gone by their retention. */
+  get expired(): number {
+    return this.#entries.filter(({ isGone }) => isGone).length;
   }
 
   /** A killed process loses nothing that was written: rows of `auto` must be there, too. */
@@ -122,22 +154,26 @@ export class Ledger {
   }
 
   /** Compares what a reader found with `promised`. With `pin` what it found must stay. */
-  check(found: RowCounts, promised: ReadonlySet<number>, { pin = false } = {}): Verdict {
+  check(found: RowCounts, promised: Promises, { pin = false } = {}): Verdict {
     const verdict = { lost: [], doubled: [], torn: [], foreign: [] } as Findings;
     let compared = 0;
     for (const entry of this.#entries) {
       const counts = found.get(entry.table);
+      const isPromised = promised.there.has(entry.number);
+      const mayGo = entry.isPast === true || entry.doom !== undefined;
       let there = 0;
       for (let row = 0; row < entry.rows; row += 1) {
         const count = counts?.get(`${entry.number}.${row}`) ?? 0;
         if (count > 0) there += 1;
         if (count > 1) verdict.doubled.push(name(entry, row));
-        else if (count === 0 && promised.has(entry.number) && entry.doom === undefined) {
-          verdict.lost.push(name(entry, row));
-        }
+        else if (count === 0 && isPromised && !mayGo) verdict.lost.push(name(entry, row));
       }
       compared += entry.rows;
       if (entry.doom === "done" && there > 0) verdict.foreign.push(`${name(entry, 0)} (deleted)`);
+      if (promised.gone.has(entry.number) && there > 0) {
+        verdict.foreign.push(`${name(entry, 0)} (expired)`);
+      }
+      if (pin && entry.isPast && isPromised && there === 0) entry.isGone = true;
       const isWhole = there === 0 || there === entry.rows;
       if (!isWhole && !entry.isPartial && entry.doom === undefined) {
         verdict.torn.push(`${name(entry, 0)} (${there} of ${entry.rows})`);

@@ -77,3 +77,19 @@ Deno.test("Ledger.check lets a delete task take rows, and finds them when it is 
     "here: 1 rows foreign: events 0.0 (wait_for) (deleted)",
   ]);
 });
+
+Deno.test("Ledger.check lets the retention take rows, and finds those that come back", () => {
+  const ledger = new Ledger();
+  ledger.begin({ ...WAIT_FOR, rows: 2, isPast: true });
+  ledger.acknowledge(0);
+  assert.deepEqual(findings(ledger, { "0.0": 1, "0.1": 1 }), [], "not yet looked at");
+  assert.equal(ledger.overdue, 1);
+  const before = ledger.promises();
+  assert.deepEqual(ledger.check(found({}), ledger.promises(), { pin: true }).lost, []);
+  assert.deepEqual([ledger.overdue, ledger.expired], [0, 1]);
+  const rows = found({ "0.0": 1, "0.1": 1 });
+  assert.deepEqual(ledger.check(rows, before).foreign, [], "a reader that began before");
+  assert.deepEqual(findingsOf(ledger.check(rows, ledger.promises()), "here"), [
+    "here: 1 rows foreign: events 0.0 (wait_for) (expired)",
+  ]);
+});

@@ -15,7 +15,7 @@ import { FULL_LOAD, type Load, Senders } from "./senders.ts";
 export const ROLES: readonly RoleName[] = ["ingest", "compactor", "query"];
 
 /** A busy machine takes its time. */
-const READY_MS_MAX = 180_000;
+export const READY_MS_MAX = 180_000;
 /** Past it a server that refuses rows is stuck. */
 const RESUMED_MS_MAX = 90_000;
 const TASK_PAUSE_MS = 4_000;
@@ -83,7 +83,8 @@ export class Life implements AsyncDisposable {
   /** Compares what SQL answers with the ledger. What it answers must be there from then on. */
   async checkBySql(when: string): Promise<void> {
     const promised = this.ledger.promises();
-    const verdict = this.ledger.check(await countBySql(this.stack), promised, { pin: true });
+    const found = await countBySql(this.stack, this.ledger.tables);
+    const verdict = this.ledger.check(found, promised, { pin: true });
     this.compared += verdict.compared;
     this.checks += 1;
     this.findings.push(...findingsOf(verdict, `${when}, by SQL`));

@@ -21,6 +21,8 @@ interface Kind {
   readonly table: string;
   readonly mode: CommitMode;
   readonly hasKey?: boolean;
+  /** How long ago the rows' time was; the server sets it when absent. */
+  readonly ageMs?: number;
 }
 
 const FIRST_KIND: Kind = { weight: 25, protocol: "otlp", table: "events", mode: "wait_for" };
@@ -34,6 +36,13 @@ const KINDS: readonly Kind[] = [
   { weight: 5, protocol: "otlp", table: "events", mode: "auto" },
   { weight: 3, protocol: "otlp", table: "events", mode: "force" },
 ];
+
+const HOUR_MS = 3_600_000;
+/** An index that keeps rows for an hour; some come when they are older than that. */
+export const BRIEF = { table: "brief", retentionSecs: HOUR_MS / 1_000 } as const;
+const BRIEF_KINDS: readonly Kind[] = [0, 3 * HOUR_MS, 72 * HOUR_MS].map((ageMs) => ({
+  ...{ weight: 15, protocol: "bulk", table: BRIEF.table, mode: "wait_for", ageMs },
+}));
 
 /** Rows of a request, and bytes that each has besides: small and large frames, packed and plain. */
 const ROWS = [1, 1, 2, 5, 20, 40];
@@ -66,6 +75,7 @@ export class Senders {
   readonly #random: SeededRandom;
   /** Keyed requests without an answer. */
   readonly #unanswered: Keyed[] = [];
+  #kinds = KINDS;
   /** A request that waits for a commit: one at a time, else all wait while nobody commits. */
   #forces = 0;
   /** Answers by their status, and failures by name. */
@@ -75,6 +85,11 @@ export class Senders {
     this.#addresses = addresses;
     this.#ledger = ledger;
     this.#random = random;
+  }
+
+  /** From now on rows are sent to the index `BRIEF`, too. */
+  includeBrief(): void {
+    this.#kinds = [...KINDS, ...BRIEF_KINDS];
   }
 
   /** Sends until `signal` says that it is over. */
@@ -100,6 +115,7 @@ export class Senders {
         mode: kind.mode,
         rows: this.#oneOf(ROWS),
         isNamed: kind.protocol !== "bulk",
+        isPast: (kind.ageMs ?? 0) > 0,
       });
       let status: string;
       if (kind.mode === "force") this.#forces += 1;
@@ -110,7 +126,7 @@ export class Senders {
           await connection[Symbol.asyncDispose]();
           connection = undefined;
         }
-      } else if (kind.protocol === "bulk") status = await this.#bulk(request, signal);
+      } else if (kind.protocol === "bulk") status = await this.#bulk(request, kind, signal);
       else status = await this.#otlp(request, kind, signal);
       if (kind.mode === "force") this.#forces -= 1;
       this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
@@ -120,8 +136,8 @@ export class Senders {
   }
 
   #kind(): Kind {
-    let at = this.#random.below(KINDS.reduce((sum, { weight }) => sum + weight, 0));
-    const kind = KINDS.find(({ weight }) => (at -= weight) < 0) ?? FIRST_KIND;
+    let at = this.#random.below(this.#kinds.reduce((sum, { weight }) => sum + weight, 0));
+    const kind = this.#kinds.find(({ weight }) => (at -= weight) < 0) ?? FIRST_KIND;
     return kind.mode === "force" && this.#forces > 0 ? FIRST_KIND : kind;
   }
 
@@ -162,11 +178,12 @@ export class Senders {
     return status;
   }
 
-  async #bulk(request: SentRequest, signal: AbortSignal): Promise<string> {
+  async #bulk(request: SentRequest, { ageMs }: Kind, signal: AbortSignal): Promise<string> {
     const pad = "x".repeat(this.#oneOf(PAD_BYTES));
+    const time = ageMs === undefined ? {} : { timestamp: new Date(Date.now() - ageMs) };
     const lines = Array.from({ length: request.rows }, (_, row) => {
       const message = rowText(request.number, row);
-      return `{"create":{}}\n${JSON.stringify({ message, pad })}\n`;
+      return `{"create":{}}\n${JSON.stringify({ message, pad, ...time })}\n`;
     });
     const url = `${this.#addresses.ingestUrl}/api/v1/_compat/${request.table}/_bulk`;
     const headers = { "content-type": "application/x-ndjson", "x-svc-commit": request.mode };

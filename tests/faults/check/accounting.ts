@@ -9,13 +9,12 @@ import { idsIn, type RowCounts } from "../ledger.ts";
 import { run } from "../commands.ts";
 import type { PictureRows, Reader } from "./read_picture.ts";
 
-const TABLES = ["events", "app_logs"] as const;
 const ROWS_MAX = 1_000_000;
 
-/** Each row that the query server has, with how often. */
-export async function countBySql(stack: Stack): Promise<RowCounts> {
+/** Each row that the query server has of some tables, with how often. */
+export async function countBySql(stack: Stack, tables: Iterable<string>): Promise<RowCounts> {
   const counts = new Map<string, ReadonlyMap<string, number>>();
-  for (const table of TABLES) {
+  for (const table of tables) {
     const answer = await stack.sql(`SELECT raw FROM ${table}`, {
       default_order: false,
       limits: { max_rows_returned: ROWS_MAX },

@@ -25,7 +25,7 @@ export const DESCRIPTORS: Fault = {
     const { random } = arena;
     const few = DESCRIPTORS_MIN + random.below(DESCRIPTORS_MAX - DESCRIPTORS_MIN + 1);
     await using life = new Life(join(arena.folder, "data"), random, {
-      descriptors: { ingest: few },
+      launchers: { ingest: ["sh", "-c", `ulimit -n ${few} && exec "$0" "$@"`] },
     });
     await life.start();
     for (let number = 1; number <= CROWDS; number += 1) {

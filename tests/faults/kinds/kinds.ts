@@ -6,9 +6,11 @@ import { DESCRIPTORS } from "./descriptors.ts";
 import { FULL_DISK, READ_ONLY } from "./disks.ts";
 import { FLIP } from "./flips.ts";
 import { PICTURE } from "./pictures.ts";
+import { MACHINES } from "./machines.ts";
 import { LYING_DISK, NO_SYNC, POWER_CUT, POWER_CUT_XFS } from "./power_cut.ts";
-import { PARTITION, SERVICES } from "./services.ts";
+import { SERVICES } from "./services.ts";
 import { KILL, PAUSE } from "./signals.ts";
+import { UPKEEP } from "./upkeep.ts";
 
 export const FAULTS: readonly Fault[] = [
   LYING_DISK,
@@ -18,10 +20,11 @@ export const FAULTS: readonly Fault[] = [
   PICTURE,
   KILL,
   PAUSE,
+  UPKEEP,
   FULL_DISK,
   READ_ONLY,
   SERVICES,
-  PARTITION,
+  MACHINES,
   CLOCK,
   DESCRIPTORS,
   FLIP,

@@ -13,7 +13,7 @@ import type { Moment } from "../disk/fuse_daemon.ts";
 import { type Cut, type CutReport, CUTS } from "../disk/volatile_cache.ts";
 import { type FileSystem, randomMoment, VolatileDisk } from "../disk/volatile_disk.ts";
 import { type Arena, type Fault, faultNumbers, type Outcome, outcomeOf } from "../fault.ts";
-import { findingsOf } from "../ledger.ts";
+import { findingsOf, type Promises } from "../ledger.ts";
 import { Life, ROLES } from "../life.ts";
 import { buildShim, shimMissing } from "../shim/shim.ts";
 
@@ -136,7 +136,7 @@ async function compareDisk(life: Life, when: string, reader: Reader): Promise<vo
 export function compareRows(
   life: Life,
   rows: PictureRows,
-  { when, promised }: { readonly when: string; readonly promised: ReadonlySet<number> },
+  { when, promised }: { readonly when: string; readonly promised: Promises },
 ): void {
   const verdict = life.ledger.check(countPicture(rows), promised);
   life.compared += verdict.compared;

@@ -67,7 +67,7 @@ async function readUntil(life: Life, signal: AbortSignal): Promise<void> {
 }
 
 /** Compares as soon as there is an answer. */
-async function checkSoon(life: Life, when: string): Promise<void> {
+export async function checkSoon(life: Life, when: string): Promise<void> {
   await until(`an answer ${when}`, async () => {
     try {
       await life.checkBySql(when);
