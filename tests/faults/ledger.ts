@@ -21,8 +21,8 @@ export interface SentRequest {
   readonly mode: CommitMode;
   /** Whether its rows have a `source` that no other request has. */
   readonly isNamed: boolean;
-  /** Whether its table keeps its rows no longer: they go at any time. */
-  readonly isPast?: boolean;
+  /** Whether its rows may be older than their table keeps them: they go at any time. */
+  readonly mayExpire?: boolean;
 }
 
 export type CommitMode = "auto" | "wait_for" | "force";
@@ -39,7 +39,7 @@ export interface Promises {
 
 interface Entry extends SentRequest {
   isAcknowledged: boolean;
-  /** Whether its rows were past their retention, and a reader that came later found none. */
+  /** Whether a reader that came later than its acknowledgement found that its rows went. */
   isGone: boolean;
   /** Whether a row of it may be missing no more. */
   mustBeThere: boolean;
@@ -136,10 +136,10 @@ export class Ledger {
     };
   }
 
-  /** Requests past their retention that no check has found gone. */
+  /** Requests that may expire and that no check has found gone. */
   get overdue(): number {
-    return this.#entries.filter(({ isPast, mustBeThere, isGone }) => {
-      return isPast && mustBeThere && !isGone;
+    return this.#entries.filter(({ mayExpire, mustBeThere, isGone }) => {
+      return mayExpire && mustBeThere && !isGone;
     }).length;
   }
 
@@ -160,7 +160,7 @@ export class Ledger {
     for (const entry of this.#entries) {
       const counts = found.get(entry.table);
       const isPromised = promised.there.has(entry.number);
-      const mayGo = entry.isPast === true || entry.doom !== undefined;
+      const mayGo = entry.mayExpire === true || entry.doom !== undefined;
       let there = 0;
       for (let row = 0; row < entry.rows; row += 1) {
         const count = counts?.get(`${entry.number}.${row}`) ?? 0;
@@ -173,7 +173,7 @@ export class Ledger {
       if (promised.gone.has(entry.number) && there > 0) {
         verdict.foreign.push(`${name(entry, 0)} (expired)`);
       }
-      if (pin && entry.isPast && isPromised && there === 0) entry.isGone = true;
+      if (pin && entry.mayExpire && isPromised && there === 0) entry.isGone = true;
       const isWhole = there === 0 || there === entry.rows;
       if (!isWhole && !entry.isPartial && entry.doom === undefined) {
         verdict.torn.push(`${name(entry, 0)} (${there} of ${entry.rows})`);

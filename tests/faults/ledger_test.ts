@@ -80,7 +80,7 @@ Deno.test("Ledger.check lets a delete task take rows, and finds them when it is 
 
 Deno.test("Ledger.check lets the retention take rows, and finds those that come back", () => {
   const ledger = new Ledger();
-  ledger.begin({ ...WAIT_FOR, rows: 2, isPast: true });
+  ledger.begin({ ...WAIT_FOR, rows: 2, mayExpire: true });
   ledger.acknowledge(0);
   assert.deepEqual(findings(ledger, { "0.0": 1, "0.1": 1 }), [], "not yet looked at");
   assert.equal(ledger.overdue, 1);

@@ -10,7 +10,7 @@ import { countBySql } from "./check/accounting.ts";
 import { delay, until } from "./commands.ts";
 import { DeleteTasks } from "./delete_tasks.ts";
 import { findingsOf, Ledger } from "./ledger.ts";
-import { FULL_LOAD, type Load, Senders } from "./senders.ts";
+import { BRIEF, FULL_LOAD, type Load, Senders } from "./senders.ts";
 
 export const ROLES: readonly RoleName[] = ["ingest", "compactor", "query"];
 
@@ -54,6 +54,29 @@ export class Life implements AsyncDisposable {
   async start(roles: readonly RoleName[] = ROLES): Promise<void> {
     await makeDataFolders(this.dataDir);
     await Promise.all(roles.map((role) => this.stack.ensure(role)));
+  }
+
+  /**
+   * Makes the index `BRIEF`, and sends rows to it from now on. `mayAllGo`: the clock may make any of
+   * them older than it keeps rows.
+   */
+  async includeBrief({ mayAllGo = false } = {}): Promise<void> {
+    const config = {
+      index_id: BRIEF.table,
+      retention: { period_secs: BRIEF.retentionSecs, exact: true },
+      doc_mapping: {
+        mode: "dynamic",
+        field_mappings: [{ name: "timestamp", type: "datetime", required: true }],
+      },
+    };
+    const response = await fetch(`${this.stack.queryUrl}/api/v1/indexes`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(config),
+    });
+    const answer = await response.text();
+    if (response.status !== 201) throw new Error(`no index ${BRIEF.table}: ${answer}`);
+    this.senders.includeBrief(mayAllGo);
   }
 
   /** Sends rows and asks for delete tasks while `during` runs. */

@@ -23,6 +23,8 @@ interface Kind {
   readonly hasKey?: boolean;
   /** How long ago the rows' time was; the server sets it when absent. */
   readonly ageMs?: number;
+  /** Whether the table's retention may take the rows. */
+  readonly mayExpire?: boolean;
 }
 
 const FIRST_KIND: Kind = { weight: 25, protocol: "otlp", table: "events", mode: "wait_for" };
@@ -40,9 +42,7 @@ const KINDS: readonly Kind[] = [
 const HOUR_MS = 3_600_000;
 /** An index that keeps rows for an hour; some come when they are older than that. */
 export const BRIEF = { table: "brief", retentionSecs: HOUR_MS / 1_000 } as const;
-const BRIEF_KINDS: readonly Kind[] = [0, 3 * HOUR_MS, 72 * HOUR_MS].map((ageMs) => ({
-  ...{ weight: 15, protocol: "bulk", table: BRIEF.table, mode: "wait_for", ageMs },
-}));
+const BRIEF_AGES_MS = [0, 3 * HOUR_MS, 72 * HOUR_MS];
 
 /** Rows of a request, and bytes that each has besides: small and large frames, packed and plain. */
 const ROWS = [1, 1, 2, 5, 20, 40];
@@ -87,9 +87,13 @@ export class Senders {
     this.#random = random;
   }
 
-  /** From now on rows are sent to the index `BRIEF`, too. */
-  includeBrief(): void {
-    this.#kinds = [...KINDS, ...BRIEF_KINDS];
+  /** From now on rows are sent to the index `BRIEF`, too. `mayAllGo`: also those of now. */
+  includeBrief(mayAllGo: boolean): void {
+    const kinds = BRIEF_AGES_MS.map((ageMs): Kind => ({
+      ...{ weight: 15, protocol: "bulk", table: BRIEF.table, mode: "wait_for", ageMs },
+      mayExpire: mayAllGo || ageMs > 0,
+    }));
+    this.#kinds = [...KINDS, ...kinds];
   }
 
   /** Sends until `signal` says that it is over. */
@@ -115,7 +119,7 @@ export class Senders {
         mode: kind.mode,
         rows: this.#oneOf(ROWS),
         isNamed: kind.protocol !== "bulk",
-        isPast: (kind.ageMs ?? 0) > 0,
+        mayExpire: kind.mayExpire ?? false,
       });
       let status: string;
       if (kind.mode === "force") this.#forces += 1;

@@ -33,8 +33,7 @@ async function expiringLife(arena: Arena): Promise<Outcome> {
   const { random } = arena;
   await using life = new Life(join(arena.folder, "data"), random, { env: ENVIRONMENT });
   await life.start();
-  await configureBrief(life);
-  life.senders.includeBrief();
+  await life.includeBrief();
   let done = 0;
   await life.load(async () => {
     for (const number of faultNumbers(arena, KILLS)) {
@@ -65,24 +64,6 @@ async function expiringLife(arena: Arena): Promise<Outcome> {
 function roleFor(draw: number): RoleName {
   if (draw < COMPACTOR_SHARE) return "compactor";
   return draw < (1 + COMPACTOR_SHARE) / 2 ? "ingest" : "query";
-}
-
-async function configureBrief({ stack }: Life): Promise<void> {
-  const config = {
-    index_id: BRIEF.table,
-    retention: { period_secs: BRIEF.retentionSecs, exact: true },
-    doc_mapping: {
-      mode: "dynamic",
-      field_mappings: [{ name: "timestamp", type: "datetime", required: true }],
-    },
-  };
-  const response = await fetch(`${stack.queryUrl}/api/v1/indexes`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(config),
-  });
-  const answer = await response.text();
-  if (response.status !== 201) throw new Error(`no index ${BRIEF.table}: ${answer}`);
 }
 
 /** A table has had more commits than it has snapshots, else none expired. */
