@@ -22,7 +22,7 @@ import {
   textOfRow,
   type Transaction,
 } from "./sql_database.ts";
-import type { SqlDialect } from "./sql_dialect.ts";
+import { hasRunOut, type SqlDialect } from "./sql_dialect.ts";
 
 const STATUSES: ReadonlySet<string> = new Set<DeleteTaskStatus>([
   "pending",
@@ -94,7 +94,7 @@ export class SqlDeleteLedger implements DeleteLedger {
     return this.#all("list delete tasks", () =>
       sql(
         `SELECT ${this.#columns()} FROM svc_delete_tasks WHERE ended_ms IS NULL ` +
-          `AND expires_ms <= ${this.#dialect.nowMs()} ORDER BY created_ms, task_id LIMIT $1`,
+          `AND ${hasRunOut(this.#dialect, "expires_ms")} ORDER BY created_ms, task_id LIMIT $1`,
         [max],
       ));
   }
@@ -112,13 +112,14 @@ export class SqlDeleteLedger implements DeleteLedger {
   claim(request: DeleteClaimRequest): Promise<DeleteTask | undefined> {
     const { taskId, claimant, token, leaseMs, attemptsMax } = request;
     const nowMs = () => this.#dialect.nowMs();
+    const hasEnded = (column: string) => hasRunOut(this.#dialect, column);
     const columns = this.#columns();
     return this.#database.transaction("claim a delete task", function* () {
       yield sql(
         "UPDATE svc_delete_tasks SET status = 'failed', " +
           `ended_ms = ${nowMs()}, claimant = NULL, token = NULL, ` +
           "error = COALESCE(error, attempts || $3) WHERE task_id = $1 AND attempts >= $2 " +
-          `AND ended_ms IS NULL AND expires_ms <= ${nowMs()}`,
+          `AND ended_ms IS NULL AND ${hasEnded("expires_ms")}`,
         [taskId, attemptsMax, ` ${RAN_OUT}`],
       );
       const [claimed] = yield sql(
@@ -126,11 +127,12 @@ export class SqlDeleteLedger implements DeleteLedger {
           `claimed_ms = ${nowMs()}, expires_ms = ${nowMs()} + CAST($4 AS BIGINT), ` +
           `started_ms = COALESCE(started_ms, ${nowMs()}), attempts = attempts + 1, ` +
           "files_total = 0, files_done = 0, rows_matched = 0 " +
-          `WHERE task_id = $1 AND ended_ms IS NULL AND expires_ms <= ${nowMs()} ` +
+          `WHERE task_id = $1 AND ended_ms IS NULL AND ${hasEnded("expires_ms")} ` +
           "AND NOT EXISTS (SELECT 1 FROM svc_delete_tasks AS other " +
           "WHERE other.table_namespace = svc_delete_tasks.table_namespace " +
           "AND other.table_name = svc_delete_tasks.table_name AND other.token IS NOT NULL " +
-          `AND other.task_id <> $1 AND other.ended_ms IS NULL AND other.expires_ms > ${nowMs()}) ` +
+          "AND other.task_id <> $1 AND other.ended_ms IS NULL " +
+          `AND NOT ${hasEnded("other.expires_ms")}) ` +
           `RETURNING ${columns}`,
         [taskId, claimant, token, leaseMs],
       );

@@ -19,6 +19,19 @@ export interface SqlDialect {
   lock(table: string): string | undefined;
 }
 
+/** No lease, no claim and no pause before another attempt is longer. */
+const LEASE_MS_MAX = 3_600_000;
+
+/**
+ * Condition that the lease whose end is in `column` has run out. One that lasts longer than any does
+ * was taken before the clock was set back. It counts as run out, too, or nobody could take it until
+ * the clock is there again.
+ */
+export function hasRunOut(dialect: Pick<SqlDialect, "nowMs">, column: string): string {
+  const now = dialect.nowMs();
+  return `(${column} <= ${now} OR ${column} > ${now} + ${LEASE_MS_MAX})`;
+}
+
 /** The server's clock: processes on several machines go by one. */
 export const POSTGRES_NOW_MS = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)";
 

@@ -5,7 +5,7 @@ import type { LongReads } from "./long_reads.ts";
 import type { Removals } from "./removals.ts";
 import type { Scrubs } from "./scrubs.ts";
 import { sql, type SqlDatabase, textOfRow } from "./sql_database.ts";
-import type { SqlDialect } from "./sql_dialect.ts";
+import { hasRunOut, type SqlDialect } from "./sql_dialect.ts";
 import { SqlScrubs } from "./sql_scrubs.ts";
 
 /** What maintenance keeps in the catalog beside the tables. */
@@ -35,12 +35,13 @@ class SqlLeases implements Leases {
 
   take(name: string, token: string, leaseMs: number): Promise<boolean> {
     const now = this.dialect.nowMs();
+    const isFree = hasRunOut(this.dialect, "svc_leases.expires_ms");
     return this.database.transaction("take a lease", function* () {
       const rows = yield sql(
         "INSERT INTO svc_leases (name, token, expires_ms) " +
           `VALUES ($1, $2, ${now} + CAST($3 AS BIGINT)) ON CONFLICT (name) DO UPDATE SET ` +
           "token = excluded.token, expires_ms = excluded.expires_ms " +
-          `WHERE svc_leases.expires_ms <= ${now} OR svc_leases.token = excluded.token ` +
+          `WHERE ${isFree} OR svc_leases.token = excluded.token ` +
           "RETURNING name",
         [name, token, leaseMs],
       );
@@ -77,12 +78,13 @@ class SqlRemovals implements Removals {
     { max, graceMs }: { readonly max: number; readonly graceMs: number },
   ): Promise<readonly string[]> {
     const { nowMs } = this.dialect;
+    const hasEnded = hasRunOut(this.dialect, "expires_ms");
     return this.database.transaction("list files to remove", function* () {
       // A file that was entered with a longer grace counts as entered later: it stays longer.
       const rows = yield sql(
         "SELECT object_key FROM svc_removals " +
           `WHERE folder = $1 AND due_ms <= ${nowMs()} AND NOT EXISTS (` +
-          `SELECT 1 FROM svc_long_reads WHERE expires_ms > ${nowMs()} ` +
+          `SELECT 1 FROM svc_long_reads WHERE NOT ${hasEnded} ` +
           "AND since_ms <= svc_removals.due_ms - CAST($3 AS BIGINT)) " +
           "ORDER BY due_ms, object_key LIMIT $2",
         [folder, max, graceMs],
@@ -115,8 +117,9 @@ class SqlLongReads implements LongReads {
 
   hold(id: string, leaseMs: number): Promise<void> {
     const now = this.dialect.nowMs();
+    const hasEnded = hasRunOut(this.dialect, "expires_ms");
     return this.database.transaction("enter a long statement", function* () {
-      yield sql(`DELETE FROM svc_long_reads WHERE expires_ms <= ${now}`, []);
+      yield sql(`DELETE FROM svc_long_reads WHERE ${hasEnded}`, []);
       yield sql(
         "INSERT INTO svc_long_reads (id, since_ms, expires_ms) " +
           `VALUES ($1, ${now}, ${now} + CAST($2 AS BIGINT)) ` +

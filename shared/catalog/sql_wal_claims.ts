@@ -13,7 +13,7 @@ import {
   textOfRow,
   type Transaction,
 } from "./sql_database.ts";
-import type { SqlDialect } from "./sql_dialect.ts";
+import { hasRunOut, type SqlDialect } from "./sql_dialect.ts";
 import type {
   ClaimGrant,
   ClaimRequest,
@@ -39,14 +39,15 @@ export class SqlWalClaims implements WalClaims {
   claim(request: ClaimRequest): Promise<ClaimGrant> {
     const { segments, token } = request;
     if (segments.length === 0) return Promise.resolve({ granted: [], quarantined: [] });
-    const { nowMs, texts } = this.#dialect;
+    const dialect = this.#dialect;
+    const { nowMs, texts } = dialect;
     const names = JSON.stringify([...segments].sort());
-    const consumed = consumedAmong(this.#dialect, 6);
+    const consumed = consumedAmong(dialect, 6);
     return this.#database.transaction("claim WAL segments", function* () {
       const quarantined = yield sql(
         `UPDATE svc_wal_claims SET quarantined_ms = ${nowMs()}, claimant = NULL, token = NULL, ` +
           "reason = COALESCE(reason, attempts || $3) WHERE attempts >= $2 " +
-          `AND expires_ms <= ${nowMs()} AND quarantined_ms IS NULL ` +
+          `AND ${hasRunOut(dialect, "expires_ms")} AND quarantined_ms IS NULL ` +
           `AND segment_id IN (SELECT value FROM ${texts(1)}) RETURNING segment_id`,
         [names, request.attemptsMax, ` ${RAN_OUT}`],
       );
@@ -57,7 +58,7 @@ export class SqlWalClaims implements WalClaims {
           "ORDER BY value ON CONFLICT (segment_id) DO UPDATE SET claimant = excluded.claimant, " +
           "token = excluded.token, expires_ms = excluded.expires_ms, " +
           "attempts = svc_wal_claims.attempts + 1 WHERE svc_wal_claims.quarantined_ms IS NULL " +
-          `AND svc_wal_claims.expires_ms <= ${nowMs()} RETURNING segment_id`,
+          `AND ${hasRunOut(dialect, "svc_wal_claims.expires_ms")} RETURNING segment_id`,
         [
           ...[names, laneName(request.lane), request.claimant, token, request.leaseMs],
           segmentRows(segments),
@@ -148,11 +149,12 @@ export class SqlWalClaims implements WalClaims {
 
   states(segments: readonly string[]): Promise<ReadonlyMap<string, ClaimState>> {
     if (segments.length === 0) return Promise.resolve(new Map());
-    const { nowMs, texts } = this.#dialect;
+    const { texts } = this.#dialect;
+    const hasEnded = hasRunOut(this.#dialect, "expires_ms");
     return this.#database.transaction("read claims", function* () {
       const rows = yield sql(
         "SELECT segment_id, attempts, " +
-          `CASE WHEN expires_ms > ${nowMs()} THEN 1 ELSE 0 END AS held, ` +
+          `CASE WHEN ${hasEnded} THEN 0 ELSE 1 END AS held, ` +
           "CASE WHEN quarantined_ms IS NULL THEN 0 ELSE 1 END AS quarantined " +
           `FROM svc_wal_claims WHERE segment_id IN (SELECT value FROM ${texts(1)})`,
         [JSON.stringify(segments)],

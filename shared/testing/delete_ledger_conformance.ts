@@ -30,6 +30,8 @@ const HOUR_MS = 3_600_000;
 const RAN_OUT = 0;
 const ATTEMPTS_MAX = 3;
 const MANY = 100;
+/** What is left of an hour's claim when the clock is set back by nine. */
+const TAKEN_AHEAD = 10 * HOUR_MS;
 
 export const LEDGER_CASES: readonly LedgerCase[] = [
   {
@@ -186,6 +188,20 @@ export const LEDGER_CASES: readonly LedgerCase[] = [
       assert.equal(await commit(catalog, { taskId: "t1", token: "a" }), "claim_lost");
       assert.equal(await catalog.metadataLocation(EVENTS), undefined);
       assert.equal((await ledger.find("svc", "t1"))?.status, "running");
+    },
+  },
+  {
+    name: "a task that was claimed before the clock was set back is free, as is its table",
+    async run({ ledger, other }) {
+      await submitted(ledger, newTask("t1"));
+      await submitted(ledger, newTask("t2"));
+      await claimed(ledger, "t1", "a", TAKEN_AHEAD);
+      assert.equal((await ledger.claimable(MANY)).length, 2);
+      await claimed(other, "t2", "b");
+      assert.equal(await claim(other, "t1", "c"), undefined, "t2 of its table is worked on");
+      assert.equal(await other.finishEmpty("b"), true);
+      await claimed(other, "t1", "c");
+      assert.equal(await ledger.finishEmpty("a"), false);
     },
   },
   {

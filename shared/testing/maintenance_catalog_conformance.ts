@@ -11,6 +11,8 @@ export interface MaintenanceCatalogCase {
 }
 
 const HOUR_MS = 3_600_000;
+/** What is left of an hour's lease when the clock is set back by nine. */
+const TAKEN_AHEAD = 10 * HOUR_MS;
 
 export const MAINTENANCE_CATALOG_CASES: readonly MaintenanceCatalogCase[] = [
   {
@@ -25,6 +27,14 @@ export const MAINTENANCE_CATALOG_CASES: readonly MaintenanceCatalogCase[] = [
       await leases.release("merge/svc.events", "a");
       assert.equal(await others.take("merge/svc.events", "b", 0), true);
       assert.equal(await leases.take("merge/svc.events", "a", HOUR_MS), true, "b's ran out");
+    },
+  },
+  {
+    name: "a lease that was taken before the clock was set back is free",
+    async run({ leases }, { leases: others }) {
+      assert.equal(await leases.take("merge/svc.events", "a", TAKEN_AHEAD), true);
+      assert.equal(await others.take("merge/svc.events", "b", HOUR_MS), true);
+      assert.equal(await leases.take("merge/svc.events", "a", HOUR_MS), false, "it is b's");
     },
   },
   {

@@ -26,6 +26,8 @@ const LANE: LaneId = { tenant: "acme", index: "web" };
 const HOUR_MS = 3_600_000;
 const RAN_OUT = 0;
 const ATTEMPTS_MAX = 3;
+/** What is left of an hour's claim when the clock is set back by nine. */
+const TAKEN_AHEAD = 10 * HOUR_MS;
 
 export const CLAIM_CASES: readonly ClaimCase[] = [
   {
@@ -59,6 +61,19 @@ export const CLAIM_CASES: readonly ClaimCase[] = [
       assert.deepEqual((await claim(other, "b", ["s1"])).granted, ["s1"]);
       assert.equal(await commit(catalog, "m1", ["s1"], "a"), "claim_lost", "another holds it");
       assert.equal(await commit(catalog, "m1", ["s1"], "b"), "committed");
+    },
+  },
+  {
+    name:
+      "a claim that was taken before the clock was set back is its holder's until another takes it",
+    async run({ claims, other, catalog }) {
+      await claim(claims, "a", ["s1", "s2"], TAKEN_AHEAD);
+      assert.equal((await claims.states(["s1"])).get("s1")?.isHeld, false);
+      assert.deepEqual((await claim(other, "b", ["s1"])).granted, ["s1"]);
+      assert.equal(await commit(catalog, "m1", ["s1"], "a"), "claim_lost");
+      assert.deepEqual(await claims.renew("a", HOUR_MS), ["s2"]);
+      assert.equal((await claims.states(["s2"])).get("s2")?.isHeld, true);
+      assert.equal(await commit(catalog, "m1", ["s2"], "a"), "committed");
     },
   },
   {

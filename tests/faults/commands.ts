@@ -17,15 +17,17 @@ export async function succeeds(command: string, ...args: readonly string[]): Pro
   }
 }
 
-/** Waits until `condition` holds. Errors: an `Error` that names `what` past `msMax`. */
+/** Waits until `condition` holds. Errors: an `Error` that says `what` is wanted, past `msMax`. */
 export async function until(
-  what: string,
+  what: string | (() => string),
   condition: () => boolean | Promise<boolean>,
   msMax = 60_000,
 ): Promise<void> {
   const end = performance.now() + msMax;
   while (!await condition()) {
-    if (performance.now() > end) throw new Error(`${what}: not within ${msMax} ms`);
+    if (performance.now() > end) {
+      throw new Error(`${typeof what === "string" ? what : what()}: not within ${msMax} ms`);
+    }
     await delay(20);
   }
 }

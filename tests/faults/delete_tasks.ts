@@ -46,13 +46,13 @@ export class DeleteTasks {
   /** Waits until all that were accepted are done. Errors: an `Error` that names one that is not. */
   async settle(): Promise<void> {
     for (const [id, request] of this.#accepted) {
-      let status = "";
-      await until(`delete task ${id} is done (it is ${status})`, async () => {
+      let answer = "";
+      await until(() => `delete task ${id} is done, it is ${answer}`, async () => {
         const response = await fetch(`${this.#url}/${id}`);
-        const task = await response.json();
-        status = response.ok ? task.status : `answered ${response.status}`;
+        answer = await response.text();
+        const { status } = JSON.parse(answer);
         if (status === "failed" || response.status === 404) {
-          throw new Error(`delete task ${id} was accepted and is ${JSON.stringify(task)}`);
+          throw new Error(`delete task ${id} was accepted and is ${answer}`);
         }
         return status === "done";
       }, DONE_MS_MAX);
