@@ -73,6 +73,7 @@ Deno.test({
       "warehouse/svc/query_audit",
       "warehouse/svc/job_results",
       "warehouse/catalog.db",
+      "warehouse/catalog.db-commits",
       "warehouse/jobs.db",
     ].map((place) => `/srv/logs/${place}`);
     assert.ok(flags("svc-query-server").includes(`--allow-write=${written.join(",")}`));

@@ -11,6 +11,7 @@
 import { dirname, isAbsolute, resolve } from "node:path";
 import { UsageError } from "../shared/base/errors.ts";
 import { isPostgresUri, sqlitePathOf } from "../shared/catalog/catalog_uri.ts";
+import { commitsPathOf } from "../shared/catalog/sqlite_commits.ts";
 import { isOn } from "../shared/config/parse_options.ts";
 import { runtimePath } from "../shared/os/child_process.ts";
 import { isS3Url, parseS3Url, s3Services } from "../shared/storage/s3_settings.ts";
@@ -61,8 +62,8 @@ export interface Places {
    * first.
    */
   readonly mirrors: boolean;
-  /** The file of a SQLite catalog. */
-  readonly catalog: string;
+  /** The file of a SQLite catalog, and the one that counts its commits. */
+  readonly catalog: readonly string[];
   /**
    * The catalog's folder where it is not the warehouse, which its writers look for and the
    * compactor makes.
@@ -117,7 +118,7 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
       places.threadSources,
       places.decodeSources,
       places.wal,
-      places.catalog,
+      ...places.catalog,
       ...places.mirror.map(dirname),
       ...places.tlsFiles,
     ],
@@ -292,6 +293,7 @@ export function placesOf(
   const warehouse = `${dataDir}/warehouse`;
   const isFile = catalogUri !== undefined && catalogs.length === 0;
   const catalog = isFile ? sqlitePathOf(catalogUri) : `${warehouse}/catalog.db`;
+  const catalogFiles = [catalog, commitsPathOf(catalog)];
   return {
     packages: `${root}/node_modules`,
     threadSources: `${root}/shared`,
@@ -303,7 +305,7 @@ export function placesOf(
     warehouse,
     mirror: mirrorFolders(dataDir, { args, env }),
     mirrors: isMirrored({ args, env }),
-    catalog,
+    catalog: catalogFiles,
     catalogElsewhere: role === "ingest" || catalog.startsWith(`${warehouse}/`)
       ? []
       : [dirname(catalog)],
@@ -313,7 +315,7 @@ export function placesOf(
     icebergWrites: isSwitchedOn(ICEBERG_WRITES, { args, env }) ? [warehouse] : [],
     jobResults: jobResultsFolder(dataDir, { args, env }),
     jobRows: postgres.length > 0 ? [] : [`${dirname(catalog)}/jobs.db`],
-    catalogRows: catalogs.length > 0 ? [] : [catalog],
+    catalogRows: catalogs.length > 0 ? [] : catalogFiles,
     listeners: Object.entries(LISTENERS[role])
       .map(([flag, address]) => valueOf(flag, args) ?? address)
       .filter((address) => address !== NO_LISTENER),

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { openSqliteCatalog } from "../shared/catalog/sqlite_catalog.ts";
+import { commitsPathOf } from "../shared/catalog/sqlite_commits.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import { RunningIngest } from "../tests/clients/running_ingest.ts";
 
@@ -17,7 +18,19 @@ async function send(ingest: RunningIngest, text: string, query = "") {
 
 /** What becomes of the catalog, and what a forced commit says then. */
 const LOSSES: readonly { name: string; lose: (path: string) => Promise<void>; says: RegExp }[] = [
-  { name: "removed", lose: (path) => Deno.remove(path), says: /no compactor committed/ },
+  {
+    name: "removed with what counts its commits",
+    lose: async (path) => {
+      await Deno.remove(path);
+      await Deno.remove(commitsPathOf(path));
+    },
+    says: /no compactor committed/,
+  },
+  {
+    name: "removed alone",
+    lose: (path) => Deno.remove(path),
+    says: /could not be seen within 1 s: the catalog cannot be read/,
+  },
   {
     name: "overwritten",
     lose: (path) => Deno.writeTextFile(path, "no database ".repeat(1_000)),

@@ -47,7 +47,10 @@ export interface CatalogCopier extends AsyncDisposable {
 
 const TABLES_TABLE = "iceberg_tables";
 const CONSUMED_TABLE = "svc_wal_consumed";
-/** Who is at work just now, batch jobs with their results, scrubs, and the layout's version. */
+/**
+ * Who is at work just now, batch jobs with their results, scrubs, the layout's version, and how
+ * many commits this file has had.
+ */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   "svc_leases",
   "svc_long_reads",
@@ -56,6 +59,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   "svc_jobs",
   "svc_job_results",
   "svc_catalog_version",
+  "svc_commits",
 ]);
 /** Tables that other catalogs have a part in. */
 const CONDITIONS: Readonly<Record<string, string>> = {

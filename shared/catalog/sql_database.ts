@@ -7,6 +7,7 @@
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import type { PostgresPool } from "./postgres_pool.ts";
+import { CommitCount, inTransaction } from "./sqlite_commits.ts";
 import { CheckedLately, type SqliteCopies } from "./sqlite_copies.ts";
 import { guard } from "./sqlite_errors.ts";
 
@@ -44,7 +45,7 @@ export class SqliteDatabase implements SqlDatabase {
   readonly #place: string;
   readonly #checked: CheckedLately | undefined;
 
-  /** `copies`: what the file's rows are compared with. */
+  /** `copies`: what the file's rows are compared with; its commits are counted then, too. */
   constructor(
     path: string,
     options: {
@@ -54,7 +55,9 @@ export class SqliteDatabase implements SqlDatabase {
     },
   ) {
     const { copies } = options;
-    this.#checked = copies === undefined ? undefined : new CheckedLately(copies);
+    this.#checked = copies === undefined
+      ? undefined
+      : new CheckedLately(copies, new CommitCount(path));
     this.#place = `${options.noun ?? "catalog"} ${path}`;
     this.#db = new DatabaseSync(path, { timeout: options.busyTimeoutMs });
     this.#db.exec("PRAGMA synchronous = FULL");
@@ -63,14 +66,8 @@ export class SqliteDatabase implements SqlDatabase {
   transaction<T>(verb: string, steps: () => Transaction<T>): Promise<T> {
     return guard(`${verb} in ${this.#place}`, () => {
       this.#checked?.look(this.#db);
-      this.#db.exec("BEGIN IMMEDIATE");
-      try {
-        const value = runSqliteSteps(this.#db, steps());
-        this.#db.exec("COMMIT");
-        return value;
-      } finally {
-        if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
-      }
+      const run = () => ({ keep: true, value: runSqliteSteps(this.#db, steps()) });
+      return inTransaction(this.#db, run, this.#checked?.commits);
     });
   }
 

@@ -36,6 +36,7 @@ import { runSqliteSteps, sqliteRows } from "./sql_database.ts";
 import { sqliteDialect } from "./sql_dialect.ts";
 import { IndexStates, READ_STATE, readViews, viewsOf } from "./sql_index_catalog.ts";
 import { guard } from "./sqlite_errors.ts";
+import { CommitCount, type Decision, inTransaction } from "./sqlite_commits.ts";
 import { CheckedLately } from "./sqlite_copies.ts";
 import { CATALOG_COPIES, ensureSchema, hasTable, versionOf } from "./sqlite_schema.ts";
 import { consumedIn } from "./sqlite_consumed.ts";
@@ -79,8 +80,11 @@ export async function openSqliteCatalog(
   return guard(`open catalog ${path}`, () => {
     const db = new DatabaseSync(path, { timeout: busyTimeoutMs });
     try {
+      const commits = new CommitCount(path);
+      commits.refuseLost(db);
       db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
-      ensureSchema(db);
+      commits.make();
+      ensureSchema(db, commits);
     } catch (error) {
       db.close();
       throw error;
@@ -109,12 +113,16 @@ async function makeFolder(files: FileSystem, path: string): Promise<void> {
 class SqliteCatalogReader implements CatalogReader {
   protected db: DatabaseSync | undefined;
   protected closed = false;
-  private checked = new CheckedLately(CATALOG_COPIES);
+  protected readonly commits: CommitCount;
+  private checked: CheckedLately;
   readonly #states = new IndexStates();
   /** Which file `db` is. */
   private file: string | undefined;
 
-  constructor(protected readonly path: string, private readonly busyTimeoutMs: number) {}
+  constructor(protected readonly path: string, private readonly busyTimeoutMs: number) {
+    this.commits = new CommitCount(path);
+    this.checked = new CheckedLately(CATALOG_COPIES, this.commits);
+  }
 
   namespaces(): Promise<string[]> {
     return this.read("list namespaces", [], (db) =>
@@ -229,16 +237,17 @@ class SqliteCatalogReader implements CatalogReader {
 
   /** The open database; a reader follows the path when another file takes its place. */
   protected current(): DatabaseSync | undefined {
-    const file = fileAt(this.path);
-    if (this.db !== undefined && file !== this.file) {
-      this.db.close();
-      this.db = undefined;
-    }
-    if (this.db === undefined && file !== undefined) {
+    if (this.db !== undefined && fileAt(this.path) === this.file) return this.db;
+    this.db?.close();
+    this.db = undefined;
+    // Read first, since a writer may make the catalog just now.
+    const recorded = this.commits.recorded();
+    this.file = fileAt(this.path);
+    if (this.file !== undefined) {
       this.db = this.tryOpen();
-      this.checked = new CheckedLately(CATALOG_COPIES);
-      this.file = file;
+      this.checked = new CheckedLately(CATALOG_COPIES, this.commits);
     }
+    if (this.db === undefined && recorded > 0) throw this.commits.lost(recorded, 0);
     return this.db;
   }
 
@@ -330,22 +339,9 @@ class SqliteCatalog extends SqliteCatalogReader implements Catalog {
         throw new OperatingError("unavailable", `Cannot ${verb}: catalog ${this.path} is closed`);
       }
       this.check(db);
-      db.exec("BEGIN IMMEDIATE");
-      try {
-        const { keep, value } = action(db);
-        db.exec(keep ? "COMMIT" : "ROLLBACK");
-        return value;
-      } finally {
-        // Also when COMMIT itself fails: the transaction must not stay open under the next call.
-        if (db.isTransaction) db.exec("ROLLBACK");
-      }
+      return inTransaction(db, () => action(db), this.commits);
     });
   }
-}
-
-interface Decision<T> {
-  readonly keep: boolean;
-  readonly value: T;
 }
 
 function keep<T>(value: T): Decision<T> {

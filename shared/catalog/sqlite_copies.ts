@@ -9,12 +9,12 @@
  * Invariants: a table has its copy and its triggers, word for word, or none of them. A file of an
  * earlier release has none until the first writer opens it, and is not checked before that.
  *
- * Not covered: damage of `<file>-wal`. SQLite takes a frame there that fails its checksum, and all
- * behind it, for never written.
+ * Not covered: commits that damage of `<file>-wal` takes back as a whole (`sqlite_commits.ts`).
  */
 
 import { DatabaseSync } from "node:sqlite";
-import { OperatingError } from "../base/errors.ts";
+import type { CommitCount } from "./sqlite_commits.ts";
+import { damagedCatalog } from "./sqlite_errors.ts";
 
 /** A table is compared again when so much time has passed. */
 const CHECKED_MS = 10_000;
@@ -69,11 +69,11 @@ export class SqliteCopies {
     const copied = this.#tables.filter((table) => isCopied(found, table));
     // Rows are found by indexes, which are compared with their tables here.
     const [first] = db.prepare("PRAGMA integrity_check(1)").all();
-    if (first?.integrity_check !== "ok") throw damaged(String(first?.integrity_check));
+    if (first?.integrity_check !== "ok") throw damagedCatalog(String(first?.integrity_check));
     const filled = new Set(namesOf(db, filledAmong(copied)));
     for (const table of copied.filter(({ name }) => filled.has(name))) {
       if (db.prepare(differencesOf(table)).get() !== undefined) {
-        throw damaged(`a row of ${table.name} differs from its copy`);
+        throw damagedCatalog(`a row of ${table.name} differs from its copy`);
       }
     }
   }
@@ -83,12 +83,16 @@ export class SqliteCopies {
 export class CheckedLately {
   #untilMs = -Infinity;
 
-  constructor(readonly copies: SqliteCopies) {}
+  constructor(readonly copies: SqliteCopies, readonly commits: CommitCount) {}
 
-  /** Compares everything, unless it did so lately. Errors: as `SqliteCopies.check`. */
+  /**
+   * Compares everything, and the count of commits, unless it did so lately. Errors: as
+   * `SqliteCopies.check` and `CommitCount.refuseLost`.
+   */
   look(db: DatabaseSync): void {
     const beganMs = performance.now();
     if (beganMs < this.#untilMs) return;
+    this.commits.refuseLost(db);
     this.copies.check(db);
     const endedMs = performance.now();
     this.#untilMs = endedMs + Math.max(CHECKED_MS, SHARE_DIVISOR * (endedMs - beganMs));
@@ -148,7 +152,9 @@ function isCopied(found: ReadonlyMap<string, string>, table: CopiedTable): boole
   const objects = [...table.objects];
   if (objects.every(([name]) => !found.has(name))) return false;
   const isWhole = found.has(table.name) && objects.every(([name, sql]) => found.get(name) === sql);
-  if (!isWhole) throw damaged(`the copy of ${table.name}, or what keeps it, is not as it was made`);
+  if (!isWhole) {
+    throw damagedCatalog(`the copy of ${table.name}, or what keeps it, is not as it was made`);
+  }
   return true;
 }
 
@@ -170,12 +176,4 @@ function differencesOf(table: CopiedTable): string {
   const [rows, copies] = [rowsOf(table.name), rowsOf(copyOf(table))];
   return `SELECT 1 FROM (SELECT * FROM (${rows} EXCEPT ${copies}) ` +
     `UNION ALL SELECT * FROM (${copies} EXCEPT ${rows})) LIMIT 1`;
-}
-
-function damaged(what: string): OperatingError {
-  return new OperatingError(
-    "corrupt",
-    `Cannot use the catalog: its file is damaged: ${what}; restore it from a backup`,
-    { reason: "catalog_damaged" },
-  );
 }

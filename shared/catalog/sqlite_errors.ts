@@ -42,6 +42,18 @@ export function guard<T>(what: string, action: () => T): Promise<T> {
   });
 }
 
+/** The error for a file whose contents are not what was written. */
+export function damagedCatalog(
+  what: string,
+  remedy = "restore it from a backup",
+): OperatingError {
+  return new OperatingError(
+    "corrupt",
+    `Cannot use the catalog: its file is damaged: ${what}; ${remedy}`,
+    { reason: "catalog_damaged" },
+  );
+}
+
 function sqliteError(what: string, error: unknown): unknown {
   if (error instanceof OperatingError) return error;
   // The runtime's own: a place that its permissions do not have.

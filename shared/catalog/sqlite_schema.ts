@@ -10,6 +10,8 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import { OperatingError } from "../base/errors.ts";
+import { type CommitCount, COMMITS_TABLE, inTransaction } from "./sqlite_commits.ts";
+import { damagedCatalog } from "./sqlite_errors.ts";
 import { RUN_TABLES, RUNS_TABLE } from "./consumed_runs.ts";
 import { SqliteCopies, tableNames } from "./sqlite_copies.ts";
 
@@ -164,13 +166,14 @@ CREATE TABLE IF NOT EXISTS svc_table_schemas (
   PRIMARY KEY (table_namespace, table_name)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS svc_catalog_version (version INTEGER NOT NULL);
-${RUN_TABLES}${INDEX_TABLES}${CLAIM_TABLES}${DELETE_TABLES}${MAINTENANCE_TABLES}`;
+${COMMITS_TABLE}${RUN_TABLES}${INDEX_TABLES}${CLAIM_TABLES}${DELETE_TABLES}${MAINTENANCE_TABLES}`;
 
 /** A second copy of each of their rows. */
 export const CATALOG_COPIES = new SqliteCopies(CREATE_TABLES);
 
 /** Tables that a file of an older program may lack. */
 const OUR_TABLES = [
+  "svc_commits",
   "svc_table_schemas",
   "svc_dropped_tables",
   "svc_wal_claims",
@@ -184,16 +187,15 @@ const OUR_TABLES = [
 ];
 
 /**
- * Makes the tables that are missing, in one transaction; also in a file that another Iceberg
- * catalog made.
+ * Makes the tables that are missing, in one transaction, which is counted; also in a file that
+ * another Iceberg catalog made.
  */
-export function ensureSchema(db: DatabaseSync): void {
+export function ensureSchema(db: DatabaseSync, count: CommitCount): void {
   if (versionOf(db) === CATALOG_VERSION) {
     const names = new Set(tableNames(db));
     if (OUR_TABLES.every((name) => names.has(name)) && CATALOG_COPIES.areComplete(db)) return;
   }
-  db.exec("BEGIN IMMEDIATE");
-  try {
+  inTransaction(db, () => {
     db.exec(CREATE_TABLES);
     const columns = db.prepare("SELECT name FROM pragma_table_info('iceberg_tables')").all();
     // The JDBC catalog's schema version 0 had no views; it adds the column in the same way.
@@ -204,11 +206,8 @@ export function ensureSchema(db: DatabaseSync): void {
       db.prepare("INSERT INTO svc_catalog_version (version) VALUES (?)").run(CATALOG_VERSION);
     }
     CATALOG_COPIES.ensure(db);
-    db.exec("COMMIT");
-  } catch (error) {
-    if (db.isTransaction) db.exec("ROLLBACK");
-    throw error;
-  }
+    return { keep: true, value: undefined };
+  }, count);
 }
 
 /**
@@ -220,21 +219,14 @@ export function versionOf(db: DatabaseSync): number | undefined {
     ? db.prepare("SELECT version FROM svc_catalog_version").get()?.version
     : undefined;
   // A file with copies has all tables, and a version.
-  if (version === undefined && CATALOG_COPIES.areComplete(db)) throw lacksVersion();
+  if (version === undefined && CATALOG_COPIES.areComplete(db)) {
+    throw damagedCatalog("it has tables and no version");
+  }
   if (version === undefined || version === CATALOG_VERSION) return version;
   throw new OperatingError(
     "corrupt",
     `Cannot use catalog of version ${version}: this program knows version ${CATALOG_VERSION}; use a newer one`,
     { reason: "catalog_version" },
-  );
-}
-
-function lacksVersion(): OperatingError {
-  return new OperatingError(
-    "corrupt",
-    "Cannot use the catalog: its file is damaged: it has tables and no version; restore it from a " +
-      "backup",
-    { reason: "catalog_damaged" },
   );
 }
 

@@ -55,6 +55,7 @@ const EXPECTED: Readonly<Record<Role, Expectation>> = {
       ["read", `${data}/wal/segment`],
       ["remove", `${data}/wal/segment`],
       ["read", `${data}/warehouse/catalog.db`],
+      ["read", `${data}/warehouse/catalog.db-commits`],
       ["read", workspacePath("shared/wal/frame_worker.ts")],
       ["read", workspacePath("ingest/otlp/decode_worker.ts")],
       ["env", "SVC_WAREHOUSE_URL"],
@@ -63,6 +64,7 @@ const EXPECTED: Readonly<Record<Role, Expectation>> = {
       ["write", `${data}/warehouse/events.parquet`],
       ["read", `${data}/warehouse/events.parquet`],
       ["write", `${data}/warehouse/catalog.db`],
+      ["write", `${data}/warehouse/catalog.db-commits`],
       ["write", `${data}/query-cache/spill`],
       ["read", PACKAGE_FILE],
       ["ffi", LIBRARY],
@@ -98,6 +100,7 @@ const EXPECTED: Readonly<Record<Role, Expectation>> = {
       ["write", `${data}/warehouse/svc/job_results/new.parquet`],
       ["remove", `${data}/warehouse/svc/job_results/new.parquet`],
       ["write", `${data}/warehouse/catalog.db`],
+      ["write", `${data}/warehouse/catalog.db-commits`],
       ["write", `${data}/warehouse/jobs.db`],
       ["read", PACKAGE_FILE],
       ["read", AUDIT_SOURCE],
@@ -315,7 +318,7 @@ for (const [args, env, services] of WAREHOUSES) {
   });
 }
 
-const CATALOG_FILE = "/d/warehouse/catalog.db";
+const CATALOG_FILES = ["/d/warehouse/catalog.db", "/d/warehouse/catalog.db-commits"];
 const JOBS_FILE = "/d/warehouse/jobs.db";
 const RESULTS = "/d/warehouse/svc/job_results";
 const ACME_RESULTS = "/d/warehouse/acme/job_results";
@@ -349,24 +352,24 @@ const QUERY_WRITES: readonly [
   env: Readonly<Record<string, string>>,
   places: readonly string[],
 ][] = [
-  [[], {}, ["/d/warehouse/svc/query_audit", RESULTS, CATALOG_FILE, JOBS_FILE]],
+  [[], {}, ["/d/warehouse/svc/query_audit", RESULTS, ...CATALOG_FILES, JOBS_FILE]],
   [["--tenant-namespace", "acme"], { SVC_TENANT_NAMESPACE: "other" }, [
     "/d/warehouse/acme/query_audit",
     ACME_RESULTS,
-    CATALOG_FILE,
+    ...CATALOG_FILES,
     JOBS_FILE,
   ]],
   [[], { SVC_TENANT_NAMESPACE: "acme", SVC_CATALOG_URI: "postgres://h/d" }, [
     "/d/warehouse/acme/query_audit",
     ACME_RESULTS,
   ]],
-  [["--audit-disabled"], {}, [RESULTS, CATALOG_FILE, JOBS_FILE]],
-  [["--audit-disabled", "--jobs-postgres-uri=postgres://h/d"], {}, [RESULTS, CATALOG_FILE]],
+  [["--audit-disabled"], {}, [RESULTS, ...CATALOG_FILES, JOBS_FILE]],
+  [["--audit-disabled", "--jobs-postgres-uri=postgres://h/d"], {}, [RESULTS, ...CATALOG_FILES]],
   [[], { SVC_QUERY_AUDIT_DISABLED: "true", SVC_CATALOG_URI: "postgres://h/d" }, [RESULTS]],
   [[], { SVC_QUERY_AUDIT_DISABLED: "no" }, [
     "/d/warehouse/svc/query_audit",
     RESULTS,
-    CATALOG_FILE,
+    ...CATALOG_FILES,
     JOBS_FILE,
   ]],
 ];
