@@ -42,12 +42,13 @@ export function commitsPathOf(path: string): string {
   return `${path}-commits`;
 }
 
-/** The file beside one catalog. A catalog in memory has none. */
+/** The file beside one catalog. A catalog in memory has none, nor has one that a URI names. */
 export class CommitCount {
   readonly #path: string | undefined;
 
   constructor(private readonly catalog: string) {
-    this.#path = catalog === ":memory:" ? undefined : commitsPathOf(catalog);
+    const isFile = catalog !== ":memory:" && !catalog.startsWith("file:");
+    this.#path = isFile ? commitsPathOf(catalog) : undefined;
   }
 
   /** How many commits the catalog has at least. Errors: `unavailable`. */
