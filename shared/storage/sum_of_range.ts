@@ -8,6 +8,20 @@ export const SUM_BLOCK_BYTES = 1024 * 1024;
 /** Gives bytes of one file: fewer than `length` only where the file ends. */
 export type ReadBytes = (offset: number, length: number) => Promise<Uint8Array>;
 
+/**
+ * Reads into one block of memory: what it gives is good until the next read. `readAt` fills it from
+ * an offset, and returns how many bytes it filled.
+ */
+export function readingInto(
+  block: Uint8Array<ArrayBuffer>,
+  readAt: (into: Uint8Array<ArrayBuffer>, offset: number) => Promise<number>,
+): ReadBytes {
+  return async (offset, length) => {
+    const into = length > block.byteLength ? new Uint8Array(length) : block.subarray(0, length);
+    return into.subarray(0, await readAt(into, offset));
+  };
+}
+
 /** CRC-32 of a range, and how many of its bytes the file has. Errors: those of `read`. */
 export async function sumOfRange(
   read: ReadBytes,
