@@ -16,7 +16,7 @@ import { DAMAGED_ATTEMPTS_MAX, OVERDUE_MS_MAX } from "./limits.ts";
 import { onceMore, SecondChance } from "./duckdb/once_more.ts";
 import type { TableFollowers } from "./follow/table_follower.ts";
 import { parameterTypes } from "./parameter_types.ts";
-import { type PrepareDeps, prepareStatement } from "./prepare.ts";
+import { type PrepareDeps, prepareRewritten, prepareStatement } from "./prepare.ts";
 import type { Prepared } from "./prepared.ts";
 import { PreparedStatement } from "./prepared_statement.ts";
 import { checkPredicate } from "./predicate/check_predicate.ts";
@@ -151,7 +151,9 @@ export class SqlEngine implements Engine, SpreadingEngine {
 
   async #spread(request: QueryRequest): Promise<Spread | NotShared> {
     return await this.#seated(request, async (seated) => {
-      const context = { request, deps: this.#deps, unixMs: this.#unixMs() };
+      const context = {
+        ...{ request, deps: this.#deps, prepare: prepareRewritten, unixMs: this.#unixMs() },
+      };
       const spread = await onLight(
         seated,
         (connection, { deadline }) => spreadStatement(connection, { ...context, deadline }),

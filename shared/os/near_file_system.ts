@@ -1,6 +1,6 @@
 /**
- * A folder on a disk of this machine, where the kernel has names and sizes at hand: they are asked
- * for, and files that are there are opened, by synchronous calls, which take some microseconds. A
+ * A folder on a disk of this machine, where the kernel has names and sizes at hand. They are asked
+ * for by synchronous calls, which take some microseconds, and so are files opened that are there. A
  * hop to another thread and back takes ten times as long, and much longer where all processors are
  * busy. Not for network file systems, which may be silent.
  *

@@ -56,7 +56,7 @@ function baseOf(bucket: string, { endpoint, pathStyle }: S3Access): string {
     : `${protocol}//${bucket}.${host}${path}`;
 }
 
-/** As signatures have it: all but unreserved characters are encoded (RFC 3986). */
+/** All but unreserved characters are encoded (RFC 3986), because the signature is over that. */
 function pathOf(key: string): string {
   return key.split("/").map((part) =>
     encodeURIComponent(part).replaceAll(

@@ -1,7 +1,7 @@
 /**
- * Requests signed as Amazon's services ask for it (Signature Version 4), with node:crypto alone:
- * reads of objects, of which a scan makes hundreds, and requests to the services beside S3. The
- * others are signed by S3's client library.
+ * Requests signed as Amazon's services ask for it (Signature Version 4), with node:crypto alone.
+ * They are reads of objects, and requests to the services beside S3. The others are signed by S3's
+ * client library.
  */
 
 import { createHash, createHmac } from "node:crypto";

@@ -17,7 +17,7 @@ import { projectedAnew } from "../plan/projection.ts";
 import { rewriteStatement } from "../plan/rewrite_statement.ts";
 import { catalogStatement } from "../pg_catalog/catalog_statement.ts";
 import { encodePin } from "../plan/snapshot_pin.ts";
-import { type PrepareDeps, prepareRewritten } from "../prepare.ts";
+import type { PrepareDeps, prepareRewritten } from "../prepare.ts";
 import type { Prepared } from "../prepared.ts";
 import { plannedTable } from "../plan/planned_table.ts";
 import { regularGroups } from "../pruning/file_selection.ts";
@@ -38,6 +38,8 @@ interface SpreadContext {
   readonly request: QueryRequest;
   readonly deps: PrepareDeps;
   readonly deadline: Deadline;
+  /** Goes on with a statement that summaries answer. */
+  readonly prepare: typeof prepareRewritten;
   /** Unix milliseconds. */
   readonly unixMs: number;
 }
@@ -75,7 +77,7 @@ export async function spreadStatement(
     const { path } = await shortenStatement(rewritten, alone);
     if (path.kind === "summaries") {
       const own = { sent: statement, context: { ...alone, request }, startMs };
-      return { reason: "summaries answer it", prepared: await prepareRewritten(rewritten, own) };
+      return { reason: "summaries answer it", prepared: await context.prepare(rewritten, own) };
     }
     const defaultOrderApplied = request.defaultOrder &&
       applyDefaultOrder(own.root, { table: fromTable(planned), rowsMax: request.rowsMax });
