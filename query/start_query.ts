@@ -365,8 +365,9 @@ async function openQueryEngine(
   settings: QuerySettings,
   { owner, clock, catalog, metrics, plan, keeper, asDriver }: EngineParts,
 ): Promise<Engine> {
-  const files = new DenoFileSystem();
   const paths = queryPaths(settings);
+  // Only what is on this machine's disks is read through it where the warehouse is elsewhere.
+  const files = isS3Url(paths.warehouse) ? new NearFileSystem() : new DenoFileSystem();
   if (!isS3Url(paths.warehouse)) await requireReadable(files, paths.warehouse, "--warehouse");
   if (paths.wal !== undefined) {
     await requireReadable(files, paths.wal, "--query-wal-buffer-dir");

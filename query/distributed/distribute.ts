@@ -2,6 +2,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import { isOperatingError, messageOf } from "../../shared/base/errors.ts";
+import type { NotShared } from "../../shared/engine/shards/spread.ts";
 import type { PreparedQuery, QueryRequest } from "../../shared/engine/types.ts";
 import { noPeers } from "../sql/no_peers.ts";
 import { AloneStatement, ExplainedStatement } from "./alone_statement.ts";
@@ -42,6 +43,7 @@ export class Distribution {
     // It gives its connection back before the other plan takes one.
     const planned = await this.#planned({ ...request, planOnly: false }, made);
     if (!(planned instanceof FannedStatement)) {
+      await planned.alone?.[Symbol.asyncDispose]();
       return new AloneStatement(await engine.prepare(request), planned.reason);
     }
     await using shared = planned;
@@ -73,13 +75,15 @@ export class Distribution {
       return planned;
     }
     metrics.fannedAlone.add(1, {});
-    return new AloneStatement(alone ?? await engine.prepare(request), planned.reason);
+    if (alone !== undefined) await planned.alone?.[Symbol.asyncDispose]();
+    const here = alone ?? planned.alone ?? await engine.prepare(request);
+    return new AloneStatement(here, planned.reason);
   }
 
   async #planned(
     request: QueryRequest,
     made: FannedFor,
-  ): Promise<FannedStatement | { readonly reason: string }> {
+  ): Promise<FannedStatement | NotShared> {
     const { engine, peers, clock, instanceId } = this.options;
     const { signal = new AbortController().signal } = request;
     if (engine.spread === undefined || peers === undefined) {

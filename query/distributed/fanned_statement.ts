@@ -52,7 +52,7 @@ export class FannedStatement implements PreparedQuery, FannedWork {
     held.use(spread);
     const { engine, request, peers, self } = context;
     // Their columns alone are asked for, which takes no files.
-    const shard = { table: spread.split.table, files: [], frozen: spread.frozen };
+    const shard = { table: spread.split.table, files: [], count: 1, frozen: spread.frozen };
     await using first = await engine.prepare({
       ...halfOf(request, spread.split.workerSql),
       shard,
@@ -150,6 +150,7 @@ export class FannedStatement implements PreparedQuery, FannedWork {
       shard: {
         table: split.table,
         files,
+        count: this.shards.length,
         frozen,
         hasWalRows: hasWalRows && files.length === 0,
       },

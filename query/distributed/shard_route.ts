@@ -31,7 +31,7 @@ export async function answerShard(
     caller: who,
     endpoint: "sql_shard",
     besides: {
-      shard: { table: asked.table, files: asked.files },
+      shard: { table: asked.table, files: asked.files, count: asked.shard.count },
       fastPaths: false,
     },
   });

@@ -7,7 +7,8 @@
 import { messageOf, OperatingError } from "../../shared/base/errors.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 import { parseS3Url, type S3Access } from "../../shared/storage/s3_settings.ts";
-import { signedHeaders } from "../../shared/storage/signed_request.ts";
+import { RequestSigner, sha256 } from "../../shared/storage/signed_request.ts";
+import { elementOf } from "../../shared/storage/xml_element.ts";
 
 export interface VendedCredentialsParts {
   readonly stsUrl: string;
@@ -67,11 +68,10 @@ export class VendedCredentials {
       DurationSeconds: String(LIFE_SECS),
       Policy: JSON.stringify(policyOf(location, { writes, roleArn })),
     }).toString();
-    const form = { url, body, region: access.region, service: "sts" };
-    const headers = signedHeaders({
-      ...form,
-      credentials: access.credentials,
-      nowMs: clock.nowMs(),
+    const { region, credentials } = access;
+    const headers = new RequestSigner({ region, service: "sts", credentials }).headers({
+      ...{ method: "POST", url, bodySha256: sha256(body), nowMs: clock.nowMs() },
+      headers: { "content-type": "application/x-www-form-urlencoded" },
     });
     let text: string;
     try {
@@ -140,9 +140,4 @@ function vendedOf(xml: string): Vended {
       "s3.session-token-expires-at-ms": String(expiresMs),
     },
   };
-}
-
-/** Text of the one element of that name; keys and tokens have no entities. */
-function elementOf(xml: string, name: string): string | undefined {
-  return new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]?.trim();
 }

@@ -19,7 +19,7 @@ import type { FanIn } from "./order/ordered_scan.ts";
 import { orderStatement } from "./order/order_statement.ts";
 import { catalogStatement } from "./pg_catalog/catalog_statement.ts";
 import { type PlanDeps, planStatement } from "./plan/plan_statement.ts";
-import { rewriteStatement } from "./plan/rewrite_statement.ts";
+import { rewriteStatement, type Rewritten } from "./plan/rewrite_statement.ts";
 import { type Prepared, preparedOf } from "./prepared.ts";
 import { pruneStatement, type PruneStatementDeps } from "./pruning/prune_statement.ts";
 import { inCallersText } from "./statement/error_place.ts";
@@ -40,7 +40,7 @@ export interface PrepareDeps extends PlanDeps, PruneStatementDeps {
 }
 
 /** What every phase may take of; each says what it does. */
-interface PrepareContext {
+export interface PrepareContext {
   readonly connection: EngineConnection;
   /** `connection` behind the cache of statements. */
   readonly cached: CachedConnection;
@@ -78,14 +78,30 @@ async function preparePhases(
   context: PrepareContext,
   startMs: number,
 ): Promise<Prepared> {
-  const { connection, cached, deps } = context;
   const statement = await catalogStatement(sent, context);
   const gated = gateStatement(statement, context);
   const bounded = await boundStatement(gated, context);
   const planned = await planStatement(bounded, context);
-  using leases = planned.leases;
+  using _leases = planned.leases;
   const rewritten = await rewriteStatement(planned, context);
-  let asked = statement;
+  return await prepareRewritten(rewritten, { sent, context, startMs });
+}
+
+/**
+ * The phases from the choice of what answers on, of a statement that began as `sent`. They take its
+ * leases over. Errors: as `prepareStatement`.
+ */
+export async function prepareRewritten(
+  rewritten: Rewritten,
+  { sent, context, startMs }: {
+    readonly sent: Statement;
+    readonly context: PrepareContext;
+    readonly startMs: number;
+  },
+): Promise<Prepared> {
+  const { connection, cached, deps } = context;
+  using leases = rewritten.leases;
+  let asked = rewritten.statement;
   try {
     const shortened = await shortenStatement(rewritten, context);
     const pruned = await pruneStatement(shortened, context);

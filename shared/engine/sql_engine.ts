@@ -16,13 +16,13 @@ import { DAMAGED_ATTEMPTS_MAX, OVERDUE_MS_MAX } from "./limits.ts";
 import { onceMore, SecondChance } from "./duckdb/once_more.ts";
 import type { TableFollowers } from "./follow/table_follower.ts";
 import { parameterTypes } from "./parameter_types.ts";
-import { type PrepareDeps, prepareStatement } from "./prepare.ts";
+import { type PrepareDeps, prepareRewritten, prepareStatement } from "./prepare.ts";
+import type { Prepared } from "./prepared.ts";
 import { PreparedStatement } from "./prepared_statement.ts";
 import { checkPredicate } from "./predicate/check_predicate.ts";
 import type { ReceivedRows, ReceivedSpace } from "./shards/received_rows.ts";
-import type { Spread, SpreadingEngine } from "./shards/spread.ts";
+import type { NotShared, Spread, SpreadingEngine } from "./shards/spread.ts";
 import { spreadStatement } from "./shards/spread_statement.ts";
-import type { NotSplit } from "./spread/types.ts";
 import type { LivenessProbe } from "./duckdb/liveness_probe.ts";
 import { type Databases, Seat } from "./turns/seat.ts";
 import { TURN_KINDS, type TurnCounts, type TurnKind, type Turns } from "./turns/turns.ts";
@@ -64,6 +64,13 @@ interface SeatRequest {
   readonly tenant: string;
   readonly waitMs?: TurnWaits;
   readonly sql: string;
+}
+
+/** A statement's own while it is planned. */
+interface Seated {
+  readonly seat: Seat;
+  readonly deadline: Deadline;
+  readonly chance: SecondChance;
 }
 
 export class SqlEngine implements Engine, SpreadingEngine {
@@ -109,10 +116,22 @@ export class SqlEngine implements Engine, SpreadingEngine {
   }
 
   async prepare(request: QueryRequest): Promise<PreparedQuery> {
+    return await this.#withoutDamaged(request, (own) => this.#prepare(own));
+  }
+
+  async spread(request: QueryRequest): Promise<Spread | NotShared> {
+    return await this.#withoutDamaged(request, (own) => this.#spread(own));
+  }
+
+  /** Plans once more where a damaged file is left out from now on. */
+  async #withoutDamaged<T>(
+    request: QueryRequest,
+    plan: (request: QueryRequest) => Promise<T>,
+  ): Promise<T> {
     const endMs = this.#deps.nowMs() + request.deadlineMs;
     for (let attempt = 1;; attempt += 1) {
       try {
-        return await this.#prepare({ ...request, deadlineMs: endMs - this.#deps.nowMs() });
+        return await plan({ ...request, deadlineMs: endMs - this.#deps.nowMs() });
       } catch (error) {
         if (!isLeftOut(error) || attempt === DAMAGED_ATTEMPTS_MAX) throw error;
       }
@@ -120,31 +139,64 @@ export class SqlEngine implements Engine, SpreadingEngine {
   }
 
   async #prepare(request: QueryRequest): Promise<PreparedQuery> {
+    return await this.#seated(request, async (seated) => {
+      const prepared = await onLight(
+        seated,
+        (connection, { deadline }) =>
+          prepareStatement(connection, request, { deps: this.#deps, deadline }),
+      );
+      return await this.#statement(prepared, request, seated);
+    });
+  }
+
+  async #spread(request: QueryRequest): Promise<Spread | NotShared> {
+    return await this.#seated(request, async (seated) => {
+      const context = {
+        ...{ request, deps: this.#deps, prepare: prepareRewritten, unixMs: this.#unixMs() },
+      };
+      const spread = await onLight(
+        seated,
+        (connection, { deadline }) => spreadStatement(connection, { ...context, deadline }),
+      );
+      if ("prepared" in spread) {
+        const { reason, prepared } = spread;
+        return { reason, alone: await this.#statement(prepared, request, seated) };
+      }
+      await seated.seat[Symbol.asyncDispose]();
+      seated.deadline[Symbol.dispose]();
+      return spread;
+    });
+  }
+
+  /** A statement that can run, and has its seat from now on. */
+  async #statement(
+    prepared: Prepared,
+    request: QueryRequest,
+    { seat, deadline, chance }: Seated,
+  ): Promise<PreparedQuery> {
+    using leases = prepared.leases;
+    const turn = prepared.statement.explain ? "light" : turnKind(request, prepared.cost);
+    if (turn !== "light") await seat.leave();
+    const statement = new PreparedStatement({ ...prepared, leases: leases.move() }, {
+      seat,
+      turn,
+      deadline,
+      chance,
+      rowsMax: request.rowsMax,
+      rowsScannedMax: request.rowsScannedMax,
+      nowMs: this.#deps.nowMs,
+    });
+    return prepared.statement.analyze ? this.#analyzed(statement, request) : statement;
+  }
+
+  /** Plans a statement in a seat of its own, which is given back where that fails. */
+  async #seated<T>(request: QueryRequest, plan: (seated: Seated) => Promise<T>): Promise<T> {
     const deadline = new Deadline(request.deadlineMs, request.signal);
     const seat = this.#seat(request, deadline);
     const chance = new SecondChance(deadline);
     if (request.isBegunAnew === true) chance.forgo();
     try {
-      const prepared = await onceMore(
-        async () => {
-          const connection = await seat.take("light");
-          return await prepareStatement(connection, request, { deps: this.#deps, deadline });
-        },
-        { chance, again: () => seat.leave() },
-      );
-      using leases = prepared.leases;
-      const turn = prepared.statement.explain ? "light" : turnKind(request, prepared.cost);
-      if (turn !== "light") await seat.leave();
-      const statement = new PreparedStatement({ ...prepared, leases: leases.move() }, {
-        seat,
-        turn,
-        deadline,
-        chance,
-        rowsMax: request.rowsMax,
-        rowsScannedMax: request.rowsScannedMax,
-        nowMs: this.#deps.nowMs,
-      });
-      return prepared.statement.analyze ? this.#analyzed(statement, request) : statement;
+      return await plan({ seat, deadline, chance });
     } catch (error) {
       const reason = deadline.signal.aborted
         ? deadline.signal.reason
@@ -179,20 +231,6 @@ export class SqlEngine implements Engine, SpreadingEngine {
     return new AnalyzedStatement(statement, prepareRows, this.#deps.nowMs);
   }
 
-  async spread(request: QueryRequest): Promise<Spread | NotSplit> {
-    using deadline = new Deadline(request.deadlineMs, request.signal);
-    await using seat = this.#seat(request, deadline);
-    const context = { request, deps: this.#deps, deadline, unixMs: this.#unixMs() };
-    try {
-      return await onceMore(
-        async () => await spreadStatement(await seat.take("light"), context),
-        { chance: new SecondChance(deadline), again: () => seat.leave() },
-      );
-    } catch (error) {
-      throw deadline.signal.aborted ? deadline.signal.reason : faultError(error);
-    }
-  }
-
   receive(): Promise<ReceivedRows> {
     return this.#received.open();
   }
@@ -214,10 +252,7 @@ export class SqlEngine implements Engine, SpreadingEngine {
   ): Promise<T> {
     await using seat = this.#seat(request, deadline);
     try {
-      return await onceMore(async () => await ask(await seat.take("light")), {
-        chance: new SecondChance(deadline),
-        again: () => seat.leave(),
-      });
+      return await onLight({ seat, deadline, chance: new SecondChance(deadline) }, ask);
     } catch (error) {
       throw deadline.signal.aborted ? deadline.signal.reason : faultError(error);
     }
@@ -293,6 +328,18 @@ export class SqlEngine implements Engine, SpreadingEngine {
     this.#seats.add(seat);
     return seat;
   }
+}
+
+/** Asks a connection for cheap work, and the next one where DuckDB's process ended under it. */
+function onLight<T>(
+  seated: Seated,
+  ask: (connection: EngineConnection, seated: Seated) => Promise<T>,
+): Promise<T> {
+  const { seat, chance } = seated;
+  return onceMore(async () => await ask(await seat.take("light"), seated), {
+    chance,
+    again: () => seat.leave(),
+  });
 }
 
 /** Lines of a plan, and what is measured, are fewer. */

@@ -158,7 +158,7 @@ export class DenoFileSystem implements FileSystem {
  */
 async function writable(file: Deno.FsFile, path: string): Promise<File> {
   try {
-    const end = await file.seek(0, Deno.SeekMode.End);
+    const end = file.seekSync(0, Deno.SeekMode.End);
     return new DenoFile(file, path, { end, syncing: await Deno.open(path, { write: true }) });
   } catch (error) {
     file.close();
@@ -168,12 +168,13 @@ async function writable(file: Deno.FsFile, path: string): Promise<File> {
 
 /**
  * One open file. The operating system keeps one position per handle, so operations that wait are
- * queued, and a small write that finds the queue empty is made at once.
+ * queued, and a small write that finds the queue empty is made at once. Setting the position is a
+ * synchronous call: it is a number in the kernel, and never waits.
  */
-class DenoFile implements File, BlockingFile {
+export class DenoFile implements File, BlockingFile {
   readonly #file: Deno.FsFile;
   readonly #path: string;
-  /** A handle of the same file; undefined when it is only read. */
+  /** A handle of the same file; undefined when the other one syncs, if at all. */
   readonly #syncing: Deno.FsFile | undefined;
   #writeOffset: number;
   /** The operating system's position; undefined when it is not known. */
@@ -185,7 +186,7 @@ class DenoFile implements File, BlockingFile {
   constructor(
     file: Deno.FsFile,
     path: string,
-    writing?: { readonly end: number; readonly syncing: Deno.FsFile },
+    writing?: { readonly end: number; readonly syncing?: Deno.FsFile },
   ) {
     this.#file = file;
     this.#path = path;
@@ -197,7 +198,6 @@ class DenoFile implements File, BlockingFile {
   readAt(into: Uint8Array, offset: number): Promise<number> {
     return this.#enqueue("read", async () => {
       this.#position = undefined;
-      // Sets a number in the kernel; it never waits.
       this.#file.seekSync(offset, Deno.SeekMode.Start);
       let filled = 0;
       while (filled < into.byteLength) {
@@ -243,7 +243,7 @@ class DenoFile implements File, BlockingFile {
   writeAt(bytes: Uint8Array, offset: number): Promise<void> {
     return this.#enqueue("write", async () => {
       this.#position = undefined;
-      await this.#file.seek(offset, Deno.SeekMode.Start);
+      this.#file.seekSync(offset, Deno.SeekMode.Start);
       for (let written = 0; written < bytes.byteLength;) {
         written += await this.#file.write(bytes.subarray(written));
       }
@@ -252,7 +252,7 @@ class DenoFile implements File, BlockingFile {
 
   async #writeAside(bytes: Uint8Array): Promise<void> {
     if (this.#position !== this.#writeOffset) {
-      await this.#file.seek(this.#writeOffset, Deno.SeekMode.Start);
+      this.#file.seekSync(this.#writeOffset, Deno.SeekMode.Start);
       this.#position = this.#writeOffset;
     }
     for (let written = 0; written < bytes.byteLength;) {

@@ -1,5 +1,6 @@
 /**
- * Objects in a bucket of an S3 service, through the service's own client library.
+ * Objects in a bucket of an S3 service, through the service's own client library; their bytes are
+ * read without it (`s3_reads.ts`).
  *
  * - `putNew` is one conditional PUT (`If-None-Match: *`), from `PART_BYTES_MAX` on a multipart
  *   upload that is completed under the same condition and aborted when a part fails. A service that
@@ -20,7 +21,6 @@ import {
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
   DeleteObjectsCommand,
-  GetObjectCommand,
   HeadObjectCommand,
   type HeadObjectCommandOutput,
   ListObjectsV2Command,
@@ -35,6 +35,7 @@ import { fetchToItsEnd } from "./fetch_to_its_end.ts";
 import { checkKey, checkPrefix } from "./object_key.ts";
 import type { ObjectInfo, ObjectStore } from "./object_store.ts";
 import { ForeignAnswer, s3Error, type S3Service, Unanswered } from "./s3_errors.ts";
+import { S3Reads } from "./s3_reads.ts";
 import { type S3Access, type S3Place, WAREHOUSE_OPTION } from "./s3_settings.ts";
 import { wholeBody } from "./whole_body.ts";
 
@@ -73,6 +74,7 @@ export function openS3Store(
 class S3Store implements ObjectStore {
   readonly rootUri: string;
   readonly #client: S3Client;
+  readonly #reads: S3Reads;
   readonly #bucket: string;
   /** Empty, or ends with a slash. */
   readonly #prefix: string;
@@ -91,12 +93,13 @@ class S3Store implements ObjectStore {
       ...options,
     };
     this.#client = clientOf(access);
+    this.#reads = new S3Reads({ bucket }, access);
     const { endpoint, pathStyle: isNamed } = access;
     this.#service = { endpoint, isNamed, option: this.#options.option };
   }
 
   get(key: string): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#attempt("read", key, (Key) => this.#body({ ...this.#at(Key) }));
+    return this.#attempt("read", key, (Key) => this.#body(Key));
   }
 
   getRange(key: string, offset: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
@@ -105,9 +108,9 @@ class S3Store implements ObjectStore {
         await this.#head(Key);
         return new Uint8Array();
       }
-      const Range = `bytes=${offset}-${offset + length - 1}`;
+      const range = `bytes=${offset}-${offset + length - 1}`;
       try {
-        return await this.#body({ ...this.#at(Key), Range });
+        return await this.#body(Key, range);
       } catch (error) {
         // The range begins past the object's end.
         if ((error as { name?: unknown }).name === "InvalidRange") return new Uint8Array();
@@ -233,14 +236,11 @@ class S3Store implements ObjectStore {
     return { Bucket: this.#bucket, Key };
   }
 
-  #body(
-    input: { readonly Bucket: string; readonly Key: string; readonly Range?: string },
-  ): Promise<Uint8Array<ArrayBuffer>> {
-    const command = new GetObjectCommand(input);
-    return this.#reading(async (until, heard) => {
-      const answer = await this.#client.send(command, until);
+  #body(key: string, range?: string): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#reading(async ({ abortSignal }, heard) => {
+      const answer = await this.#reads.get(key, range, abortSignal);
       const bytes = await wholeBody(answer, heard);
-      requireS3(answer.ETag);
+      requireS3(answer.headers.get("etag") ?? undefined);
       return bytes;
     });
   }

@@ -8,6 +8,18 @@ export const SUM_BLOCK_BYTES = 1024 * 1024;
 /** Gives bytes of one file: fewer than `length` only where the file ends. */
 export type ReadBytes = (offset: number, length: number) => Uint8Array | Promise<Uint8Array>;
 
+/**
+ * Reads into one block of memory: what it gives is good until the next read. `read` fills `into`
+ * from an offset, and returns what it filled.
+ */
+export function readingInto(
+  block: Uint8Array<ArrayBuffer>,
+  read: (into: Uint8Array<ArrayBuffer>, offset: number) => ReturnType<ReadBytes>,
+): ReadBytes {
+  return (offset, length) =>
+    read(length > block.byteLength ? new Uint8Array(length) : block.subarray(0, length), offset);
+}
+
 /** CRC-32 of a range, and how many of its bytes the file has. Errors: those of `read`. */
 export async function sumOfRange(
   read: ReadBytes,

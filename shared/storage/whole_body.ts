@@ -2,11 +2,8 @@
 
 import { concatBytes } from "../base/bytes.ts";
 
-/** An answer of an S3 service, with what is needed of its body. */
-interface Answered {
-  readonly Body?: { transformToWebStream(): ReadableStream } | undefined;
-  readonly ContentLength?: number | undefined;
-}
+/** An answer of an S3 service, with what is needed of it. */
+type Answered = Pick<Response, "body" | "headers">;
 
 /**
  * The body in one buffer of its own, which the runtime fills: half of the processor time of its
@@ -14,18 +11,18 @@ interface Answered {
  * Errors: the stream's; more or less came than was announced.
  */
 export async function wholeBody(
-  { Body, ContentLength }: Answered,
+  { body, headers }: Answered,
   heard: () => void,
 ): Promise<Uint8Array<ArrayBuffer>> {
   heard();
-  const stream: ReadableStream<Uint8Array<ArrayBuffer>> | undefined = Body?.transformToWebStream();
-  if (ContentLength === undefined) return await allOf(stream, heard);
-  const reader = stream?.getReader({ mode: "byob" });
-  let bytes = new Uint8Array(ContentLength);
-  for (let length = 0; length < ContentLength;) {
+  const announced = headers.get("content-length");
+  if (announced === null) return await allOf(body, heard);
+  const reader = body?.getReader({ mode: "byob" });
+  let bytes = new Uint8Array(Number(announced));
+  for (let length = 0; length < bytes.byteLength;) {
     const read = await reader?.read(bytes.subarray(length));
     if (read === undefined || read.done) {
-      throw new Error(`its answer ended after ${length} of ${ContentLength} bytes`);
+      throw new Error(`its answer ended after ${length} of ${announced} bytes`);
     }
     heard();
     // The buffer is handed over and back.
@@ -33,17 +30,17 @@ export async function wholeBody(
     length += read.value.byteLength;
   }
   const last = await reader?.read(new Uint8Array(1));
-  if (last?.done === false) throw new Error(`its answer has more than ${ContentLength} bytes`);
+  if (last?.done === false) throw new Error(`its answer has more than ${announced} bytes`);
   return bytes;
 }
 
 /** A service may not announce a length: what came is all then. */
 async function allOf(
-  stream: ReadableStream<Uint8Array<ArrayBuffer>> | undefined,
+  body: ReadableStream<Uint8Array<ArrayBuffer>> | null,
   heard: () => void,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array[] = [];
-  for await (const chunk of stream ?? []) {
+  for await (const chunk of body ?? []) {
     heard();
     chunks.push(chunk);
   }

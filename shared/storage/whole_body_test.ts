@@ -14,7 +14,11 @@ function answer(piece: number, length?: number) {
       controller.close();
     },
   });
-  return { Body: { transformToWebStream: () => stream }, ContentLength: length };
+  return { body: stream, headers: announcing(length) };
+}
+
+function announcing(length: number | undefined): Headers {
+  return new Headers(length === undefined ? {} : { "content-length": String(length) });
 }
 
 for (const piece of [1_000, 7_777, BYTES.length]) {
@@ -38,8 +42,8 @@ Deno.test("wholeBody() refuses less and more than was announced", async () => {
 });
 
 Deno.test("wholeBody() of an answer without a body is empty, unless it announced some", async () => {
-  const answered = (ContentLength?: number) =>
-    wholeBody({ Body: undefined, ContentLength }, () => {});
+  const answered = (length?: number) =>
+    wholeBody({ body: null, headers: announcing(length) }, () => {});
   deepStrictEqual(await answered(), new Uint8Array());
   deepStrictEqual(await answered(0), new Uint8Array());
   await rejects(answered(3), /ended after 0 of 3 bytes/);

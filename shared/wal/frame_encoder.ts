@@ -6,7 +6,7 @@
 
 import { othersTurn } from "../base/others_turn.ts";
 import { TaskThread, type ThreadMemory } from "../os/task_thread.ts";
-import { BufferPool } from "./buffer_pool.ts";
+import { BufferPool } from "../base/buffer_pool.ts";
 import { finishFrames, frameLengthMax, layFrames, layingFrames } from "./format.ts";
 import { PACKED_MESSAGE_BYTES_MIN } from "./packed_message.ts";
 import type { WalBatch } from "./types.ts";

@@ -13,6 +13,7 @@ import type { StatementCache } from "../statement/statement_cache.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import type { NearestTrial } from "./narrow_nearest.ts";
 import { cutTable } from "../shards/cut_table.ts";
+import type { QueryRequest } from "../types.ts";
 import { ALL, type Predicate } from "./predicate.ts";
 import { type PruneDeps, pruneTable } from "./prune_table.ts";
 import type { RowIndexes } from "./row_index.ts";
@@ -35,7 +36,11 @@ export interface PruneStatementDeps {
 /** Errors: the deadline's. */
 export async function pruneStatement(
   shortened: Shortened,
-  { deps, deadline }: { readonly deps: PruneStatementDeps; readonly deadline: Deadline },
+  { deps, deadline, request }: {
+    readonly deps: PruneStatementDeps;
+    readonly deadline: Deadline;
+    readonly request: Pick<QueryRequest, "shard">;
+  },
 ): Promise<Pruned> {
   const { path, statement, references, predicates, tables, data } = shortened;
   if (path.kind === "summaries") {
@@ -54,6 +59,7 @@ export async function pruneStatement(
     footer: (file) => data.footer(file),
     nowMs: deps.nowMs,
     signal: deadline.signal,
+    shards: request.shard?.count ?? 1,
   };
   const trial = single === undefined || nearest === undefined ? undefined : {
     wanted: nearest,

@@ -22,11 +22,16 @@ export interface PruneDeps extends Omit<SelectionDeps, "indexes"> {
   /** undefined: no indexes are asked. */
   readonly indexes: RowIndexes | undefined;
   readonly nowMs: () => number;
+  /** How many shards of the statement do the same; default: 1. */
+  readonly shards?: number;
   /** Aborting it ends lookups, with its reason. */
   readonly signal: AbortSignal;
 }
 
-/** Lookups of one statement at the same time, and before one of them has spared anything. */
+/**
+ * Lookups of one statement at the same time, and before one of them has spared anything. What all
+ * shards of a statement look up in vain is to be no more than what one server would.
+ */
 const LOOKUPS_MAX = 16;
 const FIRST_LOOKUPS = 4;
 /**
@@ -89,7 +94,7 @@ async function lookUp(
     readonly plan: TablePlan;
     readonly queryOf: (file: DataFile) => RowQuery;
   },
-  deps: SelectionDeps & Pick<PruneDeps, "nowMs" | "signal">,
+  deps: SelectionDeps & Pick<PruneDeps, "nowMs" | "shards" | "signal">,
 ): Promise<ReadonlyMap<DataFile, FileSelection>> {
   const wholes = files.map((file) => filePart(file, deps.path(file)));
   const allowance = new LookupAllowance(deps.nowMs, partsMs(wholes, plan));
@@ -115,7 +120,7 @@ async function lookUp(
       if (savedMs > 0) begin(LOOKUPS_MAX);
     } while (allowance.isLeft);
   };
-  begin(FIRST_LOOKUPS);
+  begin(Math.max(1, Math.floor(FIRST_LOOKUPS / (deps.shards ?? 1))));
   // Others may begin meanwhile.
   for (const one of workers) await one;
   return selections;

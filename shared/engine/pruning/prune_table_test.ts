@@ -163,6 +163,40 @@ Deno.test({
   },
 });
 
+/** Takes so long for each lookup that the first ones use up the allowance. */
+class SlowIndexes implements RowIndexes {
+  asked = 0;
+
+  async rows(): Promise<RowSet> {
+    this.asked += 1;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    return ALL;
+  }
+}
+
+Deno.test({
+  name: "pruneTable begins with four lookups, or with a shard's part of them",
+  fn: async () => {
+    const indexes = new SlowIndexes();
+    await using lab = await EngineLab.open({ engine: { indexes } });
+    for (let file = 0; file < 6; file += 1) await lab.commit([{ ns: START_NS, host: "a" }]);
+    const keys = (await Array.fromAsync(lab.store.list(""), ({ key }) => key))
+      .filter((key) => key.endsWith(".parquet"));
+    const files = keys.map((key) => ({ key }));
+    const asked: number[] = [];
+    for (const count of [undefined, 1, 2, 3, 8]) {
+      indexes.asked = 0;
+      const shard = count === undefined ? {} : { shard: { table: "events", files, count } };
+      await using _prepared = await lab.prepare("SELECT raw FROM events WHERE host = 'a'", {
+        ...shard,
+        snapshot: "latest",
+      });
+      asked.push(indexes.asked);
+    }
+    deepStrictEqual(asked, [4, 4, 2, 1, 1]);
+  },
+});
+
 const METRICS: TableSchema = {
   columns: [
     { id: 1, name: "timestamp", type: "timestamptz", required: true },

@@ -11,6 +11,8 @@ export interface Shard {
   /** Lower-cased name of the table. */
   readonly table: string;
   readonly files: readonly ShardFile[];
+  /** How many shards the statement has. */
+  readonly count: number;
   /**
    * The tables as the statement's own server planned them, which reads no catalog then. Without it
    * the request has a pin, and rows of the WAL are in no shard.

@@ -27,6 +27,7 @@ function snapshot(keys: readonly string[], ...found: readonly TimeRange[]) {
 const shardOf = (...keys: readonly string[]) => ({
   table: "events",
   files: keys.map((key) => ({ key })),
+  count: 1,
 });
 
 Deno.test({

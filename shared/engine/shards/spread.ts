@@ -2,15 +2,21 @@
 
 import type { RowRange } from "../plan/plan.ts";
 import type { NotSplit, SplitStatement } from "../spread/types.ts";
-import type { Cost, PlannedTable, QueryRequest } from "../types.ts";
+import type { Cost, PlannedTable, PreparedQuery, QueryRequest } from "../types.ts";
 import type { ReceivedRows } from "./received_rows.ts";
 import type { FrozenTables } from "./shard.ts";
 
 export interface SpreadingEngine {
   /** Plans a statement that many servers are to share. Errors: those of `Engine.prepare`. */
-  spread(request: QueryRequest): Promise<Spread | NotSplit>;
+  spread(request: QueryRequest): Promise<Spread | NotShared>;
   /** Room for the rows that they send. Errors: `unavailable`. */
   receive(): Promise<ReceivedRows>;
+}
+
+/** Why a statement runs on one server. */
+export interface NotShared extends NotSplit {
+  /** The statement, ready to run here, where that was found out after it was planned. */
+  readonly alone?: PreparedQuery;
 }
 
 /** A statement as many servers run it. Disposing it gives back what it holds of the tables. */

@@ -17,7 +17,8 @@ import { projectedAnew } from "../plan/projection.ts";
 import { rewriteStatement } from "../plan/rewrite_statement.ts";
 import { catalogStatement } from "../pg_catalog/catalog_statement.ts";
 import { encodePin } from "../plan/snapshot_pin.ts";
-import type { PrepareDeps } from "../prepare.ts";
+import type { PrepareDeps, prepareRewritten } from "../prepare.ts";
+import type { Prepared } from "../prepared.ts";
 import { plannedTable } from "../plan/planned_table.ts";
 import { regularGroups } from "../pruning/file_selection.ts";
 import { pruneTable } from "../pruning/prune_table.ts";
@@ -37,15 +38,22 @@ interface SpreadContext {
   readonly request: QueryRequest;
   readonly deps: PrepareDeps;
   readonly deadline: Deadline;
+  /** Goes on with a statement that summaries answer. */
+  readonly prepare: typeof prepareRewritten;
   /** Unix milliseconds. */
   readonly unixMs: number;
+}
+
+/** A statement that is not shared, and is prepared already. */
+interface AnsweredHere extends NotSplit {
+  readonly prepared: Prepared;
 }
 
 /** Errors: as `Engine.spread` says; those of DuckDB itself still as `EngineFault`. */
 export async function spreadStatement(
   connection: EngineConnection,
   context: SpreadContext,
-): Promise<Spread | NotSplit> {
+): Promise<Spread | NotSplit | AnsweredHere> {
   const { request, deps, deadline, unixMs } = context;
   const startMs = deps.nowMs();
   const cached = deps.statements.over(connection);
@@ -65,8 +73,12 @@ export async function spreadStatement(
   try {
     const planOnly = { ...request, planOnly: true };
     const alone = { connection, cached, request: planOnly, deps, deadline, usesPromoted: true };
-    const { path } = await shortenStatement(await rewriteStatement(planned, alone), alone);
-    if (path.kind === "summaries") return { reason: "summaries answer it" };
+    const rewritten = await rewriteStatement(planned, alone);
+    const { path } = await shortenStatement(rewritten, alone);
+    if (path.kind === "summaries") {
+      const own = { sent: statement, context: { ...alone, request }, startMs };
+      return { reason: "summaries answer it", prepared: await context.prepare(rewritten, own) };
+    }
     const defaultOrderApplied = request.defaultOrder &&
       applyDefaultOrder(own.root, { table: fromTable(planned), rowsMax: request.rowsMax });
     const tables = projectedAnew(planned.planned, own.root);

@@ -1,7 +1,8 @@
 /** Which statements are planned for many servers, and why others are not. */
 
-import { deepStrictEqual, strictEqual } from "node:assert/strict";
+import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import { present } from "../../base/assert.ts";
+import { textOf } from "../../base/bytes.ts";
 import { dayOfNs } from "../../base/time.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
 import { commitDeletes } from "../../testing/foreign_deletes.ts";
@@ -21,19 +22,26 @@ async function openLab(): Promise<EngineLab> {
   return lab;
 }
 
-/** The mode, or the reason of a statement that is not shared. */
-async function spread(
-  { engine }: EngineLab,
-  sql: string,
-  fields: Partial<QueryRequest> = {},
-): Promise<string> {
+function plan({ engine }: EngineLab, sql: string, fields: Partial<QueryRequest> = {}) {
   const { spread } = engine as Engine & SpreadingEngine;
-  const planned = await spread.call(engine, {
+  return spread.call(engine, {
     ...{ sql, namespace: "svc", tenant: "default", defaultOrder: false },
     ...{ rowsMax: 100, deadlineMs: 20_000 },
     ...fields,
   });
-  if ("reason" in planned) return planned.reason;
+}
+
+/** The mode, or the reason of a statement that is not shared. */
+async function spread(
+  lab: EngineLab,
+  sql: string,
+  fields: Partial<QueryRequest> = {},
+): Promise<string> {
+  const planned = await plan(lab, sql, fields);
+  if ("reason" in planned) {
+    await planned.alone?.[Symbol.asyncDispose]();
+    return planned.reason;
+  }
   using held = planned;
   return held.split.mode;
 }
@@ -65,5 +73,23 @@ Deno.test({
     const count = "SELECT count(*) AS n FROM events";
     strictEqual(await spread(lab, count), "summaries answer it");
     strictEqual(await spread(lab, count, { fastPaths: false }), "aggregate");
+  },
+});
+
+Deno.test({
+  name: "Engine.spread gives a statement that summaries answer as it was planned, ready to run",
+  async fn() {
+    await using lab = await openLab();
+    const planned = await plan(lab, "SELECT count(*) AS n FROM events WHERE raw <> 'x'");
+    ok(!("alone" in planned), "rows answer it");
+    if (!("reason" in planned)) planned[Symbol.dispose]();
+    const counted = await plan(lab, "SELECT count(*) AS n FROM events");
+    ok("alone" in counted && counted.alone !== undefined);
+    await using alone = counted.alone;
+    strictEqual(alone.servedBy, (await lab.query("SELECT count(*) FROM events")).stats.served_by);
+    await using running = await alone.run();
+    const [chunk, ...more] = await Array.fromAsync(running.chunks("arrays"));
+    strictEqual(textOf(present(chunk).bytes()), `[${ROWS}],`);
+    deepStrictEqual(more, []);
   },
 });

@@ -10,6 +10,7 @@ import type { DataFile } from "../../../iceberg/types.ts";
 import type { ParquetFooter } from "../../../parquet/footer.ts";
 import type { SummedGroup } from "../../../parquet/sums.ts";
 import type { ReadableStore } from "../../../storage/object_store.ts";
+import type { ReadBytes } from "../../../storage/sum_of_range.ts";
 import type { DataFileLease, DataFiles, ObjectCacheMeter, OpenDataFile } from "../data_files.ts";
 import { partBytes, type Plan, type ScanPart } from "../../plan/plan.ts";
 import { type ByteRange, joined, rangeBytes } from "./byte_ranges.ts";
@@ -200,9 +201,12 @@ class CachedLease implements DataFileLease {
 
   async #verify(path: string, parts: readonly FetchedPart[], layout: FileLayout): Promise<void> {
     const { cached, file } = this.#leased(path);
+    await using held = new AsyncDisposableStack();
+    let reads: Promise<ReadBytes> | undefined;
     const read = async (offset: number, length: number) => {
       try {
-        return await cached.read({ start: offset, end: offset + length });
+        reads ??= this.#cache.reads(cached, held);
+        return await (await reads)(offset, length);
       } catch (error) {
         throw fileError("read", path, error);
       }

@@ -6,7 +6,7 @@
  * read of a file for as long as that time stays.
  */
 
-import type { File, FileSystem } from "../../../os/file_system.ts";
+import type { File, FileSystem, ReadableFile } from "../../../os/file_system.ts";
 import { VerifiedColumns } from "../verified/verified_columns.ts";
 import { type ByteRange, RangeSet } from "./byte_ranges.ts";
 import type { FileLayout } from "./file_layout.ts";
@@ -139,9 +139,14 @@ export class CachedFile {
     await this.#files.setModified(this.path, modifiedMs);
   }
 
+  /** For reading bytes that were filled before. */
+  open(): Promise<ReadableFile> {
+    return this.#files.openRead(this.path);
+  }
+
   /** Reads bytes that were filled before. */
   async read({ start, end }: ByteRange): Promise<Uint8Array<ArrayBuffer>> {
-    await using file = await this.#files.openRead(this.path);
+    await using file = await this.open();
     const bytes = new Uint8Array(end - start);
     const count = await file.readAt(bytes, start);
     return bytes.subarray(0, count);

@@ -15,9 +15,12 @@
 
 import { createHash } from "node:crypto";
 import { getLogger } from "@logtape/logtape";
+import { BufferPool } from "../../../base/buffer_pool.ts";
+import { freeBytes } from "../../../base/bytes.ts";
 import { isOperatingError, messageOf } from "../../../base/errors.ts";
 import { readFooter } from "../../../parquet/footer.ts";
 import type { ReadableStore } from "../../../storage/object_store.ts";
+import { type ReadBytes, readingInto, SUM_BLOCK_BYTES } from "../../../storage/sum_of_range.ts";
 import type { ObjectCacheMeter } from "../data_files.ts";
 import { FOOTERS_KEPT_MAX } from "../../limits.ts";
 import { type ByteRange, joined, pieces, rangeBytes } from "./byte_ranges.ts";
@@ -67,6 +70,7 @@ export interface ObjectCacheOptions {
 export class ObjectCache {
   /** Files by path, least recently used first. */
   readonly #files = new Map<string, CachedFile>();
+  readonly #blocks = new BufferPool();
   readonly #queue = new RequestQueue({
     requestsMax: REQUESTS_MAX,
     bytesMax: REQUESTS_BYTES_MAX,
@@ -248,10 +252,25 @@ export class ObjectCache {
     file.verified = new VerifiedColumns(Infinity);
   }
 
+  /** Reads of what was filled, one at a time, into memory that `held` gives back. */
+  async reads(file: CachedFile, held: AsyncDisposableStack): Promise<ReadBytes> {
+    const opened = held.use(await file.open());
+    const block = held.adopt(
+      this.#blocks.take(SUM_BLOCK_BYTES),
+      (block) => this.#blocks.give(block),
+    );
+    return readingInto(
+      block,
+      async (into, offset) => into.subarray(0, await opened.readAt(into, offset)),
+    );
+  }
+
   #fly(file: CachedFile, range: ByteRange, call: Call): Flight {
     const done = this.#queue.run(call.caller.name, range.end - range.start, async () => {
       if (call.caller.signal.aborted) throw new Abandoned();
-      await this.#write(file, await this.#ask(file.object, range, call), range);
+      const bytes = await this.#ask(file.object, range, call);
+      await this.#write(file, bytes, range);
+      freeBytes(bytes);
       this.#hold(file.filled.add(range));
     }).finally(() => {
       file.flights.delete(flight);

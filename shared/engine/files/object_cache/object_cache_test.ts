@@ -102,6 +102,26 @@ Deno.test({
 });
 
 Deno.test({
+  name: "ObjectCache.fill gives the memory of each answer back once it is written",
+  fn: async () => {
+    await using lab = await openLab();
+    const { file, layout } = await lab.open("a");
+    const { store } = lab;
+    const answers: Uint8Array[] = [];
+    const getRange = store.getRange.bind(store);
+    store.getRange = async (...asked) => {
+      const bytes = await getRange(...asked);
+      answers.push(bytes);
+      return bytes;
+    };
+    const range = { start: 100, end: 60_000 };
+    await lab.cache.fill(file, [range], { caller: callerOf(), layout });
+    deepStrictEqual(answers.map(({ buffer }) => buffer.byteLength), [0]);
+    await isTrue(lab, { file, range });
+  },
+});
+
+Deno.test({
   name: "ObjectCache.fill ranges that lie close are one request, and those far apart are not",
   fn: async () => {
     await using lab = await openLab();

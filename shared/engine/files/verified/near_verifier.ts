@@ -5,13 +5,14 @@
  * that were verified before costs a look into a map for each.
  */
 
+import { BufferPool } from "../../../base/buffer_pool.ts";
 import { damagedFile } from "../../../base/damaged_file.ts";
 import { OperatingError } from "../../../base/errors.ts";
 import type { DataFile } from "../../../iceberg/types.ts";
 import type { FileStat } from "../../../os/file_system.ts";
 import { readSums } from "../../../parquet/footer.ts";
 import { type SummedGroup, summedGroups } from "../../../parquet/sums.ts";
-import { SUM_BLOCK_BYTES } from "../../../storage/sum_of_range.ts";
+import { readingInto, SUM_BLOCK_BYTES } from "../../../storage/sum_of_range.ts";
 import { VERIFIED_FILES_MAX } from "../../limits.ts";
 import type { Plan, TablePlan } from "../../plan/plan.ts";
 import { type NearFile, NearReads, type NearReadsDeps } from "./near_reads.ts";
@@ -38,7 +39,7 @@ const FILES_AT_ONCE = 4;
 export class NearVerifier {
   /** By key, those that were verified least recently first. */
   readonly #known = new Map<string, Known>();
-  readonly #blocks: Uint8Array<ArrayBuffer>[] = [];
+  readonly #blocks = new BufferPool();
 
   readonly #reads: NearReads;
 
@@ -82,19 +83,18 @@ export class NearVerifier {
     const columns = this.#columnsOf(file, stat);
     if (holdsAll(columns, wanted)) return;
     await using opened = await this.#open(file);
-    // Memory that is made for each block took three times as long as reading it.
-    const block = this.#blocks.pop() ?? new Uint8Array(SUM_BLOCK_BYTES);
-    const read = (offset: number, length: number) => {
-      const bytes = length > block.length ? new Uint8Array(length) : block.subarray(0, length);
-      return asked(file, () => opened.read(bytes, offset));
-    };
+    const block = this.#blocks.take(SUM_BLOCK_BYTES);
+    const read = readingInto(
+      block,
+      (into, offset) => asked(file, () => opened.read(into, offset)),
+    );
     try {
       const { key, byteLength } = file;
       const sums = await readSums(read, key, byteLength);
       const groups = sums === undefined ? whole(file) : summedGroups(sums);
       await verifyChunks({ key, groups, verified: columns, read }, wanted);
     } finally {
-      if (this.#blocks.length < FILES_AT_ONCE) this.#blocks.push(block);
+      this.#blocks.give(block);
     }
     columns.hasFooter = true;
   }
