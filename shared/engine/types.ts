@@ -67,8 +67,11 @@ export interface QueryRequest {
   readonly session?: PgSession;
   /** Tenant whose WAL lanes are read besides. */
   readonly tenant: string;
-  /** Whether a bare SELECT over one eligible table is ordered newest-first. */
-  readonly defaultOrder: boolean;
+  /**
+   * Whether a bare SELECT over one eligible table is ordered newest-first. `limited`: where its
+   * LIMIT makes the order decide which rows it has.
+   */
+  readonly defaultOrder: boolean | "limited";
   /**
    * A snapshot pin: only committed snapshots are read, and one pin always reads the same ones. It
    * is `latest`, or what `Stats.snapshot` said before. Without it rows of the WAL are read, too.

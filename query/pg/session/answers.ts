@@ -90,7 +90,11 @@ export class SessionAnswers {
     const copy = parseCopy(withoutComments(text));
     if (copy === undefined) return await planner.plan(text, session);
     const inner = await planner.plan(copy.sql, session);
-    if (inner.kind === "engine") return { kind: "copy", inner, options: copy.options };
+    if (inner.kind === "engine") {
+      // All rows go out, and whoever wants them in order says so: a sort holds them all.
+      const besides = { ...inner.besides, defaultOrder: "limited" as const };
+      return { kind: "copy", inner: { ...inner, besides }, options: copy.options };
+    }
     throw pgError("0A000", "Cannot copy the answer of this statement: write COPY (SELECT …)");
   }
 

@@ -28,6 +28,7 @@ import {
 /** Days and microseconds from 1970 to 2000, where PostgreSQL's binary times begin. */
 const PG_EPOCH_DAYS = 10_957;
 const PG_EPOCH_MICROS = 946_684_800_000_000n;
+const PG_EPOCH = Number(PG_EPOCH_MICROS);
 const MICROS = 1_000_000;
 /** DuckDB's infinite dates and timestamps. */
 const DATE_INFINITY = 0x7fff_ffff;
@@ -91,6 +92,8 @@ function intReader(
 const HIGH = 0x1_0000_0000;
 /** Upper halves below it make numbers of 53 bits. */
 const SAFE_HIGH = 0x20_0000;
+/** Upper halves of microseconds, from 1827 to 2112, that stay so whatever the epoch. */
+const NEAR_HIGH = 0x10_0000;
 
 function intWriter(
   { values }: ArrowColumn,
@@ -146,7 +149,10 @@ export function writeInt64(value: bigint, out: ByteBuilder): void {
 }
 
 function copyInt64(values: DataView, row: number, out: ByteBuilder): void {
-  writeInt64(values.getBigInt64(8 * row, true), out);
+  out.reserve(8);
+  out.view.setUint32(out.length, values.getUint32(8 * row + 4, true));
+  out.view.setUint32(out.length + 4, values.getUint32(8 * row, true));
+  out.length += 8;
 }
 
 function floatWriter({ values }: ArrowColumn, bytes: 4 | 8, isBinary: boolean): CellWriter {
@@ -202,8 +208,7 @@ function instantWriter(
 ): CellWriter {
   const perSecond = layout.kind === "instant" ? layout.perSecond : MICROS;
   if (isBinary && perSecond === MICROS) {
-    // Read here and not by a function that is handed over: so the compiler makes no BigInt.
-    return (row, out) => writeInstant(values.getBigInt64(8 * row, true), out);
+    return (row, out) => copyInstant(values, row, out);
   }
   const micros = microsReader(values, perSecond);
   if (isBinary) return (row, out) => writeInstant(micros(row), out);
@@ -223,7 +228,19 @@ function instantWriter(
   };
 }
 
-/** Microseconds of 1970 as those of 2000. */
+/** Microseconds of 1970 as those of 2000, without a BigInt for each. */
+function copyInstant(values: DataView, row: number, out: ByteBuilder): void {
+  const high = values.getInt32(8 * row + 4, true);
+  if (high < -NEAR_HIGH || high >= NEAR_HIGH) {
+    return writeInstant(values.getBigInt64(8 * row, true), out);
+  }
+  const micros = high * HIGH + values.getUint32(8 * row, true) - PG_EPOCH;
+  out.reserve(8);
+  out.view.setInt32(out.length, Math.floor(micros / HIGH));
+  out.view.setUint32(out.length + 4, micros);
+  out.length += 8;
+}
+
 function writeInstant(micros: bigint, out: ByteBuilder): void {
   out.reserve(8);
   const at = out.length;

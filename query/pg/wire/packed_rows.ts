@@ -63,6 +63,9 @@ function widthOf({ layout, oid }: ColumnType): number | undefined {
 interface PackedColumn {
   /** Its values, or the lengths of its texts. */
   readonly column: ArrowColumn;
+  /** Those of `column`, and whether it has nulls: each row looks at both. */
+  readonly values: DataView;
+  readonly hasNulls: boolean;
   readonly width: number | undefined;
   readonly write: CellWriter | undefined;
 }
@@ -92,7 +95,7 @@ export class PackedRowEncoder {
       const width = widths[at];
       const { type } = present(this.columns[at], "column of a packed batch");
       const write = width === undefined ? undefined : cellWriter(column, type, BINARY_FORMAT);
-      return { column, width, write };
+      return { column, values: column.values, hasNulls: column.validity.length > 0, width, write };
     });
     const { values, offsets } = present(rows, "rows of a packed batch");
     const endOf = present(offsets, "ends of packed rows");
@@ -118,12 +121,12 @@ export class PackedRowEncoder {
     const { view } = out;
     const start = out.length;
     let at = start + ROW_HEADER_BYTES;
-    for (const { column, width, write } of packed) {
-      if (isNull(column, row)) {
+    for (const { column, values, hasNulls, width, write } of packed) {
+      if (hasNulls && isNull(column, row)) {
         view.setInt32(at, -1);
         at += LENGTH_BYTES;
       } else if (width === undefined || write === undefined) {
-        const length = column.values.getInt32(4 * row, true);
+        const length = values.getInt32(4 * row, true);
         view.setInt32(at, length);
         at += LENGTH_BYTES + length;
       } else {

@@ -6,6 +6,7 @@
 
 import { AGGREGATE_FUNCTIONS } from "../gate/allowed_functions.ts";
 import type { TablePlan } from "../plan/plan.ts";
+import type { QueryRequest } from "../types.ts";
 import { listAt, nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 
 /**
@@ -22,6 +23,14 @@ export function applyDefaultOrder(
   if (stored === undefined || !isEligible(stored) || !isBareSelect(root)) return false;
   root["modifiers"] = defaultModifiers(root, rowsMax);
   return true;
+}
+
+/** Whether the default order is asked for a SELECT to which it can apply. */
+export function wantsDefaultOrder(
+  root: TreeNode,
+  { defaultOrder }: Pick<QueryRequest, "defaultOrder">,
+): boolean {
+  return defaultOrder === "limited" ? nodesAt(root, "modifiers").length > 0 : defaultOrder;
 }
 
 /** The modifiers of a bare SELECT with the default order: newest first, and a limit. */

@@ -7,7 +7,7 @@ import type { Bounded } from "../bounds/bound_statement.ts";
 import type { TableReference } from "../gate/gate.ts";
 import { nodeAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 import type { QueryRequest } from "../types.ts";
-import { defaultModifiers, isBareSelect } from "./default_order.ts";
+import { defaultModifiers, isBareSelect, wantsDefaultOrder } from "./default_order.ts";
 import type { OrderedRequest } from "./nearest_units.ts";
 import { orderedRequest } from "./ordered_scan.ts";
 
@@ -25,7 +25,7 @@ export function nearestHint(
   // A bound that is not in the range would let rows count that the statement drops.
   if (!bounds.complete || !readsOnlyFrom(root, references)) return undefined;
   if (request.shard !== undefined || request.received !== undefined) return undefined;
-  const isDefault = request.defaultOrder && !explain && isBareSelect(root);
+  const isDefault = wantsDefaultOrder(root, request) && !explain && isBareSelect(root);
   const modifiers = isDefault ? defaultModifiers(root, request.rowsMax) : root["modifiers"];
   const wanted = orderedRequest({ ...root, modifiers });
   return "ordering" in wanted ? undefined : { ...wanted, isDefault };

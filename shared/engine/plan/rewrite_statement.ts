@@ -3,7 +3,7 @@
  * promoted columns for attributes. Changes the tree.
  */
 
-import { applyDefaultOrder } from "../order/default_order.ts";
+import { applyDefaultOrder, wantsDefaultOrder } from "../order/default_order.ts";
 import { columnsShape } from "../statement/columns_shape.ts";
 import { textAsItIs } from "../statement/parse.ts";
 import type { CachedConnection } from "../statement/statement_cache.ts";
@@ -43,7 +43,7 @@ export async function rewriteStatement(
   },
 ): Promise<Rewritten> {
   const { statement: { root, document, explain }, references, planned: before, bounds } = planned;
-  const defaultOrderApplied = request.defaultOrder && !explain &&
+  const defaultOrderApplied = wantsDefaultOrder(root, request) && !explain &&
     applyDefaultOrder(root, { table: tableOf(planned), rowsMax: request.rowsMax });
   let shape: string | undefined;
   const promoted = await usePromoted(root, {

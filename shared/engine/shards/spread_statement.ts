@@ -10,7 +10,7 @@ import { priceOf } from "../cost/price_statement.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
 import { shortenStatement } from "../fast_paths/shorten_statement.ts";
 import { gateStatement } from "../gate/gate_statement.ts";
-import { applyDefaultOrder } from "../order/default_order.ts";
+import { applyDefaultOrder, wantsDefaultOrder } from "../order/default_order.ts";
 import { filePart, partBytes, type TablePlan, wholePlan } from "../plan/plan.ts";
 import { type Planned, planStatement } from "../plan/plan_statement.ts";
 import { projectedAnew } from "../plan/projection.ts";
@@ -79,7 +79,7 @@ export async function spreadStatement(
       const own = { sent: statement, context: { ...alone, request }, startMs };
       return { reason: "summaries answer it", prepared: await context.prepare(rewritten, own) };
     }
-    const defaultOrderApplied = request.defaultOrder &&
+    const defaultOrderApplied = wantsDefaultOrder(own.root, request) &&
       applyDefaultOrder(own.root, { table: fromTable(planned), rowsMax: request.rowsMax });
     const tables = projectedAnew(planned.planned, own.root);
     const left = await Promise.all(tables.map((table) => filesLeft(table, planned, context)));
