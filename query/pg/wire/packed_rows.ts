@@ -63,7 +63,7 @@ function widthOf({ layout, oid }: ColumnType): number | undefined {
 interface PackedColumn {
   /** Its values, or the lengths of its texts. */
   readonly column: ArrowColumn;
-  /** Those of `column`, and whether it has nulls: each row looks at both. */
+  /** Values of `column`, and whether it has nulls: each row looks at both. */
   readonly values: DataView;
   readonly hasNulls: boolean;
   readonly width: number | undefined;
