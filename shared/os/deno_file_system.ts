@@ -14,6 +14,8 @@ import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { namingFile } from "./disk_failure.ts";
 import type {
+  BlockingFile,
+  BlockingFiles,
   DirEntry,
   File,
   FileLock,
@@ -33,6 +35,10 @@ const WRITE_ASIDE_BYTES = 128 * 1024;
 /** The machine's files. Errors: Deno's classes. */
 export class DenoFileSystem implements FileSystem {
   #temporaries = 0;
+  readonly blocking: BlockingFiles = {
+    statNow: (path) => fileStat(Deno.statSync(path)),
+    openNow: (path) => new DenoFile(Deno.openSync(path, { read: true }), path),
+  };
 
   async openRead(path: string): Promise<ReadableFile> {
     return new DenoFile(await Deno.open(path, { read: true }), path);
@@ -164,7 +170,7 @@ async function writable(file: Deno.FsFile, path: string): Promise<File> {
  * One open file. The operating system keeps one position per handle, so operations that wait are
  * queued, and a small write that finds the queue empty is made at once.
  */
-class DenoFile implements File {
+class DenoFile implements File, BlockingFile {
   readonly #file: Deno.FsFile;
   readonly #path: string;
   /** A handle of the same file; undefined when it is only read. */
@@ -201,6 +207,22 @@ class DenoFile implements File {
       }
       return filled;
     });
+  }
+
+  readNow(into: Uint8Array, offset: number): number {
+    this.#position = undefined;
+    try {
+      this.#file.seekSync(offset, Deno.SeekMode.Start);
+      let filled = 0;
+      while (filled < into.byteLength) {
+        const count = this.#file.readSync(into.subarray(filled));
+        if (count === null) break;
+        filled += count;
+      }
+      return filled;
+    } catch (error) {
+      throw namingFile(error, "read", this.#path);
+    }
   }
 
   async size(): Promise<number> {

@@ -33,6 +33,21 @@ export interface ReadableFile extends AsyncDisposable {
   close(): void;
 }
 
+/** A file that also reads by calls that block the thread. */
+export interface BlockingFile extends ReadableFile {
+  /** Reads like `readAt`, which must not be running. */
+  readNow(into: Uint8Array, offset: number): number;
+}
+
+/**
+ * Calls that block the thread: for what the kernel has at hand. Then they take some microseconds,
+ * and a hop to another thread and back takes ten times as long.
+ */
+export interface BlockingFiles {
+  statNow(path: string): FileStat;
+  openNow(path: string): BlockingFile;
+}
+
 /** A file that is open for reading and writing. */
 export interface File extends ReadableFile {
   /** Appends all of `bytes` at the end of what this handle wrote; short writes are completed. */
@@ -61,6 +76,8 @@ export interface ReadableFiles {
   readDir(path: string): Promise<DirEntry[]>;
   /** Bytes that an unprivileged process may still write on the file system that holds `path`. */
   freeBytes(path: string): Promise<number>;
+  /** Absent: there are no such calls. */
+  readonly blocking?: BlockingFiles;
 }
 
 /** All that a process may do with files. */

@@ -23,7 +23,7 @@ import type { ReadableStore } from "../storage/object_store.ts";
 import type { ReadBytes } from "../storage/sum_of_range.ts";
 import { RAW_PARSERS } from "./raw_parsers.ts";
 import { columnTypeOf } from "./reader/column_type.ts";
-import { type FileSums, parseSums, type PlaceSums, SUMS_KEY, sumsIn } from "./sums.ts";
+import { parseSums, type PlaceSums, type SumNumbers, SUMS_KEY, sumsIn } from "./sums.ts";
 import { CREATED_BY } from "./writer/format.ts";
 
 /** First read of the file's end: footers of our files have about 1 KiB for each row group. */
@@ -200,7 +200,7 @@ export async function readSums(
   read: ReadBytes,
   key: string,
   byteLength: number,
-): Promise<FileSums | undefined> {
+): Promise<SumNumbers | undefined> {
   const expected = sumInName(key);
   if (expected === undefined) return undefined;
   const tailBytes = Math.min(SUMS_TAIL_BYTES, byteLength);

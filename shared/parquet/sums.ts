@@ -16,7 +16,7 @@
  * long.
  */
 
-import { textOf, viewOf } from "../base/bytes.ts";
+import { viewOf } from "../base/bytes.ts";
 
 /** Key of the entry. */
 export const SUMS_KEY = "svc.chunk-sums";
@@ -67,37 +67,82 @@ export function sumsText({ fieldIds, groups }: FileSums): string {
 
 /** What `sumsText` was given. Throws for a text that is something else. */
 export function parseSums(text: string): FileSums {
-  const view = viewOf(Uint8Array.fromBase64(text));
-  const count = view.byteLength / NUMBER_BYTES;
-  const numberAt = (place: number) => view.getUint32(NUMBER_BYTES * place, true);
-  const [groups, columns] = count < 2 ? [0, 0] : [numberAt(0), numberAt(1)];
-  const rowsAt = 2 + columns;
-  const chunksAt = rowsAt + groups;
-  const indexesAt = chunksAt + 2 * groups * columns;
-  const isIndexed = count === indexesAt + 2 * groups * columns && count > indexesAt;
-  if (count < 2 || !isIndexed && count !== indexesAt) {
-    throw new Error(`${SUMS_KEY} has ${count} numbers for ${groups} row groups`);
-  }
+  const numbers = new SumNumbers(text);
+  const { groups, columns, isIndexed } = numbers;
   const chunkOf = (chunk: number): PlaceSums => ({
-    byteLength: numberAt(chunksAt + 2 * chunk),
-    sum: numberAt(chunksAt + 2 * chunk + 1),
-    columnIndex: isIndexed ? numberAt(indexesAt + 2 * chunk) : undefined,
-    offsetIndex: isIndexed ? numberAt(indexesAt + 2 * chunk + 1) : undefined,
+    byteLength: numbers.byteLength(chunk),
+    sum: numbers.sum(chunk),
+    columnIndex: isIndexed ? numbers.columnIndex(chunk) : undefined,
+    offsetIndex: isIndexed ? numbers.offsetIndex(chunk) : undefined,
   });
   return {
-    fieldIds: Array.from({ length: columns }, (_, at) => numberAt(2 + at)),
+    fieldIds: numbers.fieldIds(),
     groups: Array.from({ length: groups }, (_, group) => ({
-      rows: numberAt(rowsAt + group),
+      rows: numbers.rows(group),
       chunks: Array.from({ length: columns }, (_, at) => chunkOf(group * columns + at)),
     })),
   };
+}
+
+/** The entry's numbers, which are read where they are. Throws for a text that is no entry. */
+export class SumNumbers {
+  readonly groups: number;
+  readonly columns: number;
+  /** Whether there are sums of page indexes. */
+  readonly isIndexed: boolean;
+  readonly #view: DataView;
+  readonly #chunksAt: number;
+  readonly #indexesAt: number;
+
+  constructor(text: string) {
+    this.#view = viewOf(Uint8Array.fromBase64(text));
+    const count = this.#view.byteLength / NUMBER_BYTES;
+    [this.groups, this.columns] = count < 2 ? [0, 0] : [this.#number(0), this.#number(1)];
+    const chunks = this.groups * this.columns;
+    this.#chunksAt = 2 + this.columns + this.groups;
+    this.#indexesAt = this.#chunksAt + 2 * chunks;
+    this.isIndexed = count === this.#indexesAt + 2 * chunks && count > this.#indexesAt;
+    if (count < 2 || !this.isIndexed && count !== this.#indexesAt) {
+      throw new Error(`${SUMS_KEY} has ${count} numbers for ${this.groups} row groups`);
+    }
+  }
+
+  /** By column. */
+  fieldIds(): number[] {
+    return Array.from({ length: this.columns }, (_, at) => this.#number(2 + at));
+  }
+
+  rows(group: number): number {
+    return this.#number(2 + this.columns + group);
+  }
+
+  /** Chunks are numbered by row group and column. */
+  byteLength(chunk: number): number {
+    return this.#number(this.#chunksAt + 2 * chunk);
+  }
+
+  sum(chunk: number): number {
+    return this.#number(this.#chunksAt + 2 * chunk + 1);
+  }
+
+  columnIndex(chunk: number): number {
+    return this.#number(this.#indexesAt + 2 * chunk);
+  }
+
+  offsetIndex(chunk: number): number {
+    return this.#number(this.#indexesAt + 2 * chunk + 1);
+  }
+
+  #number(place: number): number {
+    return this.#view.getUint32(NUMBER_BYTES * place, true);
+  }
 }
 
 /**
  * The entry in the bytes of a footer that was held against its sum. Undefined where there is none.
  * Behind it a footer has no text that could be taken for it.
  */
-export function sumsIn(footer: Uint8Array): FileSums | undefined {
+export function sumsIn(footer: Uint8Array): SumNumbers | undefined {
   const bytes = Buffer.from(footer.buffer, footer.byteOffset, footer.byteLength);
   const at = bytes.lastIndexOf(SUMS_KEY);
   if (at < 0 || bytes[at + SUMS_KEY.length] !== BINARY_FIELD) return undefined;
@@ -109,7 +154,7 @@ export function sumsIn(footer: Uint8Array): FileSums | undefined {
     length += (byte & 127) * scale;
     if (byte < 128) break;
   }
-  return parseSums(textOf(footer.subarray(start, start + length)));
+  return new SumNumbers(bytes.toString("latin1", start, start + length));
 }
 
 /** A row group as far as it can be verified. */
@@ -123,22 +168,29 @@ export interface SummedGroup {
 }
 
 /** The row groups of a file, with the places of their chunks. */
-export function summedGroups({ fieldIds, groups }: FileSums): SummedGroup[] {
+export function summedGroups(numbers: SumNumbers): SummedGroup[] {
+  const { groups, columns } = numbers;
+  const fieldIds = numbers.fieldIds();
+  const found: SummedGroup[] = [];
   let offset = FIRST_CHUNK;
   let firstRow = 0;
-  return groups.map(({ rows, chunks }) => {
-    const starts = chunks.map(({ byteLength }) => (offset += byteLength) - byteLength);
-    firstRow += rows;
-    return {
-      firstRow: firstRow - rows,
-      rows,
-      chunk: (fieldId) => {
-        const at = fieldIds.indexOf(fieldId);
-        const chunk = chunks[at];
-        const start = starts[at];
-        if (chunk === undefined || start === undefined) return undefined;
-        return { offset: start, byteLength: chunk.byteLength, sum: chunk.sum };
-      },
+  for (let group = 0; group < groups; group += 1) {
+    const first = group * columns;
+    const start = offset;
+    const chunk = (fieldId: number) => {
+      const at = fieldIds.indexOf(fieldId);
+      if (at < 0) return undefined;
+      let place = start;
+      for (let before = first; before < first + at; before += 1) {
+        place += numbers.byteLength(before);
+      }
+      const byteLength = numbers.byteLength(first + at);
+      return { offset: place, byteLength, sum: numbers.sum(first + at) };
     };
-  });
+    const rows = numbers.rows(group);
+    found.push({ firstRow, rows, chunk });
+    firstRow += rows;
+    for (let at = first; at < first + columns; at += 1) offset += numbers.byteLength(at);
+  }
+  return found;
 }

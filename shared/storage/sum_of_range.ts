@@ -6,7 +6,7 @@ import { crc32 } from "../base/bytes.ts";
 export const SUM_BLOCK_BYTES = 1024 * 1024;
 
 /** Gives bytes of one file: fewer than `length` only where the file ends. */
-export type ReadBytes = (offset: number, length: number) => Promise<Uint8Array>;
+export type ReadBytes = (offset: number, length: number) => Uint8Array | Promise<Uint8Array>;
 
 /** CRC-32 of a range, and how many of its bytes the file has. Errors: those of `read`. */
 export async function sumOfRange(

@@ -15,7 +15,7 @@ export function localDataFiles(
   store: ReadableStore,
   { footers, files, nowMs }: {
     readonly footers: FooterCache;
-    readonly files: Pick<ReadableFiles, "openRead" | "stat">;
+    readonly files: Pick<ReadableFiles, "openRead" | "stat" | "blocking">;
     readonly nowMs: () => number;
   },
 ): DataFiles {

@@ -8,20 +8,19 @@
 import { damagedFile } from "../../../base/damaged_file.ts";
 import { OperatingError } from "../../../base/errors.ts";
 import type { DataFile } from "../../../iceberg/types.ts";
-import type { FileStat, ReadableFile, ReadableFiles } from "../../../os/file_system.ts";
+import type { FileStat } from "../../../os/file_system.ts";
 import { readSums } from "../../../parquet/footer.ts";
 import { type SummedGroup, summedGroups } from "../../../parquet/sums.ts";
 import { SUM_BLOCK_BYTES } from "../../../storage/sum_of_range.ts";
 import { VERIFIED_FILES_MAX } from "../../limits.ts";
 import type { Plan, TablePlan } from "../../plan/plan.ts";
+import { type NearFile, NearReads, type NearReadsDeps } from "./near_reads.ts";
 import { VerifiedColumns } from "./verified_columns.ts";
 import { verifyChunks, type WantedChunks } from "./verify_chunks.ts";
 
 /** Where the files are. */
-export interface NearVerifierDeps {
-  readonly files: Pick<ReadableFiles, "openRead" | "stat">;
+export interface NearVerifierDeps extends NearReadsDeps {
   readonly path: (file: DataFile) => string;
-  readonly nowMs: () => number;
 }
 
 interface Known {
@@ -41,7 +40,11 @@ export class NearVerifier {
   readonly #known = new Map<string, Known>();
   readonly #blocks: Uint8Array<ArrayBuffer>[] = [];
 
-  constructor(private readonly deps: NearVerifierDeps) {}
+  readonly #reads: NearReads;
+
+  constructor(private readonly deps: NearVerifierDeps) {
+    this.#reads = new NearReads(deps);
+  }
 
   /**
    * Verifies what a scan of `plan` reads of data files. Errors: `damaged_file`, the store's, the
@@ -52,6 +55,7 @@ export class NearVerifier {
     if (due.length === 0) return;
     const worker = async () => {
       for (let next = due.shift(); next !== undefined; next = due.shift()) {
+        await this.#reads.turn();
         signal.throwIfAborted();
         await this.#verify(next.file, next);
       }
@@ -80,9 +84,9 @@ export class NearVerifier {
     await using opened = await this.#open(file);
     // Memory that is made for each block took three times as long as reading it.
     const block = this.#blocks.pop() ?? new Uint8Array(SUM_BLOCK_BYTES);
-    const read = async (offset: number, length: number) => {
+    const read = (offset: number, length: number) => {
       const bytes = length > block.length ? new Uint8Array(length) : block.subarray(0, length);
-      return bytes.subarray(0, await asked(file, () => opened.readAt(bytes, offset)));
+      return asked(file, () => opened.read(bytes, offset));
     };
     try {
       const { key, byteLength } = file;
@@ -95,12 +99,12 @@ export class NearVerifier {
     columns.hasFooter = true;
   }
 
-  #open(file: DataFile): Promise<ReadableFile> {
-    return asked(file, () => this.deps.files.openRead(this.deps.path(file)));
+  #open(file: DataFile): NearFile | Promise<NearFile> {
+    return asked(file, () => this.#reads.open(this.deps.path(file)));
   }
 
-  #stat(file: DataFile): Promise<FileStat> {
-    return asked(file, () => this.deps.files.stat(this.deps.path(file)));
+  #stat(file: DataFile): FileStat | Promise<FileStat> {
+    return asked(file, () => this.#reads.stat(this.deps.path(file)));
   }
 
   /** What is known of the file that is there now. */
@@ -121,15 +125,19 @@ export class NearVerifier {
 }
 
 /** Errors: `unavailable`, also for a file that was replaced since the statement was planned. */
-async function asked<T>({ key }: DataFile, ask: () => Promise<T>): Promise<T> {
-  try {
-    return await ask();
-  } catch (cause) {
-    throw new OperatingError("unavailable", `Cannot read ${key}: ${codeOf(cause)}; retry`, {
+function asked<T>(file: DataFile, ask: () => T | Promise<T>): T | Promise<T> {
+  const unreadable = (cause: unknown) => {
+    throw new OperatingError("unavailable", `Cannot read ${file.key}: ${codeOf(cause)}; retry`, {
       reason: "storage_unavailable",
       retryAfterSecs: 1,
       cause,
     });
+  };
+  try {
+    const answer = ask();
+    return answer instanceof Promise ? answer.catch(unreadable) : answer;
+  } catch (cause) {
+    return unreadable(cause);
   }
 }
 

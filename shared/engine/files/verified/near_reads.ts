@@ -1,0 +1,93 @@
+/**
+ * Small reads of a folder's files, by calls that block the thread. The kernel has most files at
+ * hand, and a hop to another thread takes five times as long as what it is for. While a call takes
+ * longer than `BLOCKING_MS_MAX`, the disk is slow or busy: then all calls are made on other threads
+ * for `ASIDE_MS`.
+ */
+
+import { othersTurn } from "../../../base/others_turn.ts";
+import type { FileStat, ReadableFile, ReadableFiles } from "../../../os/file_system.ts";
+
+export interface NearReadsDeps {
+  readonly files: Pick<ReadableFiles, "openRead" | "stat" | "blocking">;
+  readonly nowMs: () => number;
+}
+
+/** A file that is open. */
+export interface NearFile extends AsyncDisposable {
+  /** Fills `into` from `offset`; returns what the file has of it. */
+  read(into: Uint8Array, offset: number): Uint8Array | Promise<Uint8Array>;
+}
+
+/** Larger reads are made on other threads, several at a time. */
+const BLOCKING_BYTES_MAX = 128 * 1024;
+const BLOCKING_MS_MAX = 2;
+const ASIDE_MS = 10_000;
+/** After so long in calls that block, others have a turn. */
+const BLOCKED_MS_MAX = 2;
+
+export class NearReads {
+  #asideUntilMs = -Infinity;
+  #blockedMs = 0;
+
+  constructor(private readonly deps: NearReadsDeps) {}
+
+  /** Errors: the file system's, as of all methods. */
+  stat(path: string): FileStat | Promise<FileStat> {
+    const blocking = this.#blocking();
+    return blocking === undefined
+      ? this.deps.files.stat(path)
+      : this.#timed(() => blocking.statNow(path));
+  }
+
+  open(path: string): NearFile | Promise<NearFile> {
+    const blocking = this.#blocking();
+    if (blocking === undefined) return this.#openAside(path);
+    const file = this.#timed(() => blocking.openNow(path));
+    return {
+      read: (into, offset) =>
+        into.byteLength > BLOCKING_BYTES_MAX || this.#blocking() === undefined
+          ? readAside(file, into, offset)
+          : into.subarray(0, this.#timed(() => file.readNow(into, offset))),
+      [Symbol.asyncDispose]: () => file[Symbol.asyncDispose](),
+    };
+  }
+
+  /** To be awaited between two files. */
+  async turn(): Promise<void> {
+    if (this.#blockedMs < BLOCKED_MS_MAX) return;
+    this.#blockedMs = 0;
+    await othersTurn();
+  }
+
+  async #openAside(path: string): Promise<NearFile> {
+    const file = await this.deps.files.openRead(path);
+    return {
+      read: (into, offset) => readAside(file, into, offset),
+      [Symbol.asyncDispose]: () => file[Symbol.asyncDispose](),
+    };
+  }
+
+  #blocking() {
+    return this.deps.nowMs() < this.#asideUntilMs ? undefined : this.deps.files.blocking;
+  }
+
+  #timed<T>(call: () => T): T {
+    const beganMs = this.deps.nowMs();
+    try {
+      return call();
+    } finally {
+      const endedMs = this.deps.nowMs();
+      this.#blockedMs += endedMs - beganMs;
+      if (endedMs - beganMs > BLOCKING_MS_MAX) this.#asideUntilMs = endedMs + ASIDE_MS;
+    }
+  }
+}
+
+async function readAside(
+  file: ReadableFile,
+  into: Uint8Array,
+  offset: number,
+): Promise<Uint8Array> {
+  return into.subarray(0, await file.readAt(into, offset));
+}
