@@ -35,7 +35,7 @@ export interface ReadableFile extends AsyncDisposable {
 
 /** A file that also reads by calls that block the thread. */
 export interface BlockingFile extends ReadableFile {
-  /** As `readAt`, which must not be running. */
+  /** Reads like `readAt`, which must not be running. */
   readNow(into: Uint8Array, offset: number): number;
 }
 
