@@ -5,7 +5,7 @@ const BYTES = Uint8Array.from({ length: 100_000 }, (_, at) => at % 251);
 
 /** An answer that sends `BYTES` in pieces of so many, and announces `length`. */
 function answer(piece: number, length?: number) {
-  const stream = new ReadableStream<Uint8Array>({
+  const stream = new ReadableStream<Uint8Array<ArrayBuffer>>({
     type: "bytes",
     start(controller) {
       for (let at = 0; at < BYTES.length; at += piece) {
