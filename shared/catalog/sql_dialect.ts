@@ -23,9 +23,9 @@ export interface SqlDialect {
 const LEASE_MS_MAX = 3_600_000;
 
 /**
- * Condition that the lease whose end is in `column` has run out. One that lasts longer than any does
- * was taken before the clock was set back. It counts as run out, too, or nobody could take it until
- * the clock is there again.
+ * Condition that the lease whose end is in `column` has run out. One that lasts longer than any
+ * does was taken before the clock was set back. It counts as run out, too, or nobody could take it
+ * until the clock is there again.
  */
 export function hasRunOut(dialect: Pick<SqlDialect, "nowMs">, column: string): string {
   const now = dialect.nowMs();

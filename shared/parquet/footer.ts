@@ -20,7 +20,7 @@ import { messageOf, OperatingError } from "../base/errors.ts";
 import { sumInName } from "../base/summed_uuid.ts";
 import type { ColumnType } from "../schema/schema.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
-import type { ReadBytes } from "../storage/sum_of_range.ts";
+import type { ReadSteps } from "../storage/read_steps.ts";
 import { RAW_PARSERS } from "./raw_parsers.ts";
 import { columnTypeOf } from "./reader/column_type.ts";
 import { parseSums, type PlaceSums, type SumNumbers, SUMS_KEY, sumsIn } from "./sums.ts";
@@ -194,31 +194,33 @@ export function footerSum(tail: Uint8Array): number {
 
 /**
  * The sums that the footer of `key` has, without parsing the rest of it. Undefined for a file whose
- * name carries no sum: nothing is known of its footer. Errors: `damaged_file`; those of `read`.
+ * name carries no sum: nothing is known of its footer. Errors: `damaged_file`.
  */
-export async function readSums(
-  read: ReadBytes,
-  key: string,
-  byteLength: number,
-): Promise<SumNumbers | undefined> {
+export function* readSums(key: string, byteLength: number): ReadSteps<SumNumbers | undefined> {
   const expected = sumInName(key);
   if (expected === undefined) return undefined;
   const tailBytes = Math.min(SUMS_TAIL_BYTES, byteLength);
-  const footerOf = async (length: number) => {
-    const tail = await read(byteLength - length, length);
-    const ownBytes = footerBytes(tail, key) + TRAILER_BYTES;
-    return { ownBytes, own: tail.subarray(Math.max(0, tail.byteLength - ownBytes)) };
-  };
-  const first = await footerOf(tailBytes);
+  const first = yield* footerIn(key, byteLength, tailBytes);
   const { ownBytes, own } = first.ownBytes <= tailBytes || first.ownBytes > byteLength
     ? first
-    : await footerOf(first.ownBytes);
+    : yield* footerIn(key, byteLength, first.ownBytes);
   if (crc32(own) === expected) return sumsIn(own);
   throw damagedFile(key, {
     offset: byteLength - Math.min(ownBytes, byteLength),
     byteLength: Math.min(ownBytes, byteLength),
     what: "the footer",
   });
+}
+
+/** How long a file's footer is, and what the last `length` bytes of the file have of it. */
+function* footerIn(
+  key: string,
+  byteLength: number,
+  length: number,
+): ReadSteps<{ readonly ownBytes: number; readonly own: Uint8Array }> {
+  const tail = yield { offset: byteLength - length, length };
+  const ownBytes = footerBytes(tail, key) + TRAILER_BYTES;
+  return { ownBytes, own: tail.subarray(Math.max(0, tail.byteLength - ownBytes)) };
 }
 
 /** The sums of all chunks in order; undefined for a file that has none. */

@@ -1,12 +1,10 @@
 /** The checksum of a part of a stored file, read in blocks: bounded memory, whatever its length. */
 
 import { crc32 } from "../base/bytes.ts";
+import { readBySteps, type ReadBytes, type ReadSteps } from "./read_steps.ts";
 
 /** Bytes of a file that are read at once. */
 export const SUM_BLOCK_BYTES = 1024 * 1024;
-
-/** Gives bytes of one file: fewer than `length` only where the file ends. */
-export type ReadBytes = (offset: number, length: number) => Uint8Array | Promise<Uint8Array>;
 
 /**
  * Reads into one block of memory: what it gives is good until the next read. `read` fills `into`
@@ -20,15 +18,29 @@ export function readingInto(
     read(length > block.byteLength ? new Uint8Array(length) : block.subarray(0, length), offset);
 }
 
-/** CRC-32 of a range, and how many of its bytes the file has. Errors: those of `read`. */
-export async function sumOfRange(
-  read: ReadBytes,
-  { offset, byteLength }: { readonly offset: number; readonly byteLength: number },
-): Promise<{ readonly sum: number; readonly byteLength: number }> {
+interface SummedRange {
+  readonly offset: number;
+  readonly byteLength: number;
+}
+
+/** CRC-32 of a range, and how many of its bytes the file has. */
+export interface RangeSum {
+  readonly sum: number;
+  readonly byteLength: number;
+}
+
+/** Errors: those of `read`. */
+export async function sumOfRange(read: ReadBytes, range: SummedRange): Promise<RangeSum> {
+  return await readBySteps(sumSteps(range), read);
+}
+
+/** `sumOfRange` as steps. */
+export function* sumSteps({ offset, byteLength }: SummedRange): ReadSteps<RangeSum> {
   let sum = 0;
   let done = 0;
   while (done < byteLength) {
-    const bytes = await read(offset + done, Math.min(SUM_BLOCK_BYTES, byteLength - done));
+    const length = Math.min(SUM_BLOCK_BYTES, byteLength - done);
+    const bytes = yield { offset: offset + done, length };
     if (bytes.byteLength === 0) break;
     sum = crc32(bytes, sum);
     done += bytes.byteLength;

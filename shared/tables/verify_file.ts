@@ -14,7 +14,8 @@ import { readPuffin } from "../derived/sidecar.ts";
 import { type ParquetFooter, readFooter } from "../parquet/footer.ts";
 import { type CheckedPlace, damageOf, summedPlaces } from "../parquet/summed_places.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
-import { type ReadBytes, sumOfRange } from "../storage/sum_of_range.ts";
+import type { ReadBytes } from "../storage/read_steps.ts";
+import { sumOfRange } from "../storage/sum_of_range.ts";
 
 /** A file, and what is recorded of it elsewhere: a data file's size and rows by its manifest. */
 export interface RecordedFile {

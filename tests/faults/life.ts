@@ -57,8 +57,8 @@ export class Life implements AsyncDisposable {
   }
 
   /**
-   * Makes the index `BRIEF`, and sends rows to it from now on. `mayAllGo`: the clock may make any of
-   * them older than it keeps rows.
+   * Makes the index `BRIEF`, and sends rows to it from now on. `mayAllGo`: the clock may make any
+   * of them older than it keeps rows.
    */
   async includeBrief({ mayAllGo = false } = {}): Promise<void> {
     const config = {

@@ -10,7 +10,7 @@ import type { DataFile } from "../../../iceberg/types.ts";
 import type { ParquetFooter } from "../../../parquet/footer.ts";
 import type { SummedGroup } from "../../../parquet/sums.ts";
 import type { ReadableStore } from "../../../storage/object_store.ts";
-import type { ReadBytes } from "../../../storage/sum_of_range.ts";
+import { readBySteps, type ReadBytes } from "../../../storage/read_steps.ts";
 import type { DataFileLease, DataFiles, ObjectCacheMeter, OpenDataFile } from "../data_files.ts";
 import { partBytes, type Plan, type ScanPart } from "../../plan/plan.ts";
 import { type ByteRange, joined, rangeBytes } from "./byte_ranges.ts";
@@ -215,7 +215,8 @@ class CachedLease implements DataFileLease {
     for (const { part, projected: columns } of parts) {
       const rows = part.range ?? { first: 0, end: file.rows };
       const { verified } = cached;
-      await verifyChunks({ key: file.key, groups, verified, read }, { columns, rows });
+      const steps = verifyChunks({ key: file.key, groups, verified }, { columns, rows });
+      await readBySteps(steps, read);
     }
   }
 

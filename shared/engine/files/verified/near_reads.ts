@@ -14,7 +14,7 @@ export interface NearReadsDeps {
 }
 
 /** A file that is open. */
-export interface NearFile extends AsyncDisposable {
+export interface NearFile extends Disposable {
   /** Fills `into` from `offset`; returns what the file has of it. */
   read(into: Uint8Array, offset: number): Uint8Array | Promise<Uint8Array>;
 }
@@ -49,22 +49,22 @@ export class NearReads {
         into.byteLength > BLOCKING_BYTES_MAX || this.#blocking() === undefined
           ? readAside(file, into, offset)
           : into.subarray(0, this.#timed(() => file.readNow(into, offset))),
-      [Symbol.asyncDispose]: () => file[Symbol.asyncDispose](),
+      [Symbol.dispose]: () => file.close(),
     };
   }
 
-  /** To be awaited between two files. */
-  async turn(): Promise<void> {
-    if (this.#blockedMs < BLOCKED_MS_MAX) return;
+  /** To be awaited between two files, where it is something. */
+  turn(): Promise<void> | undefined {
+    if (this.#blockedMs < BLOCKED_MS_MAX) return undefined;
     this.#blockedMs = 0;
-    await othersTurn();
+    return othersTurn();
   }
 
   async #openAside(path: string): Promise<NearFile> {
     const file = await this.deps.files.openRead(path);
     return {
       read: (into, offset) => readAside(file, into, offset),
-      [Symbol.asyncDispose]: () => file[Symbol.asyncDispose](),
+      [Symbol.dispose]: () => file.close(),
     };
   }
 

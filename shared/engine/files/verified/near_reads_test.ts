@@ -49,7 +49,7 @@ class FakeFiles {
 
 async function look(reads: NearReads, bytes: readonly number[]): Promise<void> {
   assert.deepEqual(await reads.stat("a"), STAT);
-  await using file = await reads.open("a");
+  using file = await reads.open("a");
   for (const length of bytes) {
     assert.equal((await file.read(new Uint8Array(length), 3)).byteLength, length);
   }

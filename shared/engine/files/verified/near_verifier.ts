@@ -12,6 +12,7 @@ import type { DataFile } from "../../../iceberg/types.ts";
 import type { FileStat } from "../../../os/file_system.ts";
 import { readSums } from "../../../parquet/footer.ts";
 import { type SummedGroup, summedGroups } from "../../../parquet/sums.ts";
+import { chained, readBySteps, type ReadSteps } from "../../../storage/read_steps.ts";
 import { readingInto, SUM_BLOCK_BYTES } from "../../../storage/sum_of_range.ts";
 import { VERIFIED_FILES_MAX } from "../../limits.ts";
 import type { Plan, TablePlan } from "../../plan/plan.ts";
@@ -56,9 +57,11 @@ export class NearVerifier {
     if (due.length === 0) return;
     const worker = async () => {
       for (let next = due.shift(); next !== undefined; next = due.shift()) {
-        await this.#reads.turn();
+        const turn = this.#reads.turn();
+        if (turn !== undefined) await turn;
         signal.throwIfAborted();
-        await this.#verify(next.file, next);
+        const verifying = this.#verify(next.file, next);
+        if (verifying !== undefined) await verifying;
       }
     };
     await Promise.all(Array.from({ length: Math.min(FILES_AT_ONCE, due.length) }, worker));
@@ -77,26 +80,36 @@ export class NearVerifier {
     });
   }
 
-  async #verify(file: DataFile, wanted: WantedChunks): Promise<void> {
-    const stat = await this.#stat(file);
-    if (stat.size !== file.byteLength) throw wrongSize(file, stat.size);
-    const columns = this.#columnsOf(file, stat);
-    if (holdsAll(columns, wanted)) return;
-    await using opened = await this.#open(file);
+  /** A promise costs more than a small read: where nothing is waited for, there is none. */
+  #verify(file: DataFile, wanted: WantedChunks): Promise<void> | void {
+    return chained(this.#stat(file), (stat) => {
+      if (stat.size !== file.byteLength) throw wrongSize(file, stat.size);
+      const columns = this.#columnsOf(file, stat);
+      if (holdsAll(columns, wanted)) return;
+      return chained(this.#open(file), (opened) => {
+        return this.#read(file, opened, checked(file, columns, wanted));
+      });
+    });
+  }
+
+  #read(file: DataFile, opened: NearFile, steps: ReadSteps<void>): Promise<void> | void {
     const block = this.#blocks.take(SUM_BLOCK_BYTES);
-    const read = readingInto(
-      block,
-      (into, offset) => asked(file, () => opened.read(into, offset)),
-    );
-    try {
-      const { key, byteLength } = file;
-      const sums = await readSums(read, key, byteLength);
-      const groups = sums === undefined ? whole(file) : summedGroups(sums);
-      await verifyChunks({ key, groups, verified: columns, read }, wanted);
-    } finally {
+    const end = () => {
       this.#blocks.give(block);
+      opened[Symbol.dispose]();
+    };
+    let reading: Promise<void> | void;
+    try {
+      reading = readBySteps(
+        steps,
+        readingInto(block, (into, offset) => asked(file, () => opened.read(into, offset))),
+      );
+    } catch (error) {
+      end();
+      throw error;
     }
-    columns.hasFooter = true;
+    if (reading instanceof Promise) return reading.finally(end);
+    end();
   }
 
   #open(file: DataFile): NearFile | Promise<NearFile> {
@@ -122,6 +135,19 @@ export class NearVerifier {
     if (this.#known.size > VERIFIED_FILES_MAX && oldest !== undefined) this.#known.delete(oldest);
     return known.columns;
   }
+}
+
+/** Holds what is wanted of a file against its sums. Errors: `damaged_file`. */
+function* checked(
+  file: DataFile,
+  verified: VerifiedColumns,
+  wanted: WantedChunks,
+): ReadSteps<void> {
+  const { key } = file;
+  const sums = yield* readSums(key, file.byteLength);
+  const groups = sums === undefined ? whole(file) : summedGroups(sums);
+  yield* verifyChunks({ key, groups, verified }, wanted);
+  verified.hasFooter = true;
 }
 
 /** Errors: `unavailable`, also for a file that was replaced since the statement was planned. */

@@ -5,7 +5,8 @@ import { damagedFile } from "../../../base/damaged_file.ts";
 import type { SummedGroup } from "../../../parquet/sums.ts";
 import { type CheckedPlace, damageOf } from "../../../parquet/summed_places.ts";
 import type { Column } from "../../../schema/schema.ts";
-import { type ReadBytes, SUM_BLOCK_BYTES, sumOfRange } from "../../../storage/sum_of_range.ts";
+import type { ReadSteps } from "../../../storage/read_steps.ts";
+import { SUM_BLOCK_BYTES, sumSteps } from "../../../storage/sum_of_range.ts";
 import type { RowRange } from "../../plan/plan.ts";
 import type { VerifiedColumns } from "./verified_columns.ts";
 
@@ -15,12 +16,11 @@ export interface WantedChunks {
   readonly rows: RowRange;
 }
 
-/** The file, its row groups with their sums, and how its bytes are read. */
+/** The file, its row groups with their sums, and what was verified of it. */
 export interface VerifiedFile {
   readonly key: string;
   readonly groups: readonly SummedGroup[];
   readonly verified: VerifiedColumns;
-  readonly read: ReadBytes;
 }
 
 /** Chunks so near to each other are read at once: a read takes as long as so many bytes. */
@@ -28,9 +28,9 @@ const GAP_BYTES_MAX = 32 * 1024;
 
 /**
  * Verifies what is wanted and was not verified yet, and remembers it. A chunk without a sum counts
- * as verified: nobody can say more of it. Errors: `damaged_file`; those of `read`.
+ * as verified: nobody can say more of it. Errors: `damaged_file`.
  */
-export async function verifyChunks(file: VerifiedFile, wanted: WantedChunks): Promise<void> {
+export function* verifyChunks(file: VerifiedFile, wanted: WantedChunks): ReadSteps<void> {
   const places: CheckedPlace[] = [];
   const found: { readonly fieldId: number; readonly rows: RowRange }[] = [];
   file.groups.forEach((group, at) => {
@@ -44,7 +44,7 @@ export async function verifyChunks(file: VerifiedFile, wanted: WantedChunks): Pr
       if (chunk !== undefined) places.push({ ...chunk, what });
     }
   });
-  for (const run of runsOf(places)) await checkRun(file, run);
+  for (const run of runsOf(places)) yield* checkRun(file, run);
   for (const { fieldId, rows } of found) file.verified.add(fieldId, rows);
 }
 
@@ -65,18 +65,19 @@ function runsOf(places: readonly CheckedPlace[]): CheckedPlace[][] {
   return runs;
 }
 
-async function checkRun({ key, read }: VerifiedFile, run: readonly CheckedPlace[]): Promise<void> {
+function* checkRun({ key }: VerifiedFile, run: readonly CheckedPlace[]): ReadSteps<void> {
   const [first] = run;
   const last = run.at(-1);
   if (first === undefined || last === undefined) return;
   if (first.byteLength > SUM_BLOCK_BYTES) {
-    const { sum, byteLength } = await sumOfRange(read, first);
+    const { sum, byteLength } = yield* sumSteps(first);
     if (sum !== first.sum || byteLength !== first.byteLength) {
       throw damagedFile(key, damageOf(first));
     }
     return;
   }
-  const bytes = await read(first.offset, last.offset + last.byteLength - first.offset);
+  const length = last.offset + last.byteLength - first.offset;
+  const bytes = yield { offset: first.offset, length };
   for (const place of run) {
     const from = place.offset - first.offset;
     const own = bytes.subarray(from, from + place.byteLength);
