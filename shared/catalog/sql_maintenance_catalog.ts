@@ -78,13 +78,12 @@ class SqlRemovals implements Removals {
     { max, graceMs }: { readonly max: number; readonly graceMs: number },
   ): Promise<readonly string[]> {
     const { nowMs } = this.dialect;
-    const hasEnded = hasRunOut(this.dialect, "expires_ms");
     return this.database.transaction("list files to remove", function* () {
       // A file that was entered with a longer grace counts as entered later: it stays longer.
       const rows = yield sql(
         "SELECT object_key FROM svc_removals " +
           `WHERE folder = $1 AND due_ms <= ${nowMs()} AND NOT EXISTS (` +
-          `SELECT 1 FROM svc_long_reads WHERE NOT ${hasEnded} ` +
+          `SELECT 1 FROM svc_long_reads WHERE expires_ms > ${nowMs()} ` +
           "AND since_ms <= svc_removals.due_ms - CAST($3 AS BIGINT)) " +
           "ORDER BY due_ms, object_key LIMIT $2",
         [folder, max, graceMs],
@@ -117,9 +116,8 @@ class SqlLongReads implements LongReads {
 
   hold(id: string, leaseMs: number): Promise<void> {
     const now = this.dialect.nowMs();
-    const hasEnded = hasRunOut(this.dialect, "expires_ms");
     return this.database.transaction("enter a long statement", function* () {
-      yield sql(`DELETE FROM svc_long_reads WHERE ${hasEnded}`, []);
+      yield sql(`DELETE FROM svc_long_reads WHERE expires_ms <= ${now}`, []);
       yield sql(
         "INSERT INTO svc_long_reads (id, since_ms, expires_ms) " +
           `VALUES ($1, ${now}, ${now} + CAST($2 AS BIGINT)) ` +
