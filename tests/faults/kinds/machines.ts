@@ -8,7 +8,7 @@
 
 import { join } from "node:path";
 import { makeDataFolders } from "../../../cli/data_folders.ts";
-import { POSTGRES, PostgresProcess } from "../../../shared/testing/postgres_process.ts";
+import { PostgresProcess } from "../../../shared/testing/postgres_process.ts";
 import type { SeededRandom } from "../../../shared/testing/seeded_random.ts";
 import { Stack, type StackOptions } from "../../apps/stack.ts";
 import { tableLife } from "../check/table_metadata.ts";
@@ -17,6 +17,7 @@ import { type Arena, type Fault, faultNumbers, type Outcome, outcomeOf } from ".
 import { Life, READY_MS_MAX, ROLES } from "../life.ts";
 import { findMinio, MINIO_MODULE, MinioProcess } from "../minio_process.ts";
 import { Network } from "../network.ts";
+import { killed, missingPostgres, type Outage } from "../outage.ts";
 
 const FAULTS_A_ROUND = 15;
 const CALM_MS_MAX = 3_000;
@@ -35,22 +36,14 @@ const HOSTS = [...ROLES, "second", "sweeper"] as const;
 type Host = typeof HOSTS[number];
 const LOST = ["requests", "answers", "both"] as const;
 
-/** Something that is taken away, and comes back. */
-interface Outage {
-  readonly what: string;
-  begin(): Promise<unknown>;
-  end(): Promise<unknown>;
-}
-
 export const MACHINES: Fault = {
   name: "machines",
   summary: "hosts, MinIO and PostgreSQL are parted or killed; compactors claim the WAL's mirror",
   unit: "outages",
   weight: 3,
   missing: async () => {
-    if (POSTGRES === undefined) return "npm has no PostgreSQL for this platform";
     if (await findMinio() === undefined) return `there is no MinIO: go install ${MINIO_MODULE}`;
-    return undefined;
+    return missingPostgres();
   },
   round: outages,
 };
@@ -131,14 +124,6 @@ function placed(network: Network, hosts: Readonly<Record<string, string>>): Stac
   return {
     addresses: of((host) => network.addressOf(host)),
     launchers: of((host) => network.launcherOf(host)),
-  };
-}
-
-function killed(what: string, service: PostgresProcess | MinioProcess): Outage {
-  return {
-    what: `${what} killed`,
-    begin: () => service.kill(),
-    end: () => service.resume(),
   };
 }
 

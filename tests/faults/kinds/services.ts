@@ -6,30 +6,24 @@
  */
 
 import { join } from "node:path";
-import { POSTGRES, PostgresProcess } from "../../../shared/testing/postgres_process.ts";
+import { PostgresProcess } from "../../../shared/testing/postgres_process.ts";
 import { type S3Fault, S3Process } from "../../../shared/testing/s3_process.ts";
 import { delay } from "../commands.ts";
 import { type Arena, type Fault, type Outcome, outcomeOf } from "../fault.ts";
 import { Life } from "../life.ts";
+import { killed, missingPostgres, type Outage } from "../outage.ts";
 
 const OUTAGES = 5;
 const CALM_MS_MAX = 3_000;
 const AWAY_MS_MAX = 6_000;
 const REFUSED: S3Fault = { status: 503, code: "SlowDown" };
 
-/** A way to take a service away, and to bring it back. */
-interface Outage {
-  readonly what: string;
-  begin(): Promise<void> | void;
-  end(): Promise<void> | void;
-}
-
 export const SERVICES: Fault = {
   name: "services",
   summary: "PostgreSQL and the object store are killed, or it refuses or hangs",
   unit: "outages",
   weight: 2,
-  missing: () => POSTGRES === undefined ? "npm has no PostgreSQL for this platform" : undefined,
+  missing: missingPostgres,
   round: outages,
 };
 
@@ -73,12 +67,8 @@ function waysToGo(postgres: PostgresProcess, s3: S3Process): readonly Outage[] {
     end: () => void (s3.faultOf = () => undefined),
   });
   return [
-    {
-      what: "PostgreSQL killed",
-      begin: () => postgres.kill(),
-      end: () => postgres.resume(),
-    },
-    { what: "the store killed", begin: () => s3.kill(), end: () => s3.resume() },
+    killed("PostgreSQL", postgres),
+    killed("the store", s3),
     faulty("the store refuses", REFUSED),
     faulty("the store hangs", "hang"),
   ];
