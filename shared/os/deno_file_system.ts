@@ -346,7 +346,7 @@ class DenoFileLock implements FileLock {
 /**
  * The runtime's description of a file in the form of `FileSystem`; what is not known is 0.
  */
-export function fileStat({ isFile, isDirectory, size, mtime, ino }: Deno.FileInfo): FileStat {
+function fileStat({ isFile, isDirectory, size, mtime, ino }: Deno.FileInfo): FileStat {
   return { isFile, isDirectory, size, mtimeMs: mtime?.getTime() ?? 0, inode: ino ?? 0 };
 }
 

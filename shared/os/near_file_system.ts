@@ -7,14 +7,14 @@
  * Its files are made again after a crash, so they have no second handle that syncs.
  */
 
-import { DenoFile, DenoFileSystem, fileStat } from "./deno_file_system.ts";
+import { DenoFile, DenoFileSystem } from "./deno_file_system.ts";
 import type { DirEntry, File, FileStat, ReadableFile } from "./file_system.ts";
 
 export class NearFileSystem extends DenoFileSystem {
   // Promises, as callers expect: what is thrown rejects.
   // deno-lint-ignore require-await
   override async openRead(path: string): Promise<ReadableFile> {
-    return new DenoFile(Deno.openSync(path, { read: true }), path);
+    return this.blocking.openNow(path);
   }
 
   // deno-lint-ignore require-await
@@ -31,7 +31,7 @@ export class NearFileSystem extends DenoFileSystem {
 
   // deno-lint-ignore require-await
   override async stat(path: string): Promise<FileStat> {
-    return fileStat(Deno.statSync(path));
+    return this.blocking.statNow(path);
   }
 
   // deno-lint-ignore require-await
