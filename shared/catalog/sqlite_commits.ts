@@ -139,7 +139,7 @@ export function inTransaction<T>(
 ): T {
   db.exec("BEGIN IMMEDIATE");
   try {
-    const before = changesOf(db);
+    const before = count === undefined ? 0 : changesOf(db);
     const { keep, value } = action();
     const isCounted = count !== undefined && keep && changesOf(db) > before;
     const number = isCounted ? countOne(db) : undefined;
