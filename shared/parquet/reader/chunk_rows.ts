@@ -15,7 +15,7 @@ import {
   readPageHeader,
   ThriftReader,
 } from "./page_header.ts";
-import { PageReader, readDeltas, readRuns, readRunsAt, readWideDeltas } from "./unpack.ts";
+import { PageReader, readDeltas, readRuns, readRunsAt, readWideDeltasAt } from "./unpack.ts";
 
 /** `timestamptz` as Unix microseconds; null where there is no value. */
 export type StoredValue = string | bigint | number | boolean | null;
@@ -202,7 +202,6 @@ function storedAt(
   },
 ): StoredValue[] {
   if (places.length === 0) return [];
-  const count = (places.at(-1) ?? 0) + 1;
   switch (encoding) {
     case ENCODING.places: {
       if (dictionary === undefined) throw new Error("no dictionary");
@@ -214,10 +213,7 @@ function storedAt(
       return textsAt(body, { total, places });
     case ENCODING.deltas: {
       if (type !== "long" && type !== "timestamptz") break;
-      const halves = new Int32Array(2 * count);
-      readWideDeltas(body, halves, { to: 0, count, total });
-      const view = new DataView(halves.buffer);
-      return Array.from(places, (place) => view.getBigInt64(8 * place, true));
+      return readWideDeltasAt(body, places, total);
     }
     case ENCODING.plain:
       return plainAt(body, type, places);
@@ -229,22 +225,55 @@ function textsAt(
   body: PageReader,
   { total, places }: { readonly total: number; readonly places: Uint32Array },
 ): StoredValue[] {
-  const lengths = new Int32Array(total);
-  readDeltas(body, lengths, { to: 0, count: total });
+  const count = (places.at(-1) ?? 0) + 1;
+  const lengths = new Int32Array(count);
+  readDeltas(body, lengths, { to: 0, count, total });
   const texts: StoredValue[] = [];
   let next = 0;
-  for (let place = 0, start = body.at; next < places.length; place += 1) {
-    const length = lengths[place] as number;
-    if (length < 0) throw new Error(`a text of ${length} bytes`);
-    if (places[next] === place) {
-      if (start + length > body.bytes.length) throw new Error("a page's texts are cut");
-      texts.push(textOf(body.bytes.subarray(start, start + length)));
-      next += 1;
+  for (let place = 0, start = body.at; next < places.length;) {
+    // Neighbours are decoded at once.
+    const first = next;
+    const ends: number[] = [];
+    let end = start;
+    for (; places[next] === place; next += 1, place += 1) {
+      end += lengthAt(lengths, place);
+      ends.push(end);
     }
-    start += length;
+    if (end > body.bytes.length) throw new Error("a page's texts are cut");
+    if (next > first) pushTexts(texts, body.bytes, { start, ends });
+    start = end;
+    if (next === places.length) break;
+    for (; place < (places[next] as number); place += 1) start += lengthAt(lengths, place);
   }
   return texts;
 }
+
+function lengthAt(lengths: Int32Array, place: number): number {
+  const length = lengths[place] as number;
+  if (length < 0) throw new Error(`a text of ${length} bytes`);
+  return length;
+}
+
+/** Texts that follow each other. Where all are ASCII, one call decodes them. */
+function pushTexts(
+  texts: StoredValue[],
+  bytes: Uint8Array,
+  { start, ends }: { readonly start: number; readonly ends: readonly number[] },
+): void {
+  const all = bytes.subarray(start, ends.at(-1));
+  const text = ends.length > 1 && all.length <= TOGETHER_BYTES_MAX ? textOf(all) : "";
+  const isAscii = text.length === all.length;
+  let from = start;
+  for (const end of ends) {
+    texts.push(
+      isAscii ? text.slice(from - start, end - start) : textOf(bytes.subarray(from, end)),
+    );
+    from = end;
+  }
+}
+
+/** A text that is kept keeps its neighbours with it. */
+const TOGETHER_BYTES_MAX = 128 * 1024;
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -299,8 +328,10 @@ class Dictionary {
       const wanted = new Map<number, string>();
       for (const place of places) wanted.set(place, "");
       for (let place = 0; place <= last; place += 1) {
-        const bytes = body.take(body.uint32());
-        if (wanted.has(place)) wanted.set(place, textOf(bytes));
+        const length = body.uint32();
+        const start = body.skip(length);
+        if (!wanted.has(place)) continue;
+        wanted.set(place, textOf(body.bytes.subarray(start, start + length)));
       }
       return Array.from(places, (place) => wanted.get(place) as string);
     });

@@ -9,6 +9,10 @@ const STEP = 2 ** STEP_BITS;
 /** The most bits of a distance in whole bytes: distances are below 2^53. */
 const WIDTH_MAX = 56;
 const HALF = 0x1_0000_0000;
+/** The most distances of a part; others write 32. */
+const PART_MAX = 65_536;
+/** Numbers of up to seven bytes, of seven bits each, are read without BigInts. */
+const SHORT = 2 ** 49;
 
 /** Bytes of a page, read from its start. */
 export class PageReader {
@@ -30,20 +34,37 @@ export class PageReader {
     return this.bytes.subarray(this.at - length, this.at);
   }
 
+  /** Where the next `length` bytes begin, which are passed over. */
+  skip(length: number): number {
+    if (length > this.left) throw new Error(`a page ends ${length - this.left} bytes early`);
+    this.at += length;
+    return this.at - length;
+  }
+
   byte(): number {
-    return this.take(1)[0] as number;
+    return this.bytes[this.skip(1)] as number;
   }
 
   uint32(): number {
-    const [a = 0, b = 0, c = 0, d = 0] = this.take(4);
-    return (a | b << 8 | c << 16 | d << 24) >>> 0;
+    const { bytes } = this;
+    const at = this.skip(4);
+    const low = (bytes[at] as number) | (bytes[at + 1] as number) << 8;
+    return (low | (bytes[at + 2] as number) << 16 | (bytes[at + 3] as number) << 24) >>> 0;
   }
 
   /** Below 2^53. */
   varint(): number {
-    const value = this.varint64();
-    if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw new Error(`a number is ${value}`);
-    return Number(value);
+    const start = this.at;
+    let value = 0;
+    for (let scale = 1; scale < SHORT; scale *= 128) {
+      const byte = this.byte();
+      value += (byte & 127) * scale;
+      if (byte < 128) return value;
+    }
+    this.at = start;
+    const long = this.varint64();
+    if (long > BigInt(Number.MAX_SAFE_INTEGER)) throw new Error(`a number is ${long}`);
+    return Number(long);
   }
 
   varint64(): bigint {
@@ -56,20 +77,40 @@ export class PageReader {
     throw new Error("a number has no end");
   }
 
+  /** Within the safe integers. */
+  zigzag(): number {
+    const start = this.at;
+    let folded = 0;
+    for (let scale = 1; scale < SHORT; scale *= 128) {
+      const byte = this.byte();
+      folded += (byte & 127) * scale;
+      if (byte < 128) return folded % 2 === 0 ? folded / 2 : -(folded + 1) / 2;
+    }
+    this.at = start;
+    const long = this.zigzag64();
+    if (!Number.isSafeInteger(Number(long))) throw new Error(`a distance of ${long}`);
+    return Number(long);
+  }
+
   zigzag64(): bigint {
     const folded = this.varint64();
     return (folded >> 1n) ^ -(folded & 1n);
   }
 }
 
-/** `count` numbers of `width` bits into `target` from `to` on. */
+/** `count` numbers of `width` bits into `target` from `to` on; they begin at `from`. */
 export function unpackBits(
   packed: Uint8Array,
   target: Float64Array | Uint32Array | Uint8Array,
-  { to, count, width }: { readonly to: number; readonly count: number; readonly width: number },
+  { from = 0, to, count, width }: {
+    readonly from?: number;
+    readonly to: number;
+    readonly count: number;
+    readonly width: number;
+  },
 ): void {
-  if (packed.length * 8 < count * width) throw new Error("packed numbers are cut");
-  let at = 0;
+  if ((packed.length - from) * 8 < count * width) throw new Error("packed numbers are cut");
+  let at = from;
   let pending = 0;
   let bits = 0;
   const mask = width >= STEP_BITS ? STEP - 1 : (1 << width) - 1;
@@ -111,8 +152,10 @@ export function readRuns(
       target.fill(value, at, Math.min(end, at + length));
       at += length;
     } else {
-      const packed = reader.take(length * width);
-      unpackBits(packed, target, { to: at, count: Math.min(end - at, 8 * length), width });
+      const from = reader.skip(length * width);
+      unpackBits(reader.bytes, target, {
+        ...{ from, to: at, count: Math.min(end - at, 8 * length), width },
+      });
       at += 8 * length;
     }
   }
@@ -154,26 +197,11 @@ function bitsAt(bytes: Uint8Array, bit: number, width: number): number {
   return value;
 }
 
-/** `DELTA_BINARY_PACKED` of 32-bit integers: `count` of them into `target` from `to` on. */
-export function readDeltas(
-  reader: PageReader,
-  target: Int32Array,
-  { to, count }: { readonly to: number; readonly count: number },
-): void {
-  const { first, distances } = readDistances(reader, count);
-  let value = Number(first);
-  for (let at = 0; at < count; at += 1) {
-    target[to + at] = value;
-    if (target[to + at] !== value) throw new Error(`${value} has more than 32 bits`);
-    value += distances[at] as number;
-  }
-}
-
 /**
- * `DELTA_BINARY_PACKED` of 64-bit integers: `count` of them into `target` as pairs of halves, from
- * `to` on. The page has `total` of them.
+ * `DELTA_BINARY_PACKED` of 32-bit integers: `count` of them into `target` from `to` on. The page
+ * has `total` of them, and is read to their end.
  */
-export function readWideDeltas(
+export function readDeltas(
   reader: PageReader,
   target: Int32Array,
   { to, count, total = count }: {
@@ -182,51 +210,127 @@ export function readWideDeltas(
     readonly total?: number;
   },
 ): void {
-  const { first, distances } = readDistances(reader, count, total);
-  let high = Number(BigInt.asIntN(32, first >> 32n));
-  let low = Number(first & 0xffff_ffffn);
-  for (let at = 0; at < count; at += 1) {
-    target[2 * (to + at)] = low;
-    target[2 * (to + at) + 1] = high;
-    low += distances[at] as number;
-    if (low >= 0 && low < HALF) continue;
-    const carry = Math.floor(low / HALF);
-    low -= carry * HALF;
-    high = (high + carry) | 0;
-  }
-}
-
-interface Distances {
-  readonly first: bigint;
-  /** The distance from each value to the next; 0 behind the last. */
-  readonly distances: Float64Array;
-}
-
-/** Reads the distances between the first `count` of `total` values. */
-function readDistances(reader: PageReader, count: number, total = count): Distances {
-  const block = reader.varint();
-  const parts = reader.varint();
-  const partLength = block / parts;
-  if (parts === 0 || block === 0 || partLength % 32 !== 0) {
-    throw new Error(`blocks of ${block} distances in ${parts} parts`);
-  }
-  const stored = reader.varint();
-  if (stored !== total) throw new Error(`${stored} values where there are ${total}`);
-  const first = reader.zigzag64();
-  const distances = new Float64Array(count);
-  for (let from = 0; from < count - 1; from += block) {
-    const least = Number(reader.zigzag64());
-    if (!Number.isSafeInteger(least)) throw new Error(`a distance of ${least}`);
-    const widths = reader.take(parts);
-    const blockEnd = Math.min(from + block, count - 1);
-    for (let part = 0, start = from; start < blockEnd; part += 1, start += partLength) {
-      const width = widths[part] as number;
-      if (width > WIDTH_MAX) throw new Error(`distances of ${width} bits`);
-      const end = Math.min(start + partLength, blockEnd);
-      const packed = reader.take(width * partLength / 8);
-      unpackBits(packed, distances, { to: start, count: end - start, width });
-      for (let at = start; at < end; at += 1) distances[at] = (distances[at] as number) + least;
+  const parts = new DeltaParts(reader, total);
+  let value = Number(parts.first);
+  if (count > 0) target[to] = within32(value);
+  for (let start = 1; start < total; start += parts.length) {
+    const wanted = Math.max(0, Math.min(parts.length, count - start));
+    const distances = parts.next(wanted);
+    for (let at = 0; at < wanted; at += 1) {
+      value += distances[at] as number;
+      target[to + start + at] = within32(value);
     }
   }
-  return { first, distances };
+}
+
+function within32(value: number): number {
+  if ((value | 0) !== value) throw new Error(`${value} has more than 32 bits`);
+  return value;
+}
+
+/**
+ * `DELTA_BINARY_PACKED` of 64-bit integers: `count` of them into `target` as pairs of halves, from
+ * `to` on.
+ */
+export function readWideDeltas(
+  reader: PageReader,
+  target: Int32Array,
+  { to, count }: { readonly to: number; readonly count: number },
+): void {
+  let at = 2 * to;
+  eachWide(reader, { count, total: count }, (low, high) => {
+    target[at] = low;
+    target[at + 1] = high;
+    at += 2;
+  });
+}
+
+/**
+ * The 64-bit integers at some places of `total`, ascending. What is behind them is not looked at.
+ */
+export function readWideDeltasAt(reader: PageReader, places: Uint32Array, total: number): bigint[] {
+  const found: bigint[] = [];
+  const halves = new DataView(new ArrayBuffer(8));
+  let place = 0;
+  eachWide(reader, { count: (places.at(-1) ?? -1) + 1, total }, (low, high) => {
+    if (places[found.length] === place) {
+      halves.setInt32(0, high);
+      halves.setUint32(4, low);
+      found.push(halves.getBigInt64(0));
+    }
+    place += 1;
+  });
+  return found;
+}
+
+/** Tells `take` the halves of the first `count` of `total` integers. */
+function eachWide(
+  reader: PageReader,
+  { count, total }: { readonly count: number; readonly total: number },
+  take: (low: number, high: number) => void,
+): void {
+  const parts = new DeltaParts(reader, total);
+  let high = Number(BigInt.asIntN(32, parts.first >> 32n));
+  let low = Number(parts.first & 0xffff_ffffn);
+  if (count > 0) take(low, high);
+  for (let start = 1; start < count; start += parts.length) {
+    const wanted = Math.min(parts.length, count - start);
+    const distances = parts.next(wanted);
+    for (let at = 0; at < wanted; at += 1) {
+      low += distances[at] as number;
+      if (low < 0 || low >= HALF) {
+        const carry = Math.floor(low / HALF);
+        low -= carry * HALF;
+        high = (high + carry) | 0;
+      }
+      take(low, high);
+    }
+  }
+}
+
+/** The distances from each of `total` values to the next, part by part. */
+class DeltaParts {
+  readonly first: bigint;
+  /** Distances of a part; the last may have fewer. */
+  readonly length: number;
+  readonly #reader: PageReader;
+  readonly #partsPerBlock: number;
+  readonly #distances: Float64Array;
+  #part = 0;
+  #least = 0;
+  #widthsAt = 0;
+
+  constructor(reader: PageReader, total: number) {
+    const block = reader.varint();
+    const parts = reader.varint();
+    this.length = block / parts;
+    if (parts === 0 || block === 0 || this.length % 32 !== 0 || this.length > PART_MAX) {
+      throw new Error(`blocks of ${block} distances in ${parts} parts`);
+    }
+    const stored = reader.varint();
+    if (stored !== total) throw new Error(`${stored} values where there are ${total}`);
+    this.first = reader.zigzag64();
+    this.#reader = reader;
+    this.#partsPerBlock = parts;
+    this.#distances = new Float64Array(this.length);
+  }
+
+  /** The first `wanted` distances of the next part, in memory that the next call writes over. */
+  next(wanted: number): Float64Array {
+    const reader = this.#reader;
+    if (this.#part === 0) {
+      this.#least = reader.zigzag();
+      this.#widthsAt = reader.skip(this.#partsPerBlock);
+    }
+    const width = reader.bytes[this.#widthsAt + this.#part] as number;
+    this.#part = (this.#part + 1) % this.#partsPerBlock;
+    if (width > WIDTH_MAX) throw new Error(`distances of ${width} bits`);
+    const from = reader.skip(width * this.length / 8);
+    const distances = this.#distances;
+    if (wanted === 0) return distances;
+    if (width === 0) return distances.fill(this.#least, 0, wanted);
+    unpackBits(reader.bytes, distances, { from, to: 0, count: wanted, width });
+    for (let at = 0; at < wanted; at += 1) distances[at] = (distances[at] as number) + this.#least;
+    return distances;
+  }
 }

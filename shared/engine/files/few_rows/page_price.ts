@@ -24,7 +24,7 @@ const SCANNED_BYTE_NS = 0.6;
 const SCAN_NS = 1_000_000;
 const COLUMN_NS = 100_000;
 /** A byte that is unpacked here. */
-const READ_BYTE_NS = 1.2;
+const READ_BYTE_NS = 1;
 const PAGE_NS = 40_000;
 /** A value that is decoded, crosses over and becomes a value of DuckDB again. */
 export const VALUE_NS = 1_000;
