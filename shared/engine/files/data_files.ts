@@ -53,7 +53,7 @@ export interface DataFileLease extends Disposable {
 
 /** A data file of which some bytes are read. */
 export interface OpenDataFile extends AsyncDisposable {
-  /** What is in each of the ranges. */
+  /** What is in each of the ranges, until the next call or the end. */
   read(ranges: readonly ByteRange[]): Promise<readonly Uint8Array[]>;
 }
 

@@ -1,13 +1,15 @@
 /** Data files in a folder of this machine, verified before DuckDB reads them. */
 
 import { present } from "../../base/assert.ts";
+import { BufferPool } from "../../base/buffer_pool.ts";
 import { OperatingError } from "../../base/errors.ts";
 import type { DataFile } from "../../iceberg/types.ts";
-import type { ReadableFile, ReadableFiles } from "../../os/file_system.ts";
+import type { ReadableFiles } from "../../os/file_system.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 import type { DataFileLease, DataFiles, OpenDataFile } from "./data_files.ts";
 import type { FooterCache } from "./footer_cache.ts";
 import { type ByteRange, joined } from "./object_cache/byte_ranges.ts";
+import { type NearFile, NearReads } from "./verified/near_reads.ts";
 import { NearVerifier } from "./verified/near_verifier.ts";
 
 /** Data files that lie in a folder of this machine. */
@@ -21,13 +23,14 @@ export function localDataFiles(
 ): DataFiles {
   const path = (file: DataFile) => localPath(store, file);
   const footer = (file: DataFile) => footers.footer(file);
+  const reads = new NearReads({ files, nowMs });
   const verifier = new NearVerifier({ files, path, nowMs });
   const lease = (signal: AbortSignal): DataFileLease => ({
     store,
     indexStore: store,
     path,
     footer,
-    open: (file) => openNear(files, path(file)),
+    open: (file) => openNear(reads, path(file)),
     name: () => Promise.resolve(),
     async bring(plan) {
       await verifier.verify(plan, signal);
@@ -43,27 +46,41 @@ export function localDataFiles(
 /** Ranges so near to each other are read at once: a read takes as long as so many bytes. */
 const GAP_BYTES_MAX = 32 * 1024;
 
-async function openNear(
-  files: Pick<ReadableFiles, "openRead">,
-  path: string,
-): Promise<OpenDataFile> {
-  const file = await files.openRead(path);
+/** Pages are read into memory that is used again: to make it takes longer than to fill it. */
+const MEMORY = new BufferPool();
+
+async function openNear(reads: NearReads, path: string): Promise<OpenDataFile> {
+  const turn = reads.turn();
+  if (turn !== undefined) await turn;
+  const file = await reads.open(path);
+  const taken: Uint8Array<ArrayBuffer>[] = [];
+  const giveBack = () => taken.splice(0).forEach((memory) => MEMORY.give(memory));
   return {
-    read: (ranges) => readNear(file, ranges),
-    [Symbol.asyncDispose]: () => file[Symbol.asyncDispose](),
+    read: async (ranges) => {
+      giveBack();
+      return await readNear(file, ranges, (length) => {
+        const memory = MEMORY.take(length);
+        taken.push(memory);
+        return memory.subarray(0, length);
+      });
+    },
+    [Symbol.asyncDispose]() {
+      giveBack();
+      file[Symbol.dispose]();
+      return Promise.resolve();
+    },
   };
 }
 
 async function readNear(
-  file: ReadableFile,
+  file: NearFile,
   ranges: readonly ByteRange[],
+  take: (length: number) => Uint8Array,
 ): Promise<readonly Uint8Array[]> {
   const reads = joined(ranges, (left, right) => right.start - left.end <= GAP_BYTES_MAX);
   const read: { readonly start: number; readonly bytes: Uint8Array }[] = [];
   for (const { start, end } of reads) {
-    const bytes = new Uint8Array(end - start);
-    const length = await file.readAt(bytes, start);
-    read.push({ start, bytes: bytes.subarray(0, length) });
+    read.push({ start, bytes: await file.read(take(end - start), start) });
   }
   return ranges.map((range) => {
     const whole = present(read.findLast(({ start }) => start <= range.start), "a read");

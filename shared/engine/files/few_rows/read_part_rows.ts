@@ -115,14 +115,17 @@ function conditionFirst(
 
 function filtered(left: RowsLeft, condition: Predicate<Column>): RowsLeft {
   const mayMeet = rowFilter(condition);
-  const isKept = (at: number) => mayMeet(({ id }) => left.values.get(id)?.[at]);
+  const isKept = Array.from(
+    { length: rowsIn(left.groups) },
+    (_, at) => mayMeet(({ id }) => left.values.get(id)?.[at]),
+  );
   let at = 0;
   const groups = left.groups.flatMap(({ group, rows }) => {
-    const kept = rows.filter(() => isKept(at++));
+    const kept = rows.filter(() => isKept[at++]);
     return kept.length === 0 ? [] : { group, rows: kept };
   });
   const values = [...left.values].map(([id, own]) =>
-    [id, own.filter((_, at) => isKept(at))] as const
+    [id, own.filter((_, at) => isKept[at])] as const
   );
   return { ...left, groups, values: new Map(values) };
 }

@@ -81,16 +81,17 @@ function ofText(mayMeet: (value: string) => boolean): ValueFilter {
   return (value) => typeof value !== "string" || mayMeet(value);
 }
 
-const ASCII = /^\p{ASCII}*$/u;
+/** A letter beyond ASCII: looked for from one to the next, which `^[…]*$` is not. */
+const BEYOND_ASCII = /[\u0080-\uffff]/;
 
 /**
  * `parts` of `text` must be in a value. Letters beyond ASCII are in lower case what DuckDB makes of
  * them, so nothing is said where one stands on either side.
  */
 function partsFilter(text: string, parts: readonly string[], mode: "all" | "any"): ValueFilter {
-  if (parts.length === 0 || !ASCII.test(text)) return () => true;
+  if (parts.length === 0 || BEYOND_ASCII.test(text)) return () => true;
   return ofText((value) => {
-    if (!ASCII.test(value)) return true;
+    if (BEYOND_ASCII.test(value)) return true;
     const folded = value.toLowerCase();
     const isIn = (part: string) => folded.includes(part);
     return mode === "all" ? parts.every(isIn) : parts.some(isIn);
@@ -136,7 +137,7 @@ const LETTERS_AND_DIGITS = /^[0-9A-Za-z_]{8,}$/;
  */
 function attributeFilter(values: readonly string[]): ValueFilter {
   const areTexts = values.every((value) =>
-    ASCII.test(value) && (INTEGER.test(value) || isName(value))
+    !BEYOND_ASCII.test(value) && (INTEGER.test(value) || isName(value))
   );
   if (!areTexts) return () => true;
   return ofText((text) => text.includes("\\") || values.some((value) => text.includes(value)));

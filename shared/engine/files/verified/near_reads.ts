@@ -20,7 +20,7 @@ export interface NearFile extends Disposable {
 }
 
 /** Larger reads are made on other threads, several at a time. */
-const BLOCKING_BYTES_MAX = 128 * 1024;
+const BLOCKING_BYTES_MAX = 256 * 1024;
 const BLOCKING_MS_MAX = 2;
 const ASIDE_MS = 10_000;
 /** After so long in calls that block, others have a turn. */

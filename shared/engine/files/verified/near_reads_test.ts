@@ -5,7 +5,7 @@ import { DenoFileSystem } from "../../../os/deno_file_system.ts";
 import type { FileStat } from "../../../os/file_system.ts";
 import { NearReads } from "./near_reads.ts";
 
-const SMALL = 128 * 1024;
+const SMALL = 256 * 1024;
 const STAT: FileStat = { isFile: true, isDirectory: false, size: 7, mtimeMs: 1, inode: 2 };
 
 /** Files that note how they are asked; each call that blocks takes `callMs`. */
