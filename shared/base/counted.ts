@@ -1,4 +1,7 @@
 /** `1 row`, `2,000 rows`: a count and its noun, for people. */
 export function counted(count: number, noun: string): string {
-  return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
+  // A number's own method looks up the language's rules anew, which takes 0.2 ms.
+  return `${NUMBERS.format(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
+
+const NUMBERS = new Intl.NumberFormat("en-US");
