@@ -11,6 +11,7 @@
 import type { Column, ColumnType } from "../../schema/schema.ts";
 import {
   type FilePart,
+  firstPlace,
   isRead,
   type PartSource,
   type RowRange,
@@ -33,20 +34,28 @@ export function relationSql(plan: TablePlan, bind: BindText = quoteText): string
   const held = plan.parts.filter(isHeld);
   const rows = plan.parts.filter(isRead);
   const stored = plan.parts.filter((part) => !isHeld(part) && !isRead(part));
-  const whole = stored.filter(isWhole);
-  const ranges = stored.filter((part) => !isWhole(part));
+  const isPlaced = plan.place !== undefined;
+  const whole = stored.filter((part) => !isPlaced && isWhole(part));
+  const ranges = stored.filter((part) => isPlaced || !isWhole(part));
   const read = columnReader(plan);
   const scans = [
     ...Map.groupBy(whole, read).entries().map(([columns, parts]) =>
       wholeFilesSql(parts, columns, bind)
     ),
-    ...ranges.map((part) => rowRangeSql(part, read(part), bind)),
+    ...ranges.map((part) => rowRangeSql(part, placed(read(part), plan, part), bind)),
     ...held.flatMap((part) => heldSql(part, read(part))),
     ...Map.groupBy(rows, read).entries().map(([{ list, columns }, parts]) =>
       `SELECT ${list} FROM (${readRowsSql(parts.map(({ source }) => source), columns, bind)})`
     ),
   ];
   return scans.length > 0 ? scans.join(" UNION ALL BY NAME ") : emptySql(columns);
+}
+
+/** The columns of a part, with the place of each row where the plan wants it. */
+function placed(columns: ReadColumns, plan: TablePlan, part: ScanPart): ReadColumns {
+  if (plan.place === undefined) return columns;
+  const place = `${firstPlace(plan.parts.indexOf(part))} + file_row_number`;
+  return { ...columns, list: `${columns.list}, ${place} AS ${quoteName(plan.place)}` };
 }
 
 /** Whether all rows of a file are read. A scan of its own would be bound for nothing. */

@@ -57,6 +57,8 @@ export interface TablePlan {
   readonly projected: readonly Column[];
   /** How often the statement reads it. */
   readonly scans: number;
+  /** Name of a column that tells of each row its place among its parts: `placeOf`. */
+  readonly place?: string;
   /** Rows of files, by key, beyond which nothing is read (`shards/`); absent: whole files are. */
   readonly cuts?: ReadonlyMap<string, readonly RowRange[]>;
   /** Set for a table of rows that other servers sent; its parts are their files. */
@@ -202,6 +204,19 @@ export function isRead(part: ScanPart): part is PartRead {
 /** What a statement reads: a plan for each of its tables. */
 export interface Plan {
   readonly tables: readonly TablePlan[];
+}
+
+/** A row's place in its file is below this. */
+const FILE_PLACES = 2 ** 32;
+
+/** Tells the part of a plan, by its number, and the row of its file that a place is of. */
+export function placeOf(place: number): { readonly part: number; readonly row: number } {
+  return { part: Math.floor(place / FILE_PLACES), row: place % FILE_PLACES };
+}
+
+/** The place of the first row of the file of a part, by its number in the plan. */
+export function firstPlace(part: number): number {
+  return part * FILE_PLACES;
 }
 
 /** Counts the files that the parts are of; several ranges of one file count once. */

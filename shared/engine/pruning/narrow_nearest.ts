@@ -4,6 +4,7 @@
  */
 
 import type { DataFileLease } from "../files/data_files.ts";
+import { readPartRows } from "../files/few_rows/read_part_rows.ts";
 import { type EngineConnection, EngineFault, type Relation } from "../duckdb/driver.ts";
 import type { OrderedRequest } from "../order/nearest_units.ts";
 import { newestFirst } from "../order/ordered_scan.ts";
@@ -15,9 +16,10 @@ import { filePart, type Plan, type ScanPart, type TablePlan } from "../plan/plan
 import { namedColumns, projectedOf } from "../plan/projection.ts";
 import { selectOfFile } from "./file_selection.ts";
 import { type NearestDeps, nearestRows } from "./nearest_rows.ts";
-import { relationSql } from "../bind/relation.ts";
 import { ALL, overColumns, type Predicate } from "./predicate.ts";
 import {
+  placedRowsOf,
+  placedRowsSql,
   probedDocument,
   probedRoot,
   type ProbedRows,
@@ -36,7 +38,7 @@ import {
 export interface NearestTrial {
   readonly wanted: OrderedRequest;
   readonly predicate: Predicate;
-  readonly deps: PruneDeps & Pick<DataFileLease, "bring"> & {
+  readonly deps: PruneDeps & Pick<DataFileLease, "bring" | "open"> & {
     readonly statements: StatementCache;
     /** Rows of the first probe; default `PROBED_ROWS`. */
     readonly probedRows: number | undefined;
@@ -132,12 +134,21 @@ function prober(
 ): NearestDeps["probe"] {
   const named = namedColumns(probedRoot(statement.root));
   const projected = projectedOf(table, named);
-  const document = JSON.stringify(probedDocument(statement.document, statement.root));
+  const documentOf = (place?: string) =>
+    JSON.stringify(probedDocument(statement.document, statement.root, place));
+  const canPlace = table.schema.columns.every(({ name }) => name !== PLACE);
   return async (parts: readonly ScanPart[], rows: number): Promise<ProbedRows | undefined> => {
     const plan = await bring({ tables: [{ ...table, parts, projected }] });
+    const wanted = { direction, rows };
     try {
-      const sql = await connection.deserialize(document);
-      const wanted = { direction, rows };
+      if (canPlace && rows <= PLACED_ROWS_MAX && plan.tables.every(isScanned)) {
+        const sql = await connection.deserialize(documentOf(PLACE));
+        const placed = { tables: plan.tables.map((one) => ({ ...one, place: PLACE })) };
+        const text = placedRowsSql(sql, { relations: relations(placed), wanted });
+        const found = await connection.texts(text);
+        return placedRowsOf(found, { wanted: rows, parts: plan.tables[0]?.parts ?? [] });
+      }
+      const sql = await connection.deserialize(documentOf());
       const text = probedRowsSql(sql, { relations: relations(plan), wanted });
       return probedRowsOf(await connection.texts(text));
     } catch (error) {
@@ -149,24 +160,38 @@ function prober(
   };
 }
 
+/** The column of places; no column of a table is called so. */
+const PLACE = "#place";
+/** Where more rows are is not asked: they would hardly be read one by one. */
+const PLACED_ROWS_MAX = 1_000;
+
+/** Whether all that is read are the data files themselves. */
+function isScanned({ parts }: TablePlan): boolean {
+  return parts.every((part) => part.origin === "file" && part.source.kind === "file");
+}
+
+/** Files are in order where a unit is cut: the time of a part's last wanted row is at its end. */
 function edgeFinder(
   table: TablePlan,
-  { wanted: { direction }, connection, deps: { bring, signal } }: Trying,
+  { wanted: { direction }, deps }: Pick<Trying, "wanted" | "deps">,
 ): NearestDeps["edge"] {
-  const projected = projectedOf(table, new Set(["timestamp"]));
-  const last = direction === "newest" ? "min" : "max";
+  const columns = projectedOf(table, new Set(["timestamp"]));
+  const [timestamp] = columns;
   return async (part) => {
-    const { tables: [brought] } = await bring({ tables: [{ ...table, parts: [part], projected }] });
-    if (brought === undefined) return undefined;
+    if (part.origin !== "file" || timestamp === undefined) return undefined;
+    const { first, end } = part.range ?? { first: 0, end: part.rows };
+    const rowNumbers = Uint32Array.of(direction === "newest" ? first : end - 1);
     try {
-      const sql = `SELECT epoch_us(${last}("timestamp"))::VARCHAR FROM (${relationSql(brought)})`;
-      const [row] = await connection.texts(sql);
-      const text = row?.[0];
-      return text === null || text === undefined ? undefined : BigInt(text);
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof EngineFault) return undefined;
-      throw error;
+      const read = await readPartRows(
+        { part: { ...part, rowNumbers }, columns, condition: ALL },
+        { lease: deps, pays: () => true },
+      );
+      const time = read?.values.get(timestamp.id)?.[0];
+      return typeof time === "bigint" ? time : undefined;
+    } catch {
+      deps.signal.throwIfAborted();
+      // Whoever scans the file tells what is wrong with it.
+      return undefined;
     }
   };
 }

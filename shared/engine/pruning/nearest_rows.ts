@@ -15,9 +15,10 @@
 import type { DataFile } from "../../iceberg/types.ts";
 import { ROW_GROUP_ROWS } from "../../parquet/row_groups.ts";
 import type { OrderedRequest } from "../order/nearest_units.ts";
+import { lowerBound } from "../../base/lower_bound.ts";
 import { deltaPart, partRows, type RowRange, type ScanPart, type TablePlan } from "../plan/plan.ts";
 import type { FileSelection } from "./file_selection.ts";
-import type { ProbedRows } from "./probed_rows.ts";
+import type { ProbedRows, RowsByFile } from "./probed_rows.ts";
 import { clipped } from "./selected_parts.ts";
 
 /** What the walk asks of indexes and of DuckDB. */
@@ -51,6 +52,12 @@ export interface TimedRows {
   readonly rows: number;
   readonly timestampMin: bigint | undefined;
   readonly timestampMax: bigint | undefined;
+}
+
+/** Units of which is known which of their rows may count. */
+interface Placed {
+  readonly units: ReadonlySet<Unit>;
+  readonly numbers: RowsByFile;
 }
 
 /** What is left to read of a table. */
@@ -121,6 +128,8 @@ class Walk {
   readonly #probedRowsMax: number;
   #probedRows = 0;
   #found = 0;
+  /** One for each probe, as far as it told. */
+  readonly #placed: Placed[] = [];
   #reaches: bigint | undefined;
 
   constructor(
@@ -166,6 +175,11 @@ class Walk {
       if (answer === undefined) return undefined;
       this.#found += answer.rows;
       this.#reach(answer.reaches);
+      // What lies between its last row and one of an earlier probe is not known.
+      if (this.#found < this.#wanted || this.#isFarthest(answer.reaches)) {
+        const { numbers } = answer;
+        if (numbers !== undefined) this.#placed.push({ units: new Set(batch), numbers });
+      }
       if (cut !== undefined) waiting.unshift(...await this.#settle(cut));
       if (this.#found >= this.#wanted) return await this.#upToThreshold();
       rows = this.#nextRows(rows);
@@ -235,6 +249,17 @@ class Walk {
     if (this.#reaches === undefined || far > this.#reaches) this.#reaches = far;
   }
 
+  #isFarthest(reaches: bigint | undefined): boolean {
+    return reaches !== undefined && this.#sign * reaches === this.#reaches;
+  }
+
+  /** The rows of a file that may count, if that is known of all these units of it. */
+  #rowsOf(file: DataFile, units: readonly Unit[]): Uint32Array | undefined {
+    const isKnown = (unit: Unit) => this.#placed.some((placed) => placed.units.has(unit));
+    if (!units.every(isKnown)) return undefined;
+    return Uint32Array.from(this.#placed.flatMap(({ numbers }) => numbers.get(file) ?? [])).sort();
+  }
+
   /** Units of the next files, nearest first; empty when indexes leave nothing of them. */
   async #next(): Promise<Unit[]> {
     this.#deps.signal.throwIfAborted();
@@ -278,10 +303,15 @@ class Walk {
     const byFile = Map.groupBy(needed, ({ file }) => file);
     const selections = new Map<DataFile, FileSelection>();
     for (const [file, selection] of this.#selections) {
-      const range = hull(byFile.get(file) ?? []);
-      const parts = range === undefined
+      const units = byFile.get(file) ?? [];
+      const range = hull(units);
+      const clippedParts = range === undefined
         ? []
         : selection.parts.flatMap((part) => clipped(part, range) ?? []);
+      const numbers = this.#rowsOf(file, units);
+      const parts = numbers === undefined
+        ? clippedParts
+        : clippedParts.flatMap((part) => onlyRows(part, numbers) ?? []);
       const own = this.#units.filter((unit) => unit.file === file);
       selections.set(file, {
         ...selection,
@@ -307,6 +337,15 @@ class Walk {
 /** The rows of a unit that lie in `range`. */
 function within(unit: Unit, range: RowRange): Unit {
   return { ...unit, range, parts: unit.parts.flatMap((part) => clipped(part, range) ?? []) };
+}
+
+/** A part with just the rows that are among `numbers`; undefined without one. */
+function onlyRows(part: ScanPart, numbers: Uint32Array): ScanPart | undefined {
+  const { first, end } = part.range ?? { first: 0, end: part.rows };
+  const from = lowerBound(numbers, first);
+  const rows = numbers.subarray(from, lowerBound(numbers, end, from));
+  if (rows.length === 0) return undefined;
+  return { ...part, range: { first, end }, rowNumbers: rows };
 }
 
 function rowsIn(units: readonly Unit[]): number {

@@ -138,3 +138,46 @@ Deno.test({
     deepStrictEqual(offsets, [first + 29, first + 28, first + 27]);
   },
 });
+
+/** Six files in order: `ties` rows have the same microsecond, and one row in four is a host's. */
+async function openSorted(ties: number): Promise<EngineLab> {
+  const lab = await EngineLab.open({ engine: { probedRows: 64 } });
+  for (let file = 0; file < 6; file += 1) {
+    const rows = Array.from({ length: 800 }, (_, i) => {
+      const at = file * 800 + i;
+      const micros = Math.floor(at / ties);
+      return {
+        ns: START_NS + BigInt(micros) * 1_000n + BigInt((at * 7_919) % 999),
+        host: `h${at % 4}`,
+      };
+    });
+    const sorted = rows.toSorted((a, b) => a.ns < b.ns ? -1 : a.ns > b.ns ? 1 : 0);
+    await lab.commit(sorted, { rowGroupRowsMax: 200 });
+  }
+  return lab;
+}
+
+// Ties of 64 and more rows are more than a probe looks behind its last row for.
+for (const ties of [1, 3, 200, 1_000]) {
+  Deno.test({
+    name: `the nearest rows of a filter are planned as just these rows: ${ties} of a time`,
+    fn: async () => {
+      await using lab = await openSorted(ties);
+      for (const where of ["host = 'h1'", "host <> 'h1'"]) {
+        for (const limit of [1, 20, 90, 300]) {
+          for (const order of ["DESC", "ASC"]) {
+            const tail = `WHERE ${where} ORDER BY timestamp ${order}, timestamp_ns ${order}`;
+            const select = (from: string) =>
+              lab.query(`SELECT timestamp, timestamp_ns FROM ${from} ${tail} LIMIT ${limit}`);
+            const expected = await select("(FROM events) AS e");
+            const { texts, stats } = await select("events");
+            deepStrictEqual(texts, expected.texts, `${tail} LIMIT ${limit}`);
+            const planned = stats.scan?.planned_rows ?? 0;
+            const most = ties <= 3 ? limit + ties : Infinity;
+            ok(planned >= limit && planned <= most, `${planned} rows are planned for ${limit}`);
+          }
+        }
+      }
+    },
+  });
+}

@@ -5,6 +5,7 @@
 
 import type { FastPath } from "../fast_paths/fast_path.ts";
 import type { Shortened } from "../fast_paths/shorten_statement.ts";
+import type { DataFile } from "../../iceberg/types.ts";
 import { readsOnlyFrom } from "../order/nearest_hint.ts";
 import type { OrderedRequest } from "../order/nearest_units.ts";
 import { orderedRequest, type OrderRefusal } from "../order/ordered_scan.ts";
@@ -67,6 +68,7 @@ export async function pruneStatement(
     deps: {
       ...pruning,
       bring: (plan: Plan) => data.bring(plan),
+      open: (file: DataFile) => data.open(file),
       statements: deps.statements,
       probedRows: deps.probedRows,
     },
