@@ -14,14 +14,8 @@
 import { UsageError } from "../shared/base/errors.ts";
 import { parseProgram } from "../shared/config/parse_options.ts";
 import type { OptionTable } from "../shared/config/options.ts";
-import {
-  permissionFlags,
-  permissionsOf,
-  placesOf,
-  type Role,
-  runtimeFlags,
-  workspacePath,
-} from "./permissions.ts";
+import { permissionFlags, permissionsOf, runtimeFlags, workspacePath } from "./permissions.ts";
+import { placesOf, type Role } from "./role_places.ts";
 
 export const OPTIONS = {
   dataDir: {

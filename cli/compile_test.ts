@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { BINARIES, compileArguments } from "./compile.ts";
-import { ROLES, workspacePath } from "./permissions.ts";
+import { workspacePath } from "./permissions.ts";
+import { ROLES } from "./role_places.ts";
 
 const PLACE = { dataDir: "/srv/logs", out: "dist" };
 

@@ -2,7 +2,7 @@
 
 import { messageOf, OperatingError } from "../shared/base/errors.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
-import { auditFolder, jobResultsFolder, type RoleInput } from "./permissions.ts";
+import { auditFolder, jobResultsFolder, type RoleInput } from "./role_places.ts";
 
 /**
  * Makes the folders that the roles work in. A role under its own permission set cannot: its

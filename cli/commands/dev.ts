@@ -25,7 +25,8 @@ import {
   runsFromSource,
 } from "../dev/process_group.ts";
 import { seedDemo } from "../dev/seed_demo.ts";
-import { processArguments, type Role, ROLES, runtimeEnvironment } from "../permissions.ts";
+import { processArguments, runtimeEnvironment } from "../permissions.ts";
+import { type Role, ROLES } from "../role_places.ts";
 
 const OPTIONS = {
   dataDir: DATA_DIR_OPTION,

@@ -15,7 +15,7 @@ import { CommitCount, commitsPathOf } from "./sqlite_commits.ts";
 import { openSqliteCatalog } from "./sqlite_catalog.ts";
 
 const SEED = 20261126;
-const FLIPS = Number(Deno.env.get("SVC_TEST_CATALOG_FLIPS") ?? 300);
+const FLIPS = Number(Deno.env.get("SVC_TEST_CATALOG_FLIPS") ?? 150);
 const TABLE = { namespace: "svc", name: "events" };
 const SEGMENTS = segmentNames(8);
 /** A frame of `<file>-wal` has so many bytes before its page. */

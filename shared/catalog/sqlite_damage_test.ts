@@ -15,7 +15,7 @@ import { openIndexCatalog, openMaintenanceCatalog } from "./open_catalog_parts.t
 import { openCatalog, openCatalogReader } from "./open_catalog.ts";
 
 const SEED = 20261123;
-const FLIPS = Number(Deno.env.get("SVC_TEST_CATALOG_FLIPS") ?? 300);
+const FLIPS = Number(Deno.env.get("SVC_TEST_CATALOG_FLIPS") ?? 150);
 const SEGMENT = "1795208645000-0000-0123456789abcdef.seg";
 /** Consumed, and not folded. */
 const LEFT = "1795208645001-0000-0123456789abcdef.seg";

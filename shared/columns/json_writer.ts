@@ -6,16 +6,19 @@
  * at once. Numbers: 64-bit integers in full; NaN and infinities as strings.
  */
 
+import {
+  BACKSLASH,
+  BRACE,
+  COLON,
+  COMMA,
+  ESCAPES,
+  MINUS,
+  POINT,
+  QUOTE,
+  ZERO,
+} from "../base/json_letters.ts";
 import type { ByteBuilder } from "./byte_builder.ts";
 
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN = 0x7b;
-const MINUS = 0x2d;
-const POINT = 0x2e;
-const ZERO = 0x30;
-const BACKSLASH = 0x5c;
 const SPACES = 0x20202020;
 const HEX = bytesOf("0123456789abcdef");
 /** The two digits of each byte, as one big-endian unit. */
@@ -31,7 +34,7 @@ const DIGIT_PAIRS = Uint16Array.from(
 const BASE64 = bytesOf("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
 
 /** 0: copy the byte. 1: write `\u00xx`. Else the letter after the backslash. */
-const ESCAPES = escapeTable();
+const ESCAPE_OF = escapeTable();
 
 /** Appends the string whose UTF-8 is `source` from `start` to `end`, in quotes. */
 export function writeJsonString(
@@ -56,7 +59,7 @@ export function writeJsonName(
   out.reserve(end - start + 8);
   const { view } = out;
   let at = out.length;
-  if (view.getUint8(at - 1) !== OPEN) {
+  if (view.getUint8(at - 1) !== BRACE) {
     view.setUint8(at, COMMA);
     at += 1;
   }
@@ -93,7 +96,7 @@ function writeQuoted(out: ByteBuilder, source: DataView, start: number, end: num
   }
   for (; from < end; from += 1) {
     const byte = source.getUint8(from);
-    if (ESCAPES[byte] !== 0) break;
+    if (ESCAPE_OF[byte] !== 0) break;
     view.setUint8(at, byte);
     at += 1;
   }
@@ -126,7 +129,7 @@ function writeEscaped(out: ByteBuilder, source: DataView, start: number, end: nu
   let at = out.length;
   for (let from = start; from < end; from += 1) {
     const byte = source.getUint8(from);
-    const escape = ESCAPES[byte] as number;
+    const escape = ESCAPE_OF[byte] as number;
     if (escape === 0) {
       bytes[at] = byte;
       at += 1;
@@ -288,10 +291,9 @@ export function writeAscii(out: ByteBuilder, text: string): void {
 
 function escapeTable(): Uint8Array {
   const table = new Uint8Array(256).fill(1, 0, 0x20);
-  table[QUOTE] = QUOTE;
-  table[BACKSLASH] = BACKSLASH;
-  for (const [code, letter] of [[8, "b"], [9, "t"], [10, "n"], [12, "f"], [13, "r"]] as const) {
-    table[code] = letter.charCodeAt(0);
+  for (const [letter, character] of Object.entries(ESCAPES)) {
+    // A slash needs no escape.
+    if (character !== "/") table[character.charCodeAt(0)] = letter.charCodeAt(0);
   }
   return table;
 }

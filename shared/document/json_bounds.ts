@@ -4,6 +4,8 @@
  * be written again.
  */
 
+import { BACKSLASH, COLON, COMMA, QUOTE } from "../base/json_letters.ts";
+
 /** How deep a JSON text may nest, and how many values and names it may have. */
 export interface JsonBounds {
   /** Most objects and arrays around a value. */
@@ -49,11 +51,6 @@ function occurrences(text: string, character: string, max: number): number {
   }
   return count;
 }
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
-const COLON = 0x3a;
 
 function scannedFault(
   text: string,

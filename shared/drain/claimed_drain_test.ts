@@ -8,7 +8,7 @@ import { applyDrain, type DrainDeps, type DrainOutcome, lookAtLane } from "./dra
 import { DRAIN_GATE_DEFAULT, DRAIN_GATE_OPEN } from "./plan_drain.ts";
 
 const LEASE = { leaseMs: 10_000, attemptsMax: 3 };
-const SEEDS = Number(Deno.env.get("SVC_TEST_CLAIM_SEEDS") ?? 12);
+const SEEDS = Number(Deno.env.get("SVC_TEST_CLAIM_SEEDS") ?? 6);
 
 Deno.test({
   name: "two claimants share the mirror: each takes what the other has not, all rows come once",

@@ -15,7 +15,7 @@ import { SearchError } from "./search_error.ts";
 import type { SearchBound, SearchMatch, SearchNode } from "./search_syntax.ts";
 
 const EVENTS = { columns: EVENTS_SCHEMA.columns, texts: ["raw"] };
-const RUNS = Number(Deno.env.get("SVC_TEST_SEARCH_RUNS") ?? 60);
+const RUNS = Number(Deno.env.get("SVC_TEST_SEARCH_RUNS") ?? 30);
 const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
 
 interface Row {

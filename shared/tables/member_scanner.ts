@@ -10,6 +10,7 @@
  * with the bytes of the one at its place before, and looked up only where it is another.
  */
 
+import { ESCAPES } from "../base/json_letters.ts";
 import { textOf, utf8, viewOf } from "../base/bytes.ts";
 import type { ColumnData } from "../columns/batch.ts";
 import { isNull } from "../columns/rows.ts";
@@ -68,7 +69,7 @@ const NO_NAME = -1;
 const LITERALS = ["true", "false", "null"].map((text) => utf8(text));
 /** What may follow a backslash, but for `u`. */
 const IS_ESCAPED = new Uint8Array(256);
-for (const letter of utf8('"\\/bfnrt')) IS_ESCAPED[letter] = 1;
+for (const letter of utf8(Object.keys(ESCAPES).join(""))) IS_ESCAPED[letter] = 1;
 
 /** A name with its quotes and colon, at a place in the objects before. */
 interface Head {

@@ -364,7 +364,7 @@ Deno.test({
  * Each operation of a whole task fails once, before or after it took effect, alone or with all that
  * follow.
  */
-const FAULTS_RUN = Number(Deno.env.get("SVC_TEST_DELETE_FAULTS") ?? 24);
+const FAULTS_RUN = Number(Deno.env.get("SVC_TEST_DELETE_FAULTS") ?? 12);
 
 Deno.test({
   name:

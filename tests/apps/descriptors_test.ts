@@ -6,7 +6,8 @@
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { makeDataFolders } from "../../cli/data_folders.ts";
-import { processArguments, type Role } from "../../cli/permissions.ts";
+import { processArguments } from "../../cli/permissions.ts";
+import { type Role } from "../../cli/role_places.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
 import { YIELD_LITTLE_ENV } from "../../shared/testing/yield_little.ts";
 

@@ -1,7 +1,7 @@
 /**
- * The query server as a program, but two literals stand for what its gate would never let through.
- * One is a statement that DuckDB cannot be interrupted in, the other makes gigabytes of a value. So
- * tests see what holds statements that nobody thought of.
+ * The query server as a program, but three literals stand for what its gate would never let
+ * through. Two are statements that DuckDB cannot be interrupted in, the third makes gigabytes of a
+ * value. So tests see what holds statements that nobody thought of.
  */
 
 import type {
@@ -14,9 +14,16 @@ import { EXPANDING, HANGING } from "../../shared/testing/hanging_statement.ts";
 import { runProgram } from "../../shared/config/run_program.ts";
 import { OPTIONS, startQuery } from "../../query/mod.ts";
 
-/** In a statement it makes the whole of it hang, or grow. */
+/** In a statement it makes the whole of it hang at work, or grow. */
 export const HANG = "hang here";
 export const GROW = "grow here";
+
+/**
+ * In a statement it makes the whole of it wait for a writer of the named pipe `pipe`. That takes no
+ * processor time from what else a test looks at.
+ */
+export const waitAt = (pipe: string) => `wait at ${pipe}`;
+const WAIT = new RegExp(`${waitAt("([^']+)")}`);
 
 export function hangingDriver(driver: EngineDriver): EngineDriver {
   return {
@@ -37,6 +44,8 @@ function hangingDatabase(database: EngineDatabase): EngineDatabase {
 }
 
 function instead({ sql }: RunStatement): Partial<RunStatement> {
+  const [, pipe] = WAIT.exec(sql) ?? [];
+  if (pipe !== undefined) return { sql: `SELECT content FROM read_text('${pipe}')`, values: [] };
   if (sql.includes(HANG)) return { sql: HANGING, values: [] };
   return sql.includes(GROW) ? { sql: EXPANDING, values: [] } : {};
 }

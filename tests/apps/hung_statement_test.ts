@@ -12,7 +12,7 @@ import { HANGING } from "../../shared/testing/hanging_statement.ts";
 import { processesBelow, residentBytesOf } from "../../shared/testing/processes.ts";
 import { until } from "../../shared/testing/until.ts";
 import { YIELD_LITTLE } from "../../shared/testing/yield_little.ts";
-import { GROW, HANG } from "./hanging_query_server.ts";
+import { GROW, HANG, waitAt } from "./hanging_query_server.ts";
 
 const ignore = Deno.build.os !== "linux";
 const HUNG = `SELECT '${HANG}' AS x`;
@@ -23,6 +23,8 @@ const LIGHT_TURNS = 6;
 
 interface Server extends AsyncDisposable {
   readonly pid: number;
+  /** Such statements as `HUNG` and `HUNG_DEAR`, which take no processor time. */
+  readonly waiting: { readonly light: string; readonly dear: string };
   post(query: string, fields?: Record<string, unknown>): Promise<Response>;
   ready(): Promise<{ readonly status: number; readonly text: string }>;
   metric(series: string): Promise<number>;
@@ -35,6 +37,8 @@ const DEAR = "SELECT count(*) AS n FROM range(20000000)";
 async function startServer(entry = "tests/apps/hanging_query_server.ts"): Promise<Server> {
   const dataDir = await Deno.makeTempDir({ prefix: "hung-statement-" });
   await makeDataFolders(dataDir);
+  const pipe = `${dataDir}/warehouse/pipe`;
+  strictEqual((await new Deno.Command("mkfifo", { args: [pipe] }).output()).code, 0);
   const [port, metricsPort] = freePorts(2);
   const args = processArguments("query", dataDir, [
     ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", `127.0.0.1:${metricsPort}`],
@@ -65,6 +69,10 @@ async function startServer(entry = "tests/apps/hanging_query_server.ts"): Promis
   };
   const server: Server = {
     pid: process.pid,
+    waiting: {
+      light: HUNG.replace(HANG, waitAt(pipe)),
+      dear: HUNG_DEAR.replace(HANG, waitAt(pipe)),
+    },
     ready,
     end,
     post: (query, fields = {}) =>
@@ -160,13 +168,13 @@ const HANG_ALONE: readonly Step[] = ([
   },
 }));
 
-const ROWS = 900_000;
+const ROWS = 300_000;
 /**
- * They take longer than the process of the one beside them lives; the second one's rows come all
- * the while.
+ * They take longer than the process of the one beside them lives, which is some 3 s; the second
+ * one's rows come all the while.
  */
 const BESIDE = {
-  "before its first row": "SELECT count(*) AS n FROM range(600000000) t(i) WHERE hash(i) % 3 = 0",
+  "before its first row": "SELECT count(*) AS n FROM range(250000000) t(i) WHERE hash(i) % 3 = 0",
   "between its rows": `SELECT ${"md5(".repeat(50)}i::VARCHAR${
     ")".repeat(50)
   } AS m FROM range(${ROWS}) t(i)`,
@@ -176,7 +184,7 @@ const ASKED_AGAIN: readonly Step[] = Object.entries(BESIDE).map(([when, query]) 
   name: `a statement beside one that cannot be interrupted is asked again ${when}, and never knows`,
   fn: async (server) => {
     const restarts = await server.metric(restartsOf("dear"));
-    const hung = server.post(HUNG_DEAR, { limits: { timeout_seconds: 1 } });
+    const hung = server.post(server.waiting.dear, { limits: { timeout_seconds: 1 } });
     const beside = await server.post(query, {
       limits: { timeout_seconds: 180, max_rows_returned: ROWS },
     });
@@ -194,7 +202,7 @@ const CUT_STREAM: Step = {
   name: "a stream beside a statement that cannot be interrupted ends with 503 once it has begun",
   fn: async (server) => {
     const restarts = await server.metric(restartsOf("dear"));
-    const hung = server.post(HUNG_DEAR, { limits: { timeout_seconds: 1 } });
+    const hung = server.post(server.waiting.dear, { limits: { timeout_seconds: 1 } });
     const beside = await server.post("SELECT md5(i::VARCHAR) AS m FROM range(20000000) t(i)", {
       format: "ndjson",
       limits: { timeout_seconds: 180, max_rows_returned: 20_000_000 },
@@ -228,7 +236,8 @@ const REPLACED: Step = {
 const ENDED: Step = {
   name: "SIGTERM ends a server within its bound whatever statements do, and leaves no process",
   fn: async (server) => {
-    const hung = [HUNG, HUNG, HUNG_DEAR].map((query) =>
+    const { light, dear } = server.waiting;
+    const hung = [light, light, dear].map((query) =>
       server.post(query, { limits: { timeout_seconds: 300 } }).then(
         (response) => response.body?.cancel(),
         () => {},
@@ -243,7 +252,7 @@ const ENDED: Step = {
     await Promise.all(hung);
     for (const pid of children) strictEqual(await isAlive(pid), false);
     ok(/statement [0-9a-f]{16} of tenant/.test(said), said);
-    ok(!said.includes(HANG), "the log has no statement");
+    ok(!said.includes("wait at"), "the log has no statement");
   },
 };
 
@@ -270,7 +279,8 @@ Deno.test({
   ignore,
   fn: async () => {
     await using server = await startServer();
-    const hung = server.post(HUNG, { limits: { timeout_seconds: 300 } }).catch(() => undefined);
+    const hung = server.post(server.waiting.light, { limits: { timeout_seconds: 300 } })
+      .catch(() => undefined);
     await until(async () => await server.metric("svc_query_in_flight") === 1);
     const children = await processesBelow(server.pid);
     strictEqual(children.length, 2);

@@ -52,7 +52,7 @@ Deno.test({
   name:
     "Pipeline: rows of both official exporters answer from the WAL, the table, and another reader",
   async fn() {
-    await using stack = await Stack.start();
+    await using stack = await Stack.start({ audit: true });
     for (const encoding of ["proto", "http"] as const) await exportLogs(stack, encoding);
     await checkAnswers(stack);
     const rowsInWal = (await stack.sql(ALL_ROWS)).rows;

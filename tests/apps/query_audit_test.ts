@@ -84,7 +84,7 @@ type AuditRow = Readonly<Record<string, unknown>>;
 Deno.test({
   name: "query_audit has each statement of a query process, also after kill -9, for any reader",
   async fn() {
-    await using stack = await Stack.start({ queryArgs: ["--log-level", "debug"] });
+    await using stack = await Stack.start({ audit: true, queryArgs: ["--log-level", "debug"] });
     const tookMs = new Map<string, number>();
     for (const { body, path, status } of CASES) {
       const startMs = performance.now();
@@ -121,7 +121,10 @@ Deno.test({
   name: "query that may not make its audit's folder answers all the same, and counts what it drops",
   async fn() {
     // The harness makes the folder of the default namespace alone.
-    await using stack = await Stack.start({ queryArgs: ["--tenant-namespace", "acme"] });
+    await using stack = await Stack.start({
+      audit: true,
+      queryArgs: ["--tenant-namespace", "acme"],
+    });
     const query = `SELECT '${SECRET}' AS answered`;
     for (const rows of [1, 2]) {
       const response = await post(stack, { query });

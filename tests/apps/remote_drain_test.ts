@@ -6,7 +6,8 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { LISTENERS, type Role, workspacePath } from "../../cli/permissions.ts";
+import { workspacePath } from "../../cli/permissions.ts";
+import { LISTENERS, type Role } from "../../cli/role_places.ts";
 import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";
 import { S3Process } from "../../shared/testing/s3_process.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";

@@ -5,7 +5,8 @@
 
 import assert from "node:assert/strict";
 import { makeDataFolders } from "../../cli/data_folders.ts";
-import { processArguments, type Role, runtimeEnvironment } from "../../cli/permissions.ts";
+import { processArguments, runtimeEnvironment } from "../../cli/permissions.ts";
+import { type Role } from "../../cli/role_places.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
 import { memoryBelow, type ProcessMemory } from "../../shared/testing/process_memory.ts";
 

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { workspacePath } from "../../cli/permissions.ts";
 import { VERSION } from "../../shared/base/version.ts";
+import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
 
 const UP_MS_MAX = 60_000;
@@ -63,7 +64,7 @@ Deno.test({
       const writer = process.stdin.getWriter();
       await writer.write(new TextEncoder().encode(`{"message":"one"}\n`));
       // Once the table is there, the command waits for its next line.
-      await until(() => exists(`${dataDir}/warehouse/svc`));
+      await until(() => new DenoFileSystem().exists(`${dataDir}/warehouse/svc`));
       process.kill("SIGINT");
       const [{ code }, notes] = await Promise.all([
         process.status,
@@ -168,10 +169,6 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
     if (Date.now() > deadline) throw new Error(`did not come true within ${UP_MS_MAX} ms`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await Deno.stat(path).then(() => true, () => false);
 }
 
 function sendLog(url: string): Promise<Response> {

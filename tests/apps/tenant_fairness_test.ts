@@ -24,7 +24,7 @@ interface Kind {
 
 const KINDS: readonly Kind[] = [
   { line: "light", query: "SELECT count(DISTINCT md5(range::VARCHAR)) FROM range(50000)" },
-  { line: "dear", query: "SELECT sum(range % 7) FROM range(5000000)" },
+  { line: "dear", query: "SELECT sum(range % 7) FROM range(2000000)" },
 ];
 
 for (const { line, query } of KINDS) {

@@ -5,7 +5,8 @@
  */
 
 import { makeDataFolders } from "../../cli/data_folders.ts";
-import { processArguments, type Role } from "../../cli/permissions.ts";
+import { processArguments } from "../../cli/permissions.ts";
+import { type Role } from "../../cli/role_places.ts";
 import { decodeLogsProtobuf } from "../../ingest/otlp/logs/logs_protobuf.ts";
 import { NS_PER_MS } from "../../shared/base/time.ts";
 import { encodeBatch } from "../../shared/columns/ipc.ts";

@@ -27,6 +27,7 @@ Deno.test({
     await using stack = await Stack.start({ rollAgeSecs: 1 });
     await stack.kill("compactor");
     const root = join(stack.dataDir, "wal");
+    const files = new DenoFileSystem();
     const [rotten = ""] = await sealed(stack, root, ["a0", "a1", "a2", "a3"]);
     const [gone = ""] = await sealed(stack, root, ["b0"], [rotten]);
     await Deno.remove(segmentPath(root, LANE, { state: "sealed", name: gone }));
@@ -51,11 +52,11 @@ Deno.test({
       assertTold(answer, lost);
     }
     await stack.ensure("compactor");
-    await until(async () => !await exists(segmentPath(root, LANE, sealedPlace(rotten))));
+    await until(async () => !await files.exists(segmentPath(root, LANE, sealedPlace(rotten))));
     const latest = await stack.sql("SELECT raw FROM events ORDER BY raw", { snapshot: "latest" });
     assert.deepEqual(latest.rows, before.rows, "in the table");
     assertTold(await ask(), lost);
-    assert.ok(await exists(damagedPath(root, LANE, rotten)));
+    assert.ok(await files.exists(damagedPath(root, LANE, rotten)));
     await until(async () => {
       const page = await (await fetch(stack.compactorMetricsUrl)).text();
       return /^svc_wal_missing_segments 1$/m.test(page);
@@ -111,8 +112,4 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
     assert.ok(Date.now() < endMs, "it did not come to that in time");
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await new DenoFileSystem().exists(path);
 }

@@ -9,7 +9,7 @@
  * A row whose request failed may be there or not; its number is never sent again. Once on local
  * disk; once on S3, which takes 10 ms a request and now and then throttles, hangs up or answers
  * half, and PostgreSQL, which breaks its connections. Seconds of chaos: `SVC_TEST_CHAOS_SECS`
- * (default 12).
+ * (default 6), and at least four kills.
  */
 
 import assert from "node:assert/strict";
@@ -19,16 +19,17 @@ import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process
 import { type S3Fault, S3Process } from "../../shared/testing/s3_process.ts";
 import { type RoleName, Stack } from "../apps/stack.ts";
 
-const CHAOS_SECS = Number(Deno.env.get("SVC_TEST_CHAOS_SECS") ?? "12");
+const CHAOS_SECS = Number(Deno.env.get("SVC_TEST_CHAOS_SECS") ?? "6");
 const SENDERS = 4;
 const ROWS_PER_REQUEST = 20;
 const SETTLE_MS_MAX = 90_000;
+const KILLS_MIN = 4;
 const ROLES: readonly RoleName[] = ["ingest", "compactor", "query"];
 
 Deno.test({
   name: "Stack: SIGKILL at random moments loses no acknowledged row and doubles none",
   async fn() {
-    await using stack = await Stack.start({ rollAgeSecs: 1 });
+    await using stack = await Stack.start({ rollAgeSecs: 1, audit: true });
     await survivesChaos(stack, newSeed());
   },
 });
@@ -197,7 +198,7 @@ async function killAtRandom(
 ): Promise<void> {
   const random = mulberry32(seed);
   const end = Date.now() + seconds * 1_000;
-  while (Date.now() < end) {
+  for (let kills = 0; Date.now() < end || kills < KILLS_MIN; kills += 1) {
     await delay(200 + random() * 1_500);
     await disturb();
     const role = ROLES[Math.floor(random() * ROLES.length)] ?? "ingest";

@@ -32,6 +32,8 @@ export async function startEngineStack(
 ): Promise<EngineStack> {
   const stack = await Stack.start({
     rollAgeSecs: 1,
+    // One more table, which other engines list and read, too.
+    audit: true,
     env: { SVC_COMMIT_MAX_AGE_SECS: "1", ...env },
   });
   return {

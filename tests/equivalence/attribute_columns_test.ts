@@ -20,7 +20,7 @@ import {
 } from "./attribute_lab.ts";
 import { ATTRIBUTE_NAMES, AttributeStatements } from "./attribute_statements.ts";
 
-const SEEDS = Number(Deno.env.get("SVC_ATTRIBUTE_SEEDS") ?? 2);
+const SEEDS = Number(Deno.env.get("SVC_ATTRIBUTE_SEEDS") ?? 1);
 const FIRST_SEED = Number(Deno.env.get("SVC_ATTRIBUTE_SEED") ?? 1);
 const STATEMENTS = 120;
 const BATCHES = 6;

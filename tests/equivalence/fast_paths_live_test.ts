@@ -5,7 +5,7 @@
  * is that of one state which the table had meanwhile: of all rows of a change, or of none. What a
  * state answers is worked out here, from rows in memory.
  *
- * `SVC_TEST_SEED` and `SVC_LIVE_ROUNDS` ask for another seed, and for more changes (default 14).
+ * `SVC_TEST_SEED` and `SVC_LIVE_ROUNDS` ask for another seed, and for more changes (default 8).
  */
 
 import assert from "node:assert/strict";
@@ -34,7 +34,7 @@ import { openWalConsumerAdmin } from "../../shared/wal/admin.ts";
 import { openWalReader } from "../../shared/wal/reader.ts";
 
 const SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 7_004);
-const ROUNDS = Number(Deno.env.get("SVC_LIVE_ROUNDS") ?? 14);
+const ROUNDS = Number(Deno.env.get("SVC_LIVE_ROUNDS") ?? 8);
 
 const SCHEMA: TableSchema = {
   columns: [

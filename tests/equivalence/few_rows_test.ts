@@ -14,7 +14,7 @@ import { StatementMaker } from "./pruning_statements.ts";
 
 const FIRST_SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 1);
 const SEEDS = Number(Deno.env.get("SVC_TEST_PRUNING_SEEDS") ?? 1);
-const STATEMENTS_A_SEED = Number(Deno.env.get("SVC_TEST_PRUNING_STATEMENTS") ?? 40);
+const STATEMENTS_A_SEED = Number(Deno.env.get("SVC_TEST_PRUNING_STATEMENTS") ?? 24);
 
 Deno.test({
   name: "rows read out of their pages change no answer",

@@ -15,7 +15,7 @@ import { StatementMaker } from "./pruning_statements.ts";
 
 const FIRST_SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 1);
 const SEEDS = Number(Deno.env.get("SVC_TEST_PRUNING_SEEDS") ?? 1);
-const STATEMENTS_A_SEED = Number(Deno.env.get("SVC_TEST_PRUNING_STATEMENTS") ?? 40);
+const STATEMENTS_A_SEED = Number(Deno.env.get("SVC_TEST_PRUNING_STATEMENTS") ?? 24);
 
 Deno.test({
   name: "indexes that leave out every row that a predicate rules out change no answer",

@@ -18,7 +18,7 @@ import { STATEMENTS as STATEMENTS_OF_SQL } from "./sql_statements.ts";
 import { type RandomStatement, SpreadStatements } from "./spread_statements.ts";
 
 const SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 20_261_123);
-const STATEMENTS = Number(Deno.env.get("SVC_TEST_STATEMENTS") ?? 200);
+const STATEMENTS = Number(Deno.env.get("SVC_TEST_STATEMENTS") ?? 120);
 /** Every so many of the statements of `sql_statements.ts` are cut. */
 const EVERY = Number(Deno.env.get("SVC_TEST_EVERY") ?? 3);
 const SHARDS = [1, 2, 3, 5, 9] as const;

@@ -16,6 +16,8 @@ import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 /** In no answer, whatever is asked. */
 export const CANARY = "canary-7f31c0de";
 export const OTHER = "tenant_q9x4";
+/** Threads of its DuckDB. */
+export const THREADS = 2;
 const START_NS = 1_790_000_000_000_000_000n;
 
 export interface HostileAnswer {
@@ -56,8 +58,8 @@ export class HostileLab implements AsyncDisposable {
     const server = await startQuery(
       parseOptions(OPTIONS, [
         ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0"],
-        ...["--data-dir", lab.dir, "--query-wal-buffer-dir", `${lab.dir}/wal`, "--threads", "2"],
-        "--query-hot-caches",
+        ...["--data-dir", lab.dir, "--query-wal-buffer-dir", `${lab.dir}/wal`],
+        ...["--threads", String(THREADS), "--query-hot-caches"],
         ...[
           "--memory-pool-bytes",
           String(128 * 2 ** 20),

@@ -17,7 +17,7 @@ export async function startDemoStack(
   const stack = held.use(
     await Stack.start({
       dataDir,
-      queryArgs: ["--query-wal-buffer-dir", `${dataDir}/wal`, "--audit-disabled"],
+      queryArgs: ["--query-wal-buffer-dir", `${dataDir}/wal`],
     }),
   );
   await sendDemo({ ingestUrl: stack.ingestUrl, ...options });

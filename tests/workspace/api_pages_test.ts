@@ -1,7 +1,7 @@
 /** The pages of docs/api against the code: routes, columns and limits that they promise. */
 
 import assert from "node:assert/strict";
-import { LISTENERS } from "../../cli/permissions.ts";
+import { LISTENERS } from "../../cli/role_places.ts";
 import { ingestRoutes } from "../../ingest/routes.ts";
 import { BATCH_TIER, interactiveTier, ROWS_RETURNED_CEILING } from "../../query/limits.ts";
 import { ROUTES } from "../../query/routes.ts";

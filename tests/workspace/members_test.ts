@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { BINARIES, THREADS } from "../../cli/compile.ts";
-import { ROLES } from "../../cli/permissions.ts";
+import { ROLES } from "../../cli/role_places.ts";
 import denoJson from "../../deno.json" with { type: "json" };
 import examplesJson from "../../examples/deno.json" with { type: "json" };
 import { VERSION } from "../../shared/base/version.ts";

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { LISTENERS, type Role } from "../../cli/permissions.ts";
+import { LISTENERS, type Role } from "../../cli/role_places.ts";
 import { OPTIONS as COMPACTOR } from "../../compactor/mod.ts";
 import { OPTIONS as INGEST } from "../../ingest/mod.ts";
 import { OPTIONS as QUERY } from "../../query/mod.ts";

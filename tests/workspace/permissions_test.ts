@@ -8,14 +8,12 @@ import { BINARIES, compileArguments } from "../../cli/compile.ts";
 import {
   permissionFlags,
   permissionsOf,
-  placesOf,
   processArguments,
-  type Role,
-  ROLES,
   runtimeEnvironment,
   runtimeFlags,
   workspacePath,
 } from "../../cli/permissions.ts";
+import { placesOf, type Role, ROLES } from "../../cli/role_places.ts";
 import cliJson from "../../cli/deno.json" with { type: "json" };
 import denoJson from "../../deno.json" with { type: "json" };
 import { freePort } from "../../shared/testing/free_ports.ts";

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { processArguments, ROLES, workspacePath } from "../../cli/permissions.ts";
+import { processArguments, workspacePath } from "../../cli/permissions.ts";
+import { ROLES } from "../../cli/role_places.ts";
 
 const DATA = "/var/lib/svc";
 const SOURCE = "/opt/svc";

@@ -7,26 +7,20 @@
  * words for a refusal.
  */
 
+import {
+  BACKSLASH,
+  COMMA,
+  MINUS,
+  NINE,
+  POINT,
+  QUOTE,
+  ZERO,
+} from "../../../shared/base/json_letters.ts";
 import { textOf, viewOf } from "../../../shared/base/bytes.ts";
 import { needsEscape } from "../../../shared/columns/json_writer.ts";
 
 /** Thrown where the scanner leaves a text to `JSON.parse`. */
 export const UNUSUAL = new Error("the JSON text is not in the common form");
-
-export const BYTE = {
-  quote: 0x22,
-  comma: 0x2c,
-  minus: 0x2d,
-  point: 0x2e,
-  zero: 0x30,
-  nine: 0x39,
-  colon: 0x3a,
-  openArray: 0x5b,
-  backslash: 0x5c,
-  closeArray: 0x5d,
-  openObject: 0x7b,
-  closeObject: 0x7d,
-} as const;
 
 /** So many digits make an exact double, and so do they over a power of ten. */
 const EXACT_DIGITS_MAX = 15;
@@ -81,7 +75,7 @@ export class JsonScanner {
   follows(close: number): boolean {
     const byte = this.peek();
     this.pos += 1;
-    if (byte === BYTE.comma) return true;
+    if (byte === COMMA) return true;
     if (byte !== close) throw UNUSUAL;
     return false;
   }
@@ -96,7 +90,7 @@ export class JsonScanner {
 
   /** Reads a string into `textStart`, `textEnd` and `escaped`; words of four bytes at a time. */
   string(): void {
-    this.expect(BYTE.quote);
+    this.expect(QUOTE);
     const { bytes, view } = this;
     let at = this.pos;
     this.textStart = at;
@@ -105,13 +99,13 @@ export class JsonScanner {
     while (at <= wordsEnd && !needsEscape(view.getInt32(at, true))) at += 4;
     for (; at < bytes.length; at += 1) {
       const byte = bytes[at] as number;
-      if (byte === BYTE.quote) {
+      if (byte === QUOTE) {
         this.textEnd = at;
         this.pos = at + 1;
         return;
       }
       if (byte < 0x20) throw UNUSUAL;
-      if (byte === BYTE.backslash) {
+      if (byte === BACKSLASH) {
         this.escaped = true;
         at += 1;
       }
@@ -129,17 +123,17 @@ export class JsonScanner {
    * `negative`.
    */
   integer(): void {
-    const quoted = this.peek() === BYTE.quote;
+    const quoted = this.peek() === QUOTE;
     if (quoted) this.pos += 1;
     const { bytes } = this;
-    this.negative = bytes[this.pos] === BYTE.minus;
+    this.negative = bytes[this.pos] === MINUS;
     if (this.negative) this.pos += 1;
     const start = this.pos;
     const end = this.#digitsEnd();
     if (end === start || end - start > DIGITS_MAX) throw UNUSUAL;
     this.pos = end;
     if (quoted) {
-      if (bytes[end] !== BYTE.quote) throw UNUSUAL;
+      if (bytes[end] !== QUOTE) throw UNUSUAL;
       this.pos = end + 1;
     } else if (hasLeadingZero(bytes, start, end)) throw UNUSUAL;
     const split = Math.max(start, end - 9);
@@ -148,7 +142,7 @@ export class JsonScanner {
 
   /** An integer from `min` to `max`, which a double holds; a number, no string. */
   int32(min: number, max: number): number {
-    if (this.peek() === BYTE.quote) throw UNUSUAL;
+    if (this.peek() === QUOTE) throw UNUSUAL;
     this.integer();
     if (this.high !== 0) throw UNUSUAL;
     const value = this.negative ? -this.low : this.low;
@@ -167,14 +161,14 @@ export class JsonScanner {
     this.peek();
     const { bytes } = this;
     const start = this.pos;
-    const negative = bytes[start] === BYTE.minus;
+    const negative = bytes[start] === MINUS;
     if (negative) this.pos += 1;
     const wholeStart = this.pos;
     const wholeEnd = this.#digitsEnd();
     let end = wholeEnd;
     let value = this.#digits(wholeStart, wholeEnd);
     let digits = wholeEnd - wholeStart;
-    if (bytes[wholeEnd] === BYTE.point) {
+    if (bytes[wholeEnd] === POINT) {
       this.pos = wholeEnd + 1;
       end = this.#digitsEnd();
       const places = end - this.pos;
@@ -210,7 +204,7 @@ export class JsonScanner {
   #digits(start: number, end: number): number {
     const { bytes } = this;
     let value = 0;
-    for (let at = start; at < end; at += 1) value = 10 * value + (bytes[at] as number) - BYTE.zero;
+    for (let at = start; at < end; at += 1) value = 10 * value + (bytes[at] as number) - ZERO;
     return value;
   }
 
@@ -235,7 +229,7 @@ function isSpace(byte: number): boolean {
 }
 
 function isDigit(byte: number): boolean {
-  return byte >= BYTE.zero && byte <= BYTE.nine;
+  return byte >= ZERO && byte <= NINE;
 }
 
 function isExponent(byte: number | undefined): boolean {
@@ -243,11 +237,11 @@ function isExponent(byte: number | undefined): boolean {
 }
 
 function isNumeric(byte: number): boolean {
-  return isDigit(byte) || isExponent(byte) || byte === BYTE.point || byte === BYTE.minus ||
+  return isDigit(byte) || isExponent(byte) || byte === POINT || byte === MINUS ||
     byte === 0x2b;
 }
 
 /** JSON has no such numbers. */
 function hasLeadingZero(bytes: Uint8Array, start: number, end: number): boolean {
-  return end - start > 1 && bytes[start] === BYTE.zero;
+  return end - start > 1 && bytes[start] === ZERO;
 }

@@ -7,9 +7,17 @@
  * unknown, null or repeated, values of another type than usual, bytes values, deep nesting.
  */
 
+import {
+  BRACE,
+  BRACE_END,
+  BRACKET,
+  BRACKET_END,
+  COLON,
+  QUOTE,
+} from "../../../shared/base/json_letters.ts";
 import { isUtf8 } from "node:buffer";
 import type { JsonField, JsonMessage } from "./message_shape.ts";
-import { BYTE, JsonScanner, UNUSUAL } from "./scanner.ts";
+import { JsonScanner, UNUSUAL } from "./scanner.ts";
 import type { WireWriter } from "../wire/wire_writer.ts";
 
 /** Messages within messages; fewer than the nested values that a request may have. */
@@ -51,16 +59,16 @@ export class JsonTranscoder {
     if (this.#depth > DEPTH_MAX) throw UNUSUAL;
     let seen = 0;
     let place = -1;
-    let more = scanner.begins(BYTE.openObject, BYTE.closeObject);
+    let more = scanner.begins(BRACE, BRACE_END);
     while (more) {
-      if (scanner.peek() !== BYTE.quote) throw UNUSUAL;
+      if (scanner.peek() !== QUOTE) throw UNUSUAL;
       place = message.place(scanner, place);
       const bit = 1 << place;
       if ((seen & bit) !== 0 || (message.isUnion && seen !== 0)) throw UNUSUAL;
       seen |= bit;
-      scanner.expect(BYTE.colon);
+      scanner.expect(COLON);
       this.#field(message.field(place));
-      more = scanner.follows(BYTE.closeObject);
+      more = scanner.follows(BRACE_END);
     }
     this.#depth -= 1;
   }
@@ -103,10 +111,10 @@ export class JsonTranscoder {
 
   #repeated(tag: number, message: JsonMessage): void {
     const scanner = this.#scanner;
-    let more = scanner.begins(BYTE.openArray, BYTE.closeArray);
+    let more = scanner.begins(BRACKET, BRACKET_END);
     while (more) {
       this.#nested(tag, message);
-      more = scanner.follows(BYTE.closeArray);
+      more = scanner.follows(BRACKET_END);
     }
   }
 

@@ -9,7 +9,7 @@ import { FILTER_TYPE } from "../text/value_filter.ts";
 import { RISING_VALUES_TYPE } from "../text/values_format.ts";
 import { findRows } from "./find_rows.ts";
 
-const SEEDS = Number(Deno.env.get("SVC_INDEX_SEEDS") ?? 6);
+const SEEDS = Number(Deno.env.get("SVC_INDEX_SEEDS") ?? 3);
 
 const NAMES = ["a", "b.c", "d/e", "f~g", "", "é", 'q"', "\n", "id", "0", "漢"];
 const VALUES = [

@@ -16,7 +16,7 @@ import { writeWords } from "../text/write_words.ts";
 import { findRows } from "./find_rows.ts";
 import type { RowQuery, RowSet, TermsQuery } from "./row_query.ts";
 
-const SEEDS = Number(Deno.env.get("SVC_INDEX_SEEDS") ?? 16);
+const SEEDS = Number(Deno.env.get("SVC_INDEX_SEEDS") ?? 8);
 
 const WORDS = [
   ..."a b 7 42 é ß ж İ K Å 漢 字 か ナ ไ ท 한 국 𐐀 𝒳 ﬁ ǅ Σ".split(" "),

@@ -10,7 +10,15 @@
  */
 
 import {
-  isNode,
+  columnNames,
+  itemName,
+  lower,
+  qualifierOf,
+  renamedColumns,
+  ScopeWalker,
+  type Surroundings,
+} from "../statement/scope_walker.ts";
+import {
   listAt,
   nodeAt,
   nodesAt,
@@ -43,16 +51,18 @@ export function stemmedReferences(
   return resolver.found;
 }
 
-interface OutputColumn {
+interface Column {
   /** Lower-cased. */
   readonly name: string;
   readonly isStemmed: boolean;
 }
 
+type Columns = readonly Column[];
+
 interface Source {
   /** Lower-cased name; columns may be qualified with it. */
   readonly name: string;
-  readonly columns: readonly OutputColumn[];
+  readonly columns: Columns;
 }
 
 /** What names mean in a SELECT. */
@@ -62,17 +72,15 @@ interface Scope {
   readonly aliases: ReadonlyMap<string, TreeNode>;
 }
 
-interface Surroundings {
-  readonly ctes: ReadonlyMap<string, readonly OutputColumn[]>;
-  /** Scopes, the innermost first. */
-  readonly scopes: readonly Scope[];
-}
+type Around = Surroundings<Columns, Scope>;
 
-class Resolver {
+class Resolver extends ScopeWalker<Columns, Source, Scope> {
   readonly found = new Set<TreeNode>();
-  readonly #tables: ReadonlyMap<TreeNode, readonly OutputColumn[]>;
+  protected override readonly nothing: Columns = [];
+  readonly #tables: ReadonlyMap<TreeNode, Columns>;
 
   constructor(tables: readonly NamedTable[], private readonly keeps: KeepsKind) {
+    super();
     this.#tables = new Map(tables.map(({ node, columns, stemmed }) => {
       const names = new Set([...stemmed].map(lower));
       return [
@@ -82,45 +90,42 @@ class Resolver {
     }));
   }
 
-  /** Visits a query and returns its columns. */
-  query(node: TreeNode, around: Surroundings): readonly OutputColumn[] {
-    const ctes = new Map(around.ctes);
-    for (const entry of nodesAt(nodeAt(node, "cte_map") ?? {}, "map")) {
-      const value = nodeAt(entry, "value") ?? {};
-      const own = this.#nested(nodeAt(value, "query"), { ...around, ctes });
-      ctes.set(lower(textAt(entry, "key")), renamed(own, listAt(value, "aliases")));
-    }
-    const inner = { ...around, ctes };
-    switch (textAt(node, "type")) {
-      case "SELECT_NODE":
-        return this.#select(node, inner);
-      case "RECURSIVE_CTE_NODE": {
-        const left = renamed(
-          this.query(nodeAt(node, "left") ?? {}, inner),
-          listAt(node, "aliases"),
-        );
-        ctes.set(lower(textAt(node, "cte_name")), left);
-        this.query(nodeAt(node, "right") ?? {}, inner);
-        return left;
-      }
-      default:
-        return this.#setOperation(node, inner);
-    }
+  protected override recursive(start: Columns, aliases: readonly TreeValue[]): Columns {
+    return renamedColumns(start, aliases);
   }
 
-  #setOperation(node: TreeNode, around: Surroundings): readonly OutputColumn[] {
-    // A set operation has two sides, or more in a list.
-    const sides = [nodeAt(node, "left"), nodeAt(node, "right"), ...nodesAt(node, "children")]
-      .filter((side) => side !== undefined)
-      .map((side) => this.query(side, around));
+  protected override renamed(columns: Columns, aliases: readonly TreeValue[]): Columns {
+    return renamedColumns(columns, aliases);
+  }
+
+  protected override beside(sources: readonly Source[]): Scope {
+    return { sources, aliases: new Map() };
+  }
+
+  /** The scope of the names before the colon. */
+  protected override inLambda(lambda: TreeNode): Scope {
+    const left = nodeAt(lambda, "lhs") ?? {};
+    const nodes = textAt(left, "class") === "COLUMN_REF" ? [left] : nodesAt(left, "children");
+    const columns = nodes.map((node) => ({
+      name: columnNames(node).at(-1) ?? "",
+      isStemmed: false,
+    }));
+    return this.beside([{ name: "", columns }]);
+  }
+
+  protected override setOperation(
+    node: TreeNode,
+    sides: readonly Columns[],
+    around: Around,
+  ): Columns {
     const byName = textAt(node, "setop_type").endsWith("BY_NAME");
     const [first = [], ...others] = sides;
     const names = byName
       ? [...new Map(sides.flat().map((column) => [column.name, column])).values()]
       : first;
-    this.#visit(node["modifiers"], {
+    this.visit(node["modifiers"], {
       ...around,
-      scopes: [{ sources: [{ name: "", columns: names }], aliases: new Map() }, ...around.scopes],
+      scopes: [this.beside([{ name: "", columns: names }]), ...around.scopes],
     });
     return names.map(({ name, isStemmed }, at) => ({
       name,
@@ -131,8 +136,8 @@ class Resolver {
     }));
   }
 
-  #select(node: TreeNode, around: Surroundings): readonly OutputColumn[] {
-    const sources = this.#sources(nodeAt(node, "from_table"), around);
+  protected override select(node: TreeNode, around: Around): Columns {
+    const sources = this.sources(nodeAt(node, "from_table"), around);
     const items = nodesAt(node, "select_list");
     const aliases = new Map(
       items.filter((item) => textAt(item, "alias") !== "")
@@ -140,96 +145,37 @@ class Resolver {
     );
     const inner = { ...around, scopes: [{ sources, aliases }, ...around.scopes] };
     const { cte_map: _, from_table: from, ...rest } = node;
-    this.#visitJoins(from, inner);
-    for (const member in rest) this.#visit(rest[member], inner);
+    this.visitJoins(from, inner);
+    for (const member in rest) this.visit(rest[member], inner);
     return items.flatMap((item) => this.#outputOf(item, { sources, around: inner }));
   }
 
   #outputOf(
     item: TreeNode,
-    { sources, around }: { readonly sources: readonly Source[]; readonly around: Surroundings },
-  ): readonly OutputColumn[] {
-    const kind = textAt(item, "class");
-    if (kind === "STAR") return starred(item, sources);
-    const names = listAt(item, "column_names");
-    const name = textAt(item, "alias") || (kind === "COLUMN_REF" ? String(names.at(-1)) : "");
-    return [{ name: lower(name), isStemmed: this.#isStemmed(item, around) }];
+    { sources, around }: { readonly sources: readonly Source[]; readonly around: Around },
+  ): Columns {
+    if (textAt(item, "class") === "STAR") return starred(item, sources);
+    return [{ name: itemName(item), isStemmed: this.#isStemmed(item, around) }];
   }
 
-  /** Returns the sources that a FROM item brings. It does not look at conditions of joins. */
-  #sources(from: TreeNode | undefined, around: Surroundings): readonly Source[] {
-    if (from === undefined) return [];
+  protected override sourceOf(from: TreeNode, output?: Columns): Source {
     const aliases = listAt(from, "column_name_alias");
-    const source = (name: string, columns: readonly OutputColumn[]) => [
-      { name: lower(textAt(from, "alias") || name), columns: renamed(columns, aliases) },
-    ];
-    switch (textAt(from, "type")) {
-      case "BASE_TABLE": {
-        const name = textAt(from, "table_name");
-        return source(name, this.#tables.get(from) ?? around.ctes.get(lower(name)) ?? []);
-      }
-      case "SUBQUERY":
-        return source("", this.#nested(nodeAt(from, "subquery"), around));
-      case "JOIN": {
-        const left = this.#sources(nodeAt(from, "left"), around);
-        // A lateral item sees what stands before it.
-        const beside = { sources: left, aliases: new Map() };
-        const scopes = [beside, ...around.scopes];
-        return [...left, ...this.#sources(nodeAt(from, "right"), { ...around, scopes })];
-      }
-      default:
-        return source(
-          "",
-          aliases.map((alias) => ({ name: lower(String(alias)), isStemmed: false })),
-        );
-    }
+    // A function's columns have no names but the aliases.
+    const columns = this.#tables.get(from) ?? output ??
+      aliases.map(() => ({ name: "", isStemmed: false }));
+    return { name: lower(qualifierOf(from)), columns: renamedColumns(columns, aliases) };
   }
 
-  /** Visits the query of a nested statement, `{ node }`, and returns its columns. */
-  #nested(statement: TreeNode | undefined, around: Surroundings): readonly OutputColumn[] {
-    const node = statement === undefined ? undefined : nodeAt(statement, "node");
-    return node === undefined ? [] : this.query(node, around);
+  protected override visitNode(node: TreeNode, around: Around): void {
+    if (textAt(node, "class") !== "COLUMN_REF") super.visitNode(node, around);
+    else if (this.#isStemmed(node, around)) this.found.add(node);
   }
 
-  /** Visits the expressions of a FROM item. Its subqueries were visited for their columns. */
-  #visitJoins(from: TreeValue, around: Surroundings): void {
-    if (!isNode(from)) return;
-    const { left, right, subquery: _, ...rest } = from;
-    this.#visitJoins(left, around);
-    this.#visitJoins(right, around);
-    for (const member in rest) this.#visit(rest[member], around);
-  }
-
-  #visit(value: TreeValue, around: Surroundings): void {
-    if (Array.isArray(value)) {
-      for (const item of value) this.#visit(item, around);
-    } else if (isNode(value)) {
-      this.#visitNode(value, around);
-    }
-  }
-
-  #visitNode(node: TreeNode, around: Surroundings): void {
-    switch (textAt(node, "class")) {
-      case "COLUMN_REF":
-        if (this.#isStemmed(node, around)) this.found.add(node);
-        return;
-      case "SUBQUERY":
-        this.#nested(nodeAt(node, "subquery"), around);
-        this.#visit(node["child"], around);
-        return;
-      case "LAMBDA":
-        this.#visit(node["expr"], { ...around, scopes: [parameters(node), ...around.scopes] });
-        return;
-      default:
-        for (const member in node) this.#visit(node[member], around);
-    }
-  }
-
-  #isStemmed(node: TreeNode, { scopes }: Pick<Surroundings, "scopes">): boolean {
+  #isStemmed(node: TreeNode, { scopes }: Pick<Around, "scopes">): boolean {
     if (textAt(node, "class") !== "COLUMN_REF") {
       return this.keeps(node, (below) => this.#isStemmed(below, { scopes }));
     }
-    const [first = "", second] = listAt(node, "column_names").map((name) => lower(String(name)));
+    const [first = "", second] = columnNames(node);
     for (const [depth, { sources, aliases }] of scopes.entries()) {
       const named = second === undefined
         ? columnsNamed(sources, first)
@@ -239,19 +185,19 @@ class Resolver {
       if (alias === undefined) continue;
       // An alias is not resolved by another alias, so there are no circles.
       return this.#isStemmed(alias, {
-        scopes: [{ sources, aliases: new Map() }, ...scopes.slice(depth + 1)],
+        scopes: [this.beside(sources), ...scopes.slice(depth + 1)],
       });
     }
     return false;
   }
 }
 
-function columnsNamed(sources: readonly Source[], name: string): readonly OutputColumn[] {
+function columnsNamed(sources: readonly Source[], name: string): Columns {
   return sources.flatMap(({ columns }) => columns.filter((column) => column.name === name));
 }
 
 /** Returns the columns of `*` or `table.*`, less EXCLUDE, with what REPLACE and RENAME say. */
-function starred(item: TreeNode, sources: readonly Source[]): readonly OutputColumn[] {
+function starred(item: TreeNode, sources: readonly Source[]): Columns {
   const relation = lower(textAt(item, "relation_name"));
   const replaced = new Set(nodesAt(item, "replace_list").map((one) => lower(textAt(one, "key"))));
   const excluded = new Set(listAt(item, "exclude_list").map((name) => lower(String(name))));
@@ -268,29 +214,4 @@ function starred(item: TreeNode, sources: readonly Source[]): readonly OutputCol
       name: names.get(name) ?? name,
       isStemmed: isStemmed && !replaced.has(name),
     }));
-}
-
-/** Returns `columns`, of which the first have `aliases` in place of their own names. */
-function renamed(
-  columns: readonly OutputColumn[],
-  aliases: readonly TreeValue[],
-): readonly OutputColumn[] {
-  return columns.map((column, at) =>
-    at < aliases.length ? { ...column, name: lower(String(aliases[at])) } : column
-  );
-}
-
-/** Returns the scope of the names before the colon of a lambda. */
-function parameters(lambda: TreeNode): Scope {
-  const left = nodeAt(lambda, "lhs") ?? {};
-  const nodes = textAt(left, "class") === "COLUMN_REF" ? [left] : nodesAt(left, "children");
-  const columns = nodes.map((node) => ({
-    name: lower(String(listAt(node, "column_names").at(-1))),
-    isStemmed: false,
-  }));
-  return { sources: [{ name: "", columns }], aliases: new Map() };
-}
-
-function lower(name: string): string {
-  return name.toLowerCase();
 }

@@ -7,7 +7,7 @@ import { regexLiterals } from "./regex_literals.ts";
 
 /** Letters with two and three forms, in several alphabets; some that mean something to patterns. */
 const LETTERS = [..."aAeiIsSkKnN19_ .-'%é\u0301\u0307\u00dfſ\u212a\u0130ı漢🙂"];
-const RUNS = Number(Deno.env.get("SVC_TEST_SEARCH_RUNS") ?? 16);
+const RUNS = Number(Deno.env.get("SVC_TEST_SEARCH_RUNS") ?? 8);
 const textOf = (letters: readonly string[], maxLength: number) =>
   fc.array(fc.constantFrom(...letters), { maxLength }).map((letters) => letters.join(""));
 const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;

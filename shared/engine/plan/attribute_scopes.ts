@@ -9,7 +9,15 @@
 
 import { isAggregate } from "../fast_paths/weighted_aggregates.ts";
 import {
-  isNode,
+  columnNames,
+  itemName,
+  lower,
+  qualifierOf,
+  renamedColumns,
+  ScopeWalker,
+  type Surroundings,
+} from "../statement/scope_walker.ts";
+import {
   listAt,
   nodeAt,
   nodesAt,
@@ -133,60 +141,48 @@ interface Scope {
   inAggregate: boolean;
 }
 
-interface Surroundings {
-  readonly ctes: ReadonlyMap<string, Output>;
-  /** Scopes, the innermost first. */
-  readonly scopes: readonly Scope[];
-}
+type Around = Surroundings<Output, Scope>;
 
-class Resolver {
+class Resolver extends ScopeWalker<Output, Source, Scope> {
   readonly uses: AttributeUse[] = [];
   readonly unknown: AttributeCall[] = [];
   readonly stars: Star[] = [];
+  protected override readonly nothing = UNKNOWN;
   readonly #tables: ReadonlyMap<TreeNode, AttributeTable>;
 
   constructor(tables: readonly AttributeTable[]) {
+    super();
     this.#tables = new Map(tables.map((table) => [table.node, table]));
   }
 
-  /** Visits a query and returns its columns. */
-  query(node: TreeNode, around: Surroundings): Output {
-    const ctes = new Map(around.ctes);
-    for (const entry of nodesAt(nodeAt(node, "cte_map") ?? {}, "map")) {
-      const value = nodeAt(entry, "value") ?? {};
-      const own = this.#nested(nodeAt(value, "query"), { ...around, ctes });
-      ctes.set(lower(textAt(entry, "key")), renamed(own, listAt(value, "aliases")));
-    }
-    const inner = { ...around, ctes };
-    switch (textAt(node, "type")) {
-      case "SELECT_NODE":
-        return this.#select(node, inner);
-      case "SET_OPERATION_NODE":
-        return this.#setOperation(node, inner);
-      case "RECURSIVE_CTE_NODE":
-        ctes.set(lower(textAt(node, "cte_name")), UNKNOWN);
-        this.#nestedQueries(node, inner);
-        return UNKNOWN;
-      default:
-        this.#nestedQueries(node, inner);
-        return UNKNOWN;
-    }
+  protected override recursive(): Output {
+    return UNKNOWN;
   }
 
-  #nestedQueries(node: TreeNode, around: Surroundings): void {
-    for (const side of sidesOf(node)) this.query(side, around);
+  protected override renamed({ columns, hidden }: Output, aliases: readonly TreeValue[]): Output {
+    return { columns: columns && renamedColumns(columns, aliases), hidden };
   }
 
-  #setOperation(node: TreeNode, around: Surroundings): Output {
-    const sides = sidesOf(node).map((side) => this.query(side, around));
-    this.#visit(node["modifiers"], {
-      ...around,
-      scopes: [scopeOf([{ name: "", columns: undefined }]), ...around.scopes],
-    });
-    const [first, ...others] = sides.map(({ columns }) => columns);
+  protected override beside(sources: readonly Source[]): Scope {
+    return scopeOf(sources);
+  }
+
+  protected override inLambda(): Scope {
+    return anyNames();
+  }
+
+  protected override setOperation(
+    node: TreeNode,
+    all: readonly Output[],
+    around: Around,
+  ): Output {
+    this.visit(node["modifiers"], { ...around, scopes: [anyNames(), ...around.scopes] });
+    const sides = all.map(({ columns }) => columns);
+    const [first, ...others] = sides;
     const type = textAt(node, "setop_type");
-    const isKnown = sides.every(({ columns }) => columns !== undefined);
-    if (first === undefined || !isKnown || type.endsWith("BY_NAME")) return UNKNOWN;
+    if (first === undefined || sides.includes(undefined) || type.endsWith("BY_NAME")) {
+      return UNKNOWN;
+    }
     const isPlain = type === "UNION" && node["setop_all"] === true;
     const hidden: string[] = [];
     const columns = first.map(({ name, passed }, at): OutputColumn => {
@@ -199,9 +195,9 @@ class Resolver {
     return { columns, hidden };
   }
 
-  #select(node: TreeNode, around: Surroundings): Output {
+  protected override select(node: TreeNode, around: Around): Output {
     const from = nodeAt(node, "from_table");
-    const sources = this.#sources(from, around);
+    const sources = this.sources(from, around);
     const items = nodesAt(node, "select_list");
     const isGrouped = listAt(node, "group_expressions").length > 0 ||
       textAt(node, "aggregate_handling") === "FORCE_AGGREGATES";
@@ -213,10 +209,10 @@ class Resolver {
     if (isGrouped) scope.grouped.push(...this.#groupedWhole(node, inner));
     const { cte_map: _, from_table: __, ...rest } = node;
     scope.clause = "where_clause";
-    this.#visitJoins(from, inner);
+    this.visitJoins(from, inner);
     for (const member in rest) {
       scope.clause = member;
-      this.#visit(rest[member], inner);
+      this.visit(rest[member], inner);
     }
     for (const item of items) if (isStar(item)) this.stars.push(starOf(item, sources));
     if (!isGrouped) return this.#outputOf(node, { items, scope, around: inner });
@@ -226,7 +222,7 @@ class Resolver {
   }
 
   /** The attributes that a SELECT groups by as a whole. */
-  #groupedWhole(node: TreeNode, around: Surroundings): Reach[] {
+  #groupedWhole(node: TreeNode, around: Around): Reach[] {
     const [scope] = around.scopes;
     const items = [...nodesAt(node, "group_expressions"), ...nodesAt(node, "select_list")];
     return items.flatMap((item) => {
@@ -244,7 +240,7 @@ class Resolver {
     { items, scope, around }: {
       readonly items: readonly TreeNode[];
       readonly scope: Scope;
-      readonly around: Surroundings;
+      readonly around: Around;
     },
   ): Output {
     const isPlain = !nodesAt(select, "modifiers")
@@ -271,82 +267,29 @@ class Resolver {
     return { columns, hidden };
   }
 
-  /** Returns the sources that a FROM item brings. It does not look at conditions of joins. */
-  #sources(from: TreeNode | undefined, around: Surroundings): readonly Source[] {
-    if (from === undefined) return [];
+  protected override sourceOf(from: TreeNode, output: Output = UNKNOWN): Source {
+    const qualifier = qualifierOf(from);
     const aliases = listAt(from, "column_name_alias");
-    switch (textAt(from, "type")) {
-      case "EMPTY":
-        return [];
-      case "BASE_TABLE": {
-        const name = textAt(from, "alias") || textAt(from, "table_name");
-        const table = this.#tables.get(from);
-        if (table !== undefined) return [tableSource(table, name, aliases)];
-        const query = around.ctes.get(lower(textAt(from, "table_name"))) ?? UNKNOWN;
-        return [querySource(query, name, aliases)];
-      }
-      case "SUBQUERY": {
-        const output = this.#nested(nodeAt(from, "subquery"), around);
-        return [querySource(output, textAt(from, "alias"), aliases)];
-      }
-      case "JOIN": {
-        const left = this.#sources(nodeAt(from, "left"), around);
-        // A lateral item sees what stands before it.
-        const scopes = [scopeOf(left), ...around.scopes];
-        return [...left, ...this.#sources(nodeAt(from, "right"), { ...around, scopes })];
-      }
-      default:
-        return [{ name: lower(textAt(from, "alias")), columns: undefined }];
-    }
+    const table = this.#tables.get(from);
+    return table === undefined
+      ? querySource(this.renamed(output, aliases), qualifier)
+      : tableSource(table, qualifier, aliases);
   }
 
-  /** Visits the query of a nested statement, `{ node }`, and returns its columns. */
-  #nested(statement: TreeNode | undefined, around: Surroundings): Output {
-    const node = statement === undefined ? undefined : nodeAt(statement, "node");
-    return node === undefined ? UNKNOWN : this.query(node, around);
-  }
-
-  /** Visits the expressions of a FROM item. Its subqueries were visited for their columns. */
-  #visitJoins(from: TreeValue, around: Surroundings): void {
-    if (!isNode(from)) return;
-    const { left, right, subquery: _, ...rest } = from;
-    this.#visitJoins(left, around);
-    this.#visitJoins(right, around);
-    for (const member in rest) this.#visit(rest[member], around);
-  }
-
-  #visit(value: TreeValue, around: Surroundings): void {
-    if (Array.isArray(value)) {
-      for (const item of value) this.#visit(item, around);
-    } else if (isNode(value)) {
-      this.#visitNode(value, around);
-    }
-  }
-
-  #visitNode(node: TreeNode, around: Surroundings): void {
+  protected override visitNode(node: TreeNode, around: Around): void {
     const call = attributeCast(node) ?? attributeCall(node);
     if (call !== undefined) return this.#visitCall(node, call, around);
-    switch (textAt(node, "class")) {
-      case "SUBQUERY":
-        this.#nested(nodeAt(node, "subquery"), around);
-        return this.#visit(node["child"], around);
-      case "LAMBDA":
-        return this.#visit(node["expr"], {
-          ...around,
-          scopes: [scopeOf([{ name: "", columns: undefined }]), ...around.scopes],
-        });
-    }
     const [scope] = around.scopes;
     const before = scope?.inAggregate ?? false;
     if (scope !== undefined && isAggregate(node)) scope.inAggregate = true;
-    for (const member in node) this.#visit(node[member], around);
+    super.visitNode(node, around);
     if (scope !== undefined) scope.inAggregate = before;
   }
 
   #visitCall(
     node: TreeNode,
     call: AttributeCall | AttributeCast,
-    { scopes }: Surroundings,
+    { scopes }: Around,
   ): void {
     const found = this.#reachOf(call.column, scopes);
     if (found === undefined) {
@@ -367,10 +310,9 @@ class Resolver {
     node: TreeNode,
     scopes: readonly Scope[],
   ): { readonly reach: Reach; readonly scope: Scope } | undefined {
-    if (textAt(node, "class") !== "COLUMN_REF") return undefined;
-    const names = listAt(node, "column_names").map((name) => lower(String(name)));
-    const [first = "", second] = names;
-    if (names.length > 2) return undefined;
+    const names = columnNames(node);
+    const [first, second] = names;
+    if (first === undefined || names.length > 2) return undefined;
     for (const scope of scopes) {
       const found = second === undefined
         ? unqualified(first, scope)
@@ -423,6 +365,11 @@ function scopeOf(
   return { sources, doubtful, isGrouped, grouped: [], clause: "", inAggregate: false };
 }
 
+/** The scope of names that may be anything. */
+function anyNames(): Scope {
+  return scopeOf([{ name: "", columns: undefined }]);
+}
+
 function tableSource(
   { columns, attributes, node }: AttributeTable,
   qualifier: string,
@@ -436,15 +383,11 @@ function tableSource(
   return { name: lower(qualifier), columns: own, table: node };
 }
 
-function querySource(
-  output: Output,
-  qualifier: string,
-  aliases: readonly TreeValue[],
-): Source {
+function querySource({ columns, hidden }: Output, qualifier: string): Source {
   return {
     name: lower(qualifier),
-    hidden: output.hidden,
-    columns: renamed(output, aliases).columns?.map(({ name, passed }) => ({
+    hidden,
+    columns: columns?.map(({ name, passed }) => ({
       name,
       // A query without a name cannot be told from others.
       reach: passed === undefined || qualifier === ""
@@ -452,14 +395,6 @@ function querySource(
         : { kind: "query", qualifier, passed },
     })),
   };
-}
-
-/** Returns `columns`, of which the first have `aliases` in place of their own names. */
-function renamed({ columns, hidden }: Output, aliases: readonly TreeValue[]): Output {
-  const own = columns?.map((column, at) =>
-    at < aliases.length ? { ...column, name: lower(String(aliases[at])) } : column
-  );
-  return { columns: own, hidden };
 }
 
 function isStar(item: TreeNode): boolean {
@@ -498,19 +433,14 @@ function isOpenItem(item: TreeNode): boolean {
 }
 
 function named(item: TreeNode): OutputColumn {
-  const own = textAt(item, "class") === "COLUMN_REF"
-    ? String(listAt(item, "column_names").at(-1))
-    : "";
-  return { name: lower(textAt(item, "alias") || own) };
+  return { name: itemName(item) };
 }
 
 /** Aliases that are not the name of the column that they stand for. */
 function aliasesOf(items: readonly TreeNode[]): string[] {
   return items.flatMap((item) => {
     const alias = lower(textAt(item, "alias"));
-    const isItself = textAt(item, "class") === "COLUMN_REF" &&
-      lower(String(listAt(item, "column_names").at(-1))) === alias;
-    return alias === "" || isItself ? [] : [alias];
+    return alias === "" || columnNames(item).at(-1) === alias ? [] : [alias];
   });
 }
 
@@ -522,13 +452,4 @@ function mergedNames(from: TreeNode | undefined): string[] {
     ...mergedNames(nodeAt(from, "left")),
     ...mergedNames(nodeAt(from, "right")),
   ];
-}
-
-function sidesOf(node: TreeNode): readonly TreeNode[] {
-  return [nodeAt(node, "left"), nodeAt(node, "right"), ...nodesAt(node, "children")]
-    .filter((side) => side !== undefined);
-}
-
-function lower(name: string): string {
-  return name.toLowerCase();
 }

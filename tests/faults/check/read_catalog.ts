@@ -3,6 +3,7 @@
  * the WAL were consumed (`shared/catalog/README.md`).
  */
 
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
@@ -26,7 +27,7 @@ const SEGMENT = /^(\d{13})-\d{4}-([0-9a-f]{10})([0-9a-f]{6})(?:\.seg)?$/;
 
 /** Facts of the catalog at `path`, which stays as it is; one that is not there is empty. */
 export function readCatalog(path: string): CatalogFacts {
-  if (!exists(path)) {
+  if (!existsSync(path)) {
     return { integrity: "ok", tables: new Map(), isConsumed: () => false };
   }
   // SQLite writes when it reads what the last writer left in its log: so it gets a copy.
@@ -34,7 +35,7 @@ export function readCatalog(path: string): CatalogFacts {
   try {
     const copy = join(folder, "catalog.db");
     for (const part of ["", "-wal"]) {
-      if (exists(path + part)) Deno.copyFileSync(path + part, copy + part);
+      if (existsSync(path + part)) Deno.copyFileSync(path + part, copy + part);
     }
     return factsOf(copy);
   } finally {
@@ -86,12 +87,4 @@ function bare(segment: string): string {
 
 function rowsOf(db: DatabaseSync, statement: string) {
   return db.prepare(statement).all();
-}
-
-function exists(path: string): boolean {
-  try {
-    return Deno.statSync(path).isFile;
-  } catch {
-    return false;
-  }
 }

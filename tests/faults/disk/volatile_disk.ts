@@ -6,6 +6,7 @@
 
 import { join } from "node:path";
 import { delay, run, succeeds, until } from "../commands.ts";
+import { DenoFileSystem } from "../../../shared/os/deno_file_system.ts";
 import type { SeededRandom } from "../../../shared/testing/seeded_random.ts";
 import {
   type DiskCommand,
@@ -137,7 +138,7 @@ export class VolatileDisk implements AsyncDisposable {
       stdout: "null",
       stderr: "inherit",
     }).spawn();
-    await until(`${this.#file} is served`, () => exists(this.#file));
+    await until(`${this.#file} is served`, () => new DenoFileSystem().exists(this.#file));
   }
 
   async #at(command: MomentCommand): Promise<CutReport> {
@@ -166,7 +167,3 @@ export class VolatileDisk implements AsyncDisposable {
 
 /** The report of the last command; `waits` while its moment has not come. */
 type Told = CutReport & { readonly waits?: boolean };
-
-async function exists(path: string): Promise<boolean> {
-  return await Deno.stat(path).then(() => true, () => false);
-}

@@ -16,7 +16,7 @@ import type { EngineOptions } from "../../open_engine.ts";
 
 const START_NS = 1_790_000_000_000_000_000n;
 const ROWS = 3_000;
-const FLIPS_A_KIND = Number(Deno.env.get("SVC_TEST_FLIPS") ?? 12);
+const FLIPS_A_KIND = Number(Deno.env.get("SVC_TEST_FLIPS") ?? 6);
 
 /** One for each way to an answer. */
 const STATEMENTS = [
