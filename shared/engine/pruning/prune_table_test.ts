@@ -251,10 +251,10 @@ const BOUNDED: readonly (readonly [where: string, files: readonly number[]])[] =
   ["hits > 9", [1, 2]],
   ["hits >= 9.5", [0, 1, 2, 3, 4]],
   ["hits = '9'", [0, 1, 2, 3, 4]],
-  ["value < 0.5", [2]],
-  ["value = 0.0", [2]],
+  ["value < 0.5", [2, 4]],
+  ["value = 0.0", [2, 4]],
   ["value > 20", [0, 1, 2, 4]],
-  ["value <= -1", []],
+  ["value <= -1", [4]],
   ["ok", [0, 2]],
   ["NOT ok", [1, 2]],
   ["ok = true AND hits > 10", [2]],
@@ -285,6 +285,10 @@ Deno.test({
         strictEqual(stats.scan.row_groups_pruned_bloom, 0);
       });
     }
+    await t.step("a NaN is larger than all numbers", async () => {
+      const { rows } = await lab.query("SELECT value::VARCHAR FROM metrics WHERE value > 20");
+      deepStrictEqual(rows.toSorted(), [["29.0"], ["nan"]]);
+    });
   },
 });
 

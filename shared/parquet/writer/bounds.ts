@@ -1,6 +1,8 @@
 /**
- * The smallest and largest values of pages and chunks. A NaN is neither; a zero is -0 below and +0
- * above, as Parquet has it. Long strings are cut on the safe side.
+ * The smallest and largest values of pages and chunks. Where there is a NaN there are no bounds:
+ * Parquet allows none that is NaN, but DuckDB and Spark sort it after all numbers. So they would
+ * leave its row out. A zero is -0 below and +0 above, as Parquet has it. Long strings are cut on
+ * the safe side.
  */
 
 import { textOf, utf8, viewOf } from "../../base/bytes.ts";
@@ -35,16 +37,14 @@ type Order = (a: number, b: number) => number;
 export class ValueOrder {
   readonly #values: ChunkValues;
   readonly #order: Order;
-  readonly #doubles: Float64Array | undefined;
   #halves: Int32Array | undefined;
 
   constructor(values: ChunkValues) {
     this.#values = values;
-    this.#doubles = values.type === "double" ? doublesOfValues(values) : undefined;
     this.#order = orderOf(values);
   }
 
-  /** The extremes of values `from` to `to`; undefined where there is none, or all are NaN. */
+  /** The extremes of values `from` to `to`; undefined where there is none. */
   extremesBetween(from: number, to: number): Extremes | undefined {
     const { type } = this.#values;
     if (from < to && type === "string") return extremeTexts(this.#values, from, to);
@@ -54,14 +54,13 @@ export class ValueOrder {
     return this.extremesOf(to - from, (index) => from + index);
   }
 
-  /** The extremes of the values that `at` gives; undefined where there is none, or all are NaN. */
+  /** The extremes of the values that `at` gives; undefined where there is none. */
   extremesOf(count: number, at: (index: number) => number): Extremes | undefined {
     const order = this.#order;
     let smallest = -1;
     let largest = -1;
     for (let index = 0; index < count; index += 1) {
       const value = at(index);
-      if (this.#doubles !== undefined && Number.isNaN(this.#doubles[value])) continue;
       if (smallest < 0) smallest = largest = value;
       else if (order(value, smallest) < 0) smallest = value;
       else if (order(value, largest) > 0) largest = value;
@@ -79,7 +78,10 @@ export class ValueOrder {
     return this.extremesOf(found.length, (index) => found[index] as number);
   }
 
-  /** Undefined where nothing is as large as the largest and as short as a bound may be. */
+  /**
+   * Undefined where nothing is as large as the largest and as short as a bound may be, and where
+   * the largest is NaN.
+   */
   boundsOf({ smallest, largest }: Extremes): Bounds | undefined {
     const values = this.#values;
     const [min, max] = [bytesAt(values, smallest), bytesAt(values, largest)];
@@ -89,6 +91,7 @@ export class ValueOrder {
       return upper && { min: lowerBound(min).slice(), max: upper.slice() };
     }
     if (values.type !== "double") return { min: min.slice(), max: max.slice() };
+    if (Number.isNaN(viewOf(max).getFloat64(0, true))) return undefined;
     return { min: withZero(min, -0), max: withZero(max, 0) };
   }
 }
@@ -106,13 +109,19 @@ function orderOf(values: ChunkValues): Order {
     }
     case "double": {
       const doubles = doublesOfValues(values);
-      return (a, b) => (doubles[a] as number) - (doubles[b] as number) || 0;
+      return (a, b) => compareDoubles(doubles[a] as number, doubles[b] as number);
     }
     case "bool":
       return (a, b) => (values.bytes[a] as number) - (values.bytes[b] as number);
     case "string":
       return stringOrder(values);
   }
+}
+
+/** NaN is larger than all others. */
+function compareDoubles(a: number, b: number): number {
+  const difference = a - b;
+  return Number.isNaN(difference) ? Number(Number.isNaN(a)) - Number(Number.isNaN(b)) : difference;
 }
 
 function stringOrder(values: ChunkValues): Order {
