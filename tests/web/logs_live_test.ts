@@ -84,8 +84,12 @@ Deno.test({
         withPage(lab, "?live=1", async (page) => {
           await isConnected(page);
           await lab.append(Array.from({ length: 80 }, (_, at) => `filler ${at}`));
-          await isShown(page, "filler 79");
-          await page.locator(".rows-pane").evaluate((pane) => pane.scrollBy(0, 300));
+          await isTrueIn(page, "Number(document.querySelector('.rows')?.ariaRowCount) >= 80");
+          const scrolled = await page.locator(".rows-pane").evaluate((pane) => {
+            pane.scrollBy(0, 300);
+            return pane.scrollTop;
+          });
+          strictEqual(scrolled, 300);
           const watched = page.locator(".row", { hasText: "filler 50" });
           await page.evaluate(PAINTED);
           const before = await watched.boundingBox();
