@@ -7,6 +7,7 @@
  * unknown, null or repeated, values of another type than usual, bytes values, deep nesting.
  */
 
+import { isUtf8 } from "node:buffer";
 import {
   BRACE,
   BRACE_END,
@@ -15,7 +16,6 @@ import {
   COLON,
   QUOTE,
 } from "../../../shared/base/json_letters.ts";
-import { isUtf8 } from "node:buffer";
 import type { JsonField, JsonMessage } from "./message_shape.ts";
 import { JsonScanner, UNUSUAL } from "./scanner.ts";
 import type { WireWriter } from "../wire/wire_writer.ts";

@@ -29,9 +29,8 @@ export class PageReader {
 
   /** The next `length` bytes, as a view. */
   take(length: number): Uint8Array {
-    if (length > this.left) throw new Error(`a page ends ${length - this.left} bytes early`);
-    this.at += length;
-    return this.bytes.subarray(this.at - length, this.at);
+    const start = this.skip(length);
+    return this.bytes.subarray(start, this.at);
   }
 
   /** Where the next `length` bytes begin, which are passed over. */
@@ -54,14 +53,8 @@ export class PageReader {
 
   /** Below 2^53. */
   varint(): number {
-    const start = this.at;
-    let value = 0;
-    for (let scale = 1; scale < SHORT; scale *= 128) {
-      const byte = this.byte();
-      value += (byte & 127) * scale;
-      if (byte < 128) return value;
-    }
-    this.at = start;
+    const short = this.#short();
+    if (short !== undefined) return short;
     const long = this.varint64();
     if (long > BigInt(Number.MAX_SAFE_INTEGER)) throw new Error(`a number is ${long}`);
     return Number(long);
@@ -79,14 +72,8 @@ export class PageReader {
 
   /** Within the safe integers. */
   zigzag(): number {
-    const start = this.at;
-    let folded = 0;
-    for (let scale = 1; scale < SHORT; scale *= 128) {
-      const byte = this.byte();
-      folded += (byte & 127) * scale;
-      if (byte < 128) return folded % 2 === 0 ? folded / 2 : -(folded + 1) / 2;
-    }
-    this.at = start;
+    const folded = this.#short();
+    if (folded !== undefined) return folded % 2 === 0 ? folded / 2 : -(folded + 1) / 2;
     const long = this.zigzag64();
     if (!Number.isSafeInteger(Number(long))) throw new Error(`a distance of ${long}`);
     return Number(long);
@@ -95,6 +82,19 @@ export class PageReader {
   zigzag64(): bigint {
     const folded = this.varint64();
     return (folded >> 1n) ^ -(folded & 1n);
+  }
+
+  /** A number of few bytes; undefined, and nothing is read, where it goes on behind them. */
+  #short(): number | undefined {
+    const start = this.at;
+    let value = 0;
+    for (let scale = 1; scale < SHORT; scale *= 128) {
+      const byte = this.byte();
+      value += (byte & 127) * scale;
+      if (byte < 128) return value;
+    }
+    this.at = start;
+    return undefined;
   }
 }
 
