@@ -34,9 +34,9 @@ export function relationSql(plan: TablePlan, bind: BindText = quoteText): string
   const held = plan.parts.filter(isHeld);
   const rows = plan.parts.filter(isRead);
   const stored = plan.parts.filter((part) => !isHeld(part) && !isRead(part));
-  const isPlaced = plan.place !== undefined;
-  const whole = stored.filter((part) => !isPlaced && isWhole(part));
-  const ranges = stored.filter((part) => isPlaced || !isWhole(part));
+  const isApart = (part: ScanPart) => plan.place !== undefined || !isWhole(part);
+  const whole = stored.filter((part) => !isApart(part));
+  const ranges = stored.filter(isApart);
   const read = columnReader(plan);
   const scans = [
     ...Map.groupBy(whole, read).entries().map(([columns, parts]) =>

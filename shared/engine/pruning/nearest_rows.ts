@@ -15,11 +15,10 @@
 import type { DataFile } from "../../iceberg/types.ts";
 import { ROW_GROUP_ROWS } from "../../parquet/row_groups.ts";
 import type { OrderedRequest } from "../order/nearest_units.ts";
-import { lowerBound } from "../../base/lower_bound.ts";
 import { deltaPart, partRows, type RowRange, type ScanPart, type TablePlan } from "../plan/plan.ts";
 import type { FileSelection } from "./file_selection.ts";
 import type { ProbedRows, RowsByFile } from "./probed_rows.ts";
-import { clipped } from "./selected_parts.ts";
+import { clipped, onlyRows } from "./selected_parts.ts";
 
 /** What the walk asks of indexes and of DuckDB. */
 export interface NearestDeps {
@@ -337,15 +336,6 @@ class Walk {
 /** The rows of a unit that lie in `range`. */
 function within(unit: Unit, range: RowRange): Unit {
   return { ...unit, range, parts: unit.parts.flatMap((part) => clipped(part, range) ?? []) };
-}
-
-/** A part with just the rows that are among `numbers`; undefined without one. */
-function onlyRows(part: ScanPart, numbers: Uint32Array): ScanPart | undefined {
-  const { first, end } = part.range ?? { first: 0, end: part.rows };
-  const from = lowerBound(numbers, first);
-  const rows = numbers.subarray(from, lowerBound(numbers, end, from));
-  if (rows.length === 0) return undefined;
-  return { ...part, range: { first, end }, rowNumbers: rows };
 }
 
 function rowsIn(units: readonly Unit[]): number {

@@ -82,9 +82,16 @@ export function clipped(part: ScanPart, range: RowRange): ScanPart | undefined {
   if (first === own.first && end === own.end) return part;
   const { rowNumbers } = part;
   if (rowNumbers === undefined) return { ...part, range: { first, end } };
-  const from = lowerBound(rowNumbers, first);
-  const numbers = rowNumbers.subarray(from, lowerBound(rowNumbers, end, from));
-  return numbers.length === 0 ? undefined : { ...part, range: { first, end }, rowNumbers: numbers };
+  return onlyRows({ ...part, range: { first, end } }, rowNumbers);
+}
+
+/** A part with just the rows that are among `numbers`, ascending; undefined without one. */
+export function onlyRows(part: ScanPart, numbers: Uint32Array): ScanPart | undefined {
+  const { first, end } = part.range ?? { first: 0, end: part.rows };
+  const from = lowerBound(numbers, first);
+  const rows = numbers.subarray(from, lowerBound(numbers, end, from));
+  if (rows.length === 0) return undefined;
+  return { ...part, range: { first, end }, rowNumbers: rows };
 }
 
 /** Neighbouring row groups [first, last], and which of their rows are read. Undefined: all. */
