@@ -5,17 +5,17 @@
 
 import assert from "node:assert/strict";
 import type { DuckDBValue } from "@duckdb/node-api";
-import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
-import type { Column, ColumnType } from "../../shared/schema/schema.ts";
-import { SeededRandom } from "../../shared/testing/seeded_random.ts";
+import { EVENTS_SCHEMA } from "../../../shared/schema/events.ts";
+import type { Column, ColumnType } from "../../../shared/schema/schema.ts";
+import { SeededRandom } from "../../../shared/testing/seeded_random.ts";
 import {
   type SpreadAnswer,
   SpreadLab,
   type SpreadLabTable,
-} from "../../shared/testing/spread_lab.ts";
-import { METRICS_SCHEMA_LATER } from "./sql_lab.ts";
-import { STATEMENTS as STATEMENTS_OF_SQL } from "./sql_statements.ts";
-import { type RandomStatement, SpreadStatements } from "./spread_statements.ts";
+} from "../../../shared/testing/spread_lab.ts";
+import { METRICS_SCHEMA_LATER } from "../../equivalence/sql_lab.ts";
+import { STATEMENTS as STATEMENTS_OF_SQL } from "../../equivalence/sql_statements.ts";
+import { type RandomStatement, SpreadStatements } from "../../equivalence/spread_statements.ts";
 
 const SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 20_261_123);
 const STATEMENTS = Number(Deno.env.get("SVC_TEST_STATEMENTS") ?? 120);
