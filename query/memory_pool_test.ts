@@ -94,7 +94,7 @@ Deno.test({
   name: "GET /debug/memory-pool of a real engine sees a sort spill, and nothing of it afterwards",
   fn: async () => {
     await using lab = await WarehouseLab.open();
-    const limits = { limit_bytes: 64 * 2 ** 20, spill_limit_bytes: 512 * 2 ** 20 };
+    const limits = { limit_bytes: 128 * 2 ** 20, spill_limit_bytes: 512 * 2 ** 20 };
     await using server = await startQuery(parseOptions(OPTIONS, [
       ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--threads", "2"],
       ...["--data-dir", lab.dir, "--audit-disabled"],
@@ -105,7 +105,7 @@ Deno.test({
     const report = async () => await (await fetch(`${url}${PATH}`)).json();
     const query =
       "SELECT count(*), min(length(t)) FROM (SELECT t, row_number() OVER (ORDER BY md5(t)) n " +
-      "FROM (SELECT repeat(md5(range::VARCHAR), 4) t FROM range(600000))) WHERE n % 7 = 0";
+      "FROM (SELECT repeat(md5(range::VARCHAR), 4) t FROM range(1200000))) WHERE n % 7 = 0";
     let running = true;
     const done = fetch(`${url}/api/v1/sql`, {
       method: "POST",
@@ -124,7 +124,7 @@ Deno.test({
     }
     const { status, body } = await done;
     strictEqual(status, 200, JSON.stringify(body));
-    deepStrictEqual(body.rows, [[85_714, 128]]);
+    deepStrictEqual(body.rows, [[171_428, 128]]);
     ok(most.spill_bytes > 2 ** 20, `${most.spill_bytes} bytes spilled`);
     ok(most.reserved_bytes > 2 ** 20, `${most.reserved_bytes} bytes held`);
     strictEqual(most.admission.reserved_bytes, 16 * 2 ** 20);

@@ -24,7 +24,7 @@ const SEEN = [
   "upkeep orphans",
 ];
 
-/** Lives the lives of seeds `first` to `last`: each holds, and together they come through `SEEN`. */
+/** Lives of seeds `first` to `last`: each holds, and together they come through `SEEN`. */
 export async function assertLivesHold(first: number, last: number): Promise<void> {
   const seen = new Set<string>();
   for (let seed = first; seed <= last; seed += 1) {

@@ -4,8 +4,8 @@
  * due. All bytes in the WAL and the warehouse stay below a bound for each event, and files and
  * snapshots do not grow with time.
  *
- * `SVC_STORAGE_HOURS=72 deno test -A tests/long/equivalence/bounded_storage_test.ts` is issue 8's three
- * days of one event a second. `SVC_STORAGE_RATE=20000 SVC_STORAGE_HOURS=0.1` is a rate at which
+ * `SVC_STORAGE_HOURS=72 deno test -A tests/long/equivalence/bounded_storage_test.ts` is three days
+ * of one event a second. `SVC_STORAGE_RATE=20000 SVC_STORAGE_HOURS=0.1` is a rate at which
  * data files get full. It compares with the bytes of the same rows in one run of full files, and in
  * one sorted file by DuckDB with its zstd. In a run of less than three days what goes after a time
  * goes after the same share of the run.

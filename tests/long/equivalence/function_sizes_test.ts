@@ -1,6 +1,6 @@
 /**
  * DuckDB's functions over values of many kinds: none makes more bytes than its class of
- * `function_classes.ts` allows.
+ * `shared/engine/functions/function_classes.ts` allows.
  */
 
 import { deepStrictEqual, ok } from "node:assert/strict";

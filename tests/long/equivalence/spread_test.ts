@@ -19,7 +19,7 @@ import { type RandomStatement, SpreadStatements } from "../../equivalence/spread
 
 const SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 20_261_123);
 const STATEMENTS = Number(Deno.env.get("SVC_TEST_STATEMENTS") ?? 120);
-/** Every so many of the statements of `sql_statements.ts` are cut. */
+/** Every so many of the statements of `tests/equivalence/sql_statements.ts` are cut. */
 const EVERY = Number(Deno.env.get("SVC_TEST_EVERY") ?? 3);
 const SHARDS = [1, 2, 3, 5, 9] as const;
 
@@ -80,7 +80,10 @@ Deno.test({
   },
 });
 
-/** How many of the statements of `sql_statements.ts` are not cut, at most, as a part of all. */
+/**
+ * How many of the statements of `tests/equivalence/sql_statements.ts` are not cut, at most, as a
+ * part of all.
+ */
 const UNCUT_PART_MAX = 0.45;
 
 Deno.test({
@@ -107,7 +110,7 @@ Deno.test({
   },
 });
 
-/** Rows like those of `sql_lab.ts`. */
+/** Rows like those of `tests/equivalence/sql_lab.ts`. */
 const EQUIVALENCE_TABLES: readonly SpreadLabTable[] = [{
   name: "events",
   bytes: 1_000_000,

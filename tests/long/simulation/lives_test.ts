@@ -1,6 +1,6 @@
 /**
- * Lives of a table after those of `tests/simulation`. `SVC_TEST_SIMULATION_SEEDS=2000 deno task unit
- * tests/long/simulation` lives more of them.
+ * Lives of a table after those of `tests/simulation`.
+ * `SVC_TEST_SIMULATION_SEEDS=2000 deno task unit tests/long/simulation` lives more of them.
  */
 
 import { assertLivesHold, LIVES_FIRST } from "../../simulation/lives.ts";
