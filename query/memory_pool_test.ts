@@ -2,6 +2,7 @@ import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import { parseOptions } from "../shared/config/parse_options.ts";
 import { EngineLab } from "../shared/testing/engine_lab.ts";
 import { until } from "../shared/testing/until.ts";
+import { WarehouseLab } from "../shared/testing/warehouse_lab.ts";
 import { FakeEngine } from "../tests/doubles/fake_engine.ts";
 import { OPTIONS, startQuery } from "./mod.ts";
 import { startTestServer } from "../tests/doubles/query_server.ts";
@@ -92,7 +93,7 @@ Deno.test({
 Deno.test({
   name: "GET /debug/memory-pool of a real engine sees a sort spill, and nothing of it afterwards",
   fn: async () => {
-    await using lab = await EngineLab.open();
+    await using lab = await WarehouseLab.open();
     const limits = { limit_bytes: 128 * 2 ** 20, spill_limit_bytes: 512 * 2 ** 20 };
     await using server = await startQuery(parseOptions(OPTIONS, [
       ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--threads", "2"],
@@ -119,6 +120,7 @@ Deno.test({
       const now = await report();
       deepStrictEqual({ ...now, ...limits }, now);
       if (now.spill_bytes > most.spill_bytes) most = now;
+      await new Promise((resolve) => setTimeout(resolve, 2));
     }
     const { status, body } = await done;
     strictEqual(status, 200, JSON.stringify(body));

@@ -4,7 +4,7 @@
  * processor time each by itself, and 3.4 s together.
  *
  * `together.ts [FOLDERS --] FOLDERS` prints paths for `deno test`: the test files below the first
- * folders, then modules that import the test files below the others, a few dozen each. A test that
+ * folders, then modules that import the test files below the others, some files each. A test that
  * fails is reported with the file and line where it stands.
  *
  * `deno test` takes files in the order in which they are given, but folders after all files.
@@ -14,6 +14,8 @@ import { sourceFiles } from "./workspace/sources.ts";
 
 /** Enough to share modules, and few enough that no group is the last for long. */
 const FILES_MAX = 24;
+/** Fewer of those below `tests`: their files wait for processes, one after the other. */
+const FILES_OF_TESTS_MAX = 6;
 const OUT = "tests/dist";
 
 /** Paths of the test files below `folder`, in their order. */
@@ -41,8 +43,9 @@ if (import.meta.main) {
     paths.push(...await testFilesBelow(folder));
   }
   for (const folder of Deno.args.slice(end + 1)) {
-    for (const [at, files] of groupsOf(await testFilesBelow(folder)).entries()) {
-      const path = `${OUT}/${folder}_${at + 1}_test.ts`;
+    const filesMax = folder.startsWith("tests/") ? FILES_OF_TESTS_MAX : FILES_MAX;
+    for (const [at, files] of groupsOf(await testFilesBelow(folder), filesMax).entries()) {
+      const path = `${OUT}/${folder.replaceAll("/", "_")}_${at + 1}_test.ts`;
       await Deno.writeTextFile(path, files.map((file) => `import "../../${file}";\n`).join(""));
       paths.push(path);
     }

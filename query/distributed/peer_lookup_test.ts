@@ -1,6 +1,6 @@
 /**
  * Peers by real answers of a name server, as `Deno.resolveDns` reads them. Whole servers ask one in
- * `tests/apps/distributed_names_test.ts`.
+ * `tests/long/apps/distributed_names_test.ts`.
  */
 
 import { deepStrictEqual, match } from "node:assert/strict";

@@ -6,7 +6,7 @@ import { configure, reset } from "@logtape/logtape";
 import pg from "pg";
 import postgres from "postgres";
 import { concatBytes, textOf, utf8 } from "../../shared/base/bytes.ts";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { until } from "../../shared/testing/until.ts";
 import { type LabServer, startLabServer } from "../../tests/doubles/lab_server.ts";
 import {
@@ -31,7 +31,7 @@ interface PgLab extends AsyncDisposable {
 }
 
 async function pgLab(args: readonly string[] = [], events = 0): Promise<PgLab> {
-  const lab = await EngineLab.open();
+  const lab = await WarehouseLab.open();
   if (events > 0) {
     await lab.commit(
       Array.from({ length: events }, (_, at) => ({

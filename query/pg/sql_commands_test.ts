@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { concatBytes, textOf, utf8 } from "../../shared/base/bytes.ts";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { startLabServer } from "../../tests/doubles/lab_server.ts";
 import {
   answerOf,
@@ -23,7 +23,7 @@ interface Asking extends AsyncDisposable {
 
 async function asking(): Promise<Asking> {
   const resources = new AsyncDisposableStack();
-  const lab = resources.use(await EngineLab.open());
+  const lab = resources.use(await WarehouseLab.open());
   await lab.commit(Array.from({ length: 5 }, (_, at) => ({
     ns: BigInt(1_700_000_000 + at) * 1_000_000_000n,
     raw: `row ${at}`,

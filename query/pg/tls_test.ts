@@ -6,7 +6,7 @@ import tls from "node:tls";
 // @ts-types="@types/pg"
 import pg from "pg";
 import { concatBytes } from "../../shared/base/bytes.ts";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { selfSigned } from "../../shared/testing/self_signed.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { startLabServer } from "../../tests/doubles/lab_server.ts";
@@ -17,7 +17,7 @@ const GSS_REQUEST = packet(int32(80_877_104));
 const STARTUP = packet(concatBytes([int32(0x30000), zero("user"), zero("u"), zero("")]));
 
 async function tlsLab() {
-  const lab = await EngineLab.open();
+  const lab = await WarehouseLab.open();
   const { cert, key } = await selfSigned();
   const [certFile, keyFile] = [join(lab.dir, "cert.pem"), join(lab.dir, "key.pem")];
   await Deno.writeTextFile(certFile, cert);

@@ -48,6 +48,8 @@ export interface S3Options {
   readonly option?: string;
   /** Objects longer than this are sent in parts of this size; default 16 MiB. */
   readonly partBytesMax?: number;
+  /** Keys of one page of a list; default: as many as the service gives, 1,000. */
+  readonly pageKeysMax?: number;
 }
 
 const REQUEST_MS_MAX = 30_000;
@@ -78,7 +80,7 @@ class S3Store implements ObjectStore {
   readonly #bucket: string;
   /** Empty, or ends with a slash. */
   readonly #prefix: string;
-  readonly #options: Required<S3Options>;
+  readonly #options: Required<Omit<S3Options, "pageKeysMax">> & S3Options;
   readonly #service: S3Service;
 
   constructor({ bucket, prefix }: S3Place, access: S3Access, options: S3Options) {
@@ -134,6 +136,7 @@ class S3Store implements ObjectStore {
         Bucket: this.#bucket,
         Prefix: `${this.#prefix}${prefix}`,
         ContinuationToken: token,
+        MaxKeys: this.#options.pageKeysMax,
       });
       const page = await this.#told(
         `list ${this.rootUri}/${prefix}`,

@@ -1,6 +1,6 @@
 /** Drivers of other languages: a query server with rows, and the programs that ask it. */
 
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { startLabServer } from "../doubles/lab_server.ts";
 
 /** Where `.ci/run` puts what it obtains. */
@@ -10,7 +10,7 @@ export const DRIVERS = Deno.env.get("SVC_TEST_DRIVERS") ?? "/var/tmp/svc-test-dr
 export async function askWith(
   command: (port: string) => readonly string[],
 ): Promise<string> {
-  await using lab = await EngineLab.open();
+  await using lab = await WarehouseLab.open();
   await lab.commit(Array.from({ length: 5 }, (_, at) => ({
     ns: BigInt(1_700_000_000 + at) * 1_000_000_000n,
     raw: `row ${at}`,

@@ -2,7 +2,7 @@
 
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import { join } from "node:path";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { startLabServer } from "../doubles/lab_server.ts";
 import { hasPackages, NO_PYTHON, runPython } from "./python.ts";
 
@@ -35,7 +35,7 @@ Deno.test({
   name: HAS_READERS ? NAME : `${NAME} (${NO_PYTHON})`,
   ignore: !HAS_READERS,
   async fn() {
-    await using lab = await EngineLab.open();
+    await using lab = await WarehouseLab.open();
     await using server = await startLabServer(lab);
     const files: string[] = [];
     for (const format of ["arrow", "parquet"]) {

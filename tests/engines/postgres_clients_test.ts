@@ -1,7 +1,7 @@
 /** Drivers of Python, and psql, ask a query server by PostgreSQL's protocol. */
 
 import assert from "node:assert/strict";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { isInstalled } from "../clients/programs.ts";
 import { startLabServer } from "../doubles/lab_server.ts";
 import { hasPackages, NO_PYTHON, runPython } from "./python.ts";
@@ -21,8 +21,8 @@ async function asked(client: string): Promise<Record<string, unknown>> {
   return JSON.parse(await runPython("./postgres_clients.py", [client, port]));
 }
 
-async function labOfRows(): Promise<EngineLab> {
-  const lab = await EngineLab.open();
+async function labOfRows(): Promise<WarehouseLab> {
+  const lab = await WarehouseLab.open();
   await lab.commit(Array.from({ length: 5 }, (_, at) => ({
     ns: BigInt(1_700_000_000 + at) * 1_000_000_000n,
     raw: `row ${at}`,

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { textOf } from "../../shared/base/bytes.ts";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { startLabServer } from "../doubles/lab_server.ts";
@@ -212,7 +212,7 @@ Deno.test({
   }`,
   ignore: POSTGRES === undefined,
   fn: async (t) => {
-    await using lab = await EngineLab.open();
+    await using lab = await WarehouseLab.open();
     await using ours = await startLabServer(lab, ["--pg-listen", "127.0.0.1:0"]);
     await using postgres = await PostgresProcess.start();
     using us = await PgWireClient.start(ours.server.pgAddress?.port ?? 0);
@@ -282,7 +282,7 @@ Deno.test({
   }`,
   ignore: POSTGRES === undefined,
   fn: async () => {
-    await using lab = await EngineLab.open();
+    await using lab = await WarehouseLab.open();
     await using ours = await startLabServer(lab, ["--pg-listen", "127.0.0.1:0"]);
     await using postgres = await PostgresProcess.start();
     using us = await PgWireClient.start(ours.server.pgAddress?.port ?? 0);

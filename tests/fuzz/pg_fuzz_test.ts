@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { concatBytes, textOf, utf8 } from "../../shared/base/bytes.ts";
-import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { until } from "../../shared/testing/until.ts";
 import { startLabServer } from "../doubles/lab_server.ts";
@@ -105,7 +105,7 @@ function message(random: SeededRandom): Uint8Array {
 Deno.test({
   name: `${MESSAGES} damaged messages disturb no other session and leave nothing (seed ${SEED})`,
   fn: async () => {
-    await using lab = await EngineLab.open();
+    await using lab = await WarehouseLab.open();
     await lab.commit([{ ns: 1_700_000_000_000_000_000n, raw: "kept" }]);
     await using server = await startLabServer(lab, ["--pg-listen", "127.0.0.1:0"]);
     const port = server.server.pgAddress?.port ?? 0;
@@ -141,7 +141,7 @@ Deno.test({
   name:
     `half-open and slow sessions hold up nobody; ${REFUSALS} connections past the bound refused`,
   fn: async () => {
-    await using lab = await EngineLab.open();
+    await using lab = await WarehouseLab.open();
     await using server = await startLabServer(lab, [
       ...["--pg-listen", "127.0.0.1:0", "--pg-max-sessions", String(SESSIONS_MAX)],
       "--max-connections-per-address",

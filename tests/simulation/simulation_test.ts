@@ -1,17 +1,16 @@
 /**
  * Lives of a table with seeded faults, held to a model; that a seed repeats; and that each
- * deliberate defect is found. README.md of this folder has what is simulated.
- *
- * `SVC_TEST_SIMULATION_SEEDS=2000 deno task unit tests/simulation` runs more seeds.
+ * deliberate defect is found. README.md of this folder has what is simulated, and
+ * `tests/long/simulation` has more lives.
  */
 
 import assert from "node:assert/strict";
 import { helpText } from "../../shared/config/parse_options.ts";
+import { assertLivesHold, LIVES_FIRST } from "./lives.ts";
 import { PROGRAM } from "./main.ts";
 import type { Mutation } from "./mutations.ts";
-import { runSeed, tellFailure } from "./run_seed.ts";
+import { runSeed } from "./run_seed.ts";
 
-const SEEDS = Number(Deno.env.get("SVC_TEST_SIMULATION_SEEDS") ?? 200);
 /** A defect that so many lives do not show is not found. */
 const MUTANT_SEEDS_MAX = 100;
 /** A seed that finds it, to begin with: a change of the product moves it on. */
@@ -24,35 +23,9 @@ const FOUND_BY: Readonly<Record<Mutation, number>> = {
   "task not claimed": 1,
 };
 
-/** What the lives together have to come through, so that none of it is left out unnoticed. */
-const SEEN = [
-  "answers",
-  "appends",
-  "delete done",
-  "drain committed",
-  "kills",
-  "pauses",
-  "power cuts",
-  "repeated appends",
-  "seeds of machines",
-  "seeds of mirror",
-  "seeds of volume",
-  "upkeep expire",
-  "upkeep merge",
-  "upkeep orphans",
-];
-
 Deno.test({
-  name: `simulation: ${SEEDS} lives with faults lose no row, double none, and answer exactly`,
-  async fn() {
-    const seen = new Set<string>();
-    for (let seed = 1; seed <= SEEDS; seed += 1) {
-      const outcome = await runSeed(seed);
-      assert.equal(outcome.failure, undefined, tellFailure(outcome));
-      for (const what of outcome.counts.keys()) seen.add(what);
-    }
-    assert.deepEqual(SEEN.filter((what) => !seen.has(what)), []);
-  },
+  name: `simulation: ${LIVES_FIRST} lives with faults lose no row, double none, and answer exactly`,
+  fn: () => assertLivesHold(1, LIVES_FIRST),
 });
 
 Deno.test({

@@ -6,38 +6,59 @@ import { readSources } from "./sources.ts";
 const ALONE = "tests/load";
 /** Folders that need programs of other languages: tasks of their own. `.ci/run` runs the first. */
 const APART: Readonly<Record<string, readonly string[]>> = {
-  "tests/drivers": foldersOf(denoJson.tasks.drivers.split(" ")),
-  "tests/engines_jvm": foldersOf(denoJson.tasks.engines.split(" ")),
+  "tests/drivers": foldersOf(denoJson.tasks.drivers),
+  "tests/engines_jvm": foldersOf(denoJson.tasks.engines),
 };
 
 Deno.test({
-  name:
-    "task test runs each folder of tests once, those of load alone, those of other programs apart",
+  name: "each test file is run once: by task test, by task test:long, or by a task of its folder",
   fn: async () => {
-    const commands = denoJson.tasks.test.split(/ && | & /)
-      .filter((command) => command.startsWith("deno test "))
-      .map((command) => command.replace(/\)$/, "").split(" "));
-    const [parallel = [], alone = [], ...more] = commands;
-    assert.deepEqual(more, []);
-    assert.ok(parallel.includes("--parallel") && !alone.includes("--parallel"));
-    assert.deepEqual(foldersOf(alone), [ALONE]);
-    const folders = [...(await readSources()).keys()]
-      .filter((file) => /_test\.tsx?$/.test(file) && !file.startsWith(`${ALONE}/`))
-      .filter((file) => !Object.keys(APART).some((folder) => file.startsWith(`${folder}/`)))
-      .map((file) => file.startsWith("tests/") ? file.split("/", 2).join("/") : file.split("/")[0]);
+    const short = commandsOf(denoJson.tasks.test);
+    const long = commandsOf(denoJson.tasks["test:long"]);
+    assert.deepEqual([...short, ...long].map((command) => command.includes("--parallel")), [
+      ...[true, true, false],
+    ]);
+    assert.deepEqual(foldersOf(long[1] ?? ""), [ALONE]);
     for (const [folder, ran] of Object.entries(APART)) assert.ok(ran.includes(folder), folder);
-    assert.deepEqual(foldersTogether(parallel).toSorted(), [...new Set(folders)].toSorted());
+    const runs = [...[...short, ...long].flatMap(foldersOf), ...Object.keys(APART)];
+    const files = [...(await readSources()).keys()].filter((file) => /_test\.tsx?$/.test(file));
+    const wrong = files.filter((file) =>
+      runs.filter((folder) => file.startsWith(`${folder}/`)).length !== 1
+    );
+    assert.deepEqual(wrong, []);
+    const idle = runs.filter((folder) => !files.some((file) => file.startsWith(`${folder}/`)));
+    assert.deepEqual(idle, [], "these hold no tests");
   },
 });
 
-/** The folders that a command gives to `tests/together.ts`. */
-function foldersTogether(words: readonly string[]): readonly string[] {
-  const given = words.slice(words.indexOf("together") + 1);
-  return given.filter((word) => word !== "--").map((word) => word.replace(/\)$/, ""));
+/** How variables are called that say how many random cases a test has. */
+const SIZE = /"(SVC_\w+_(?:FAULTS|FLIPS|HOURS|KILLS|ROUNDS|RUNS|SEEDS|STATEMENTS))"/g;
+
+Deno.test({
+  name: "task nightly sets each size of a random test, and nothing that no test reads",
+  fn: async () => {
+    const [settings = "", ...tasks] = denoJson.tasks.nightly.split(" && ");
+    assert.deepEqual(tasks, ["deno task test", "deno task test:long"]);
+    const [exported, ...assignments] = settings.split(" ");
+    assert.equal(exported, "export");
+    const names = assignments.map((assignment) => assignment.split("=", 1)[0] ?? "");
+    const texts = [...(await readSources()).values()];
+    assert.deepEqual(names.filter((name) => !texts.some((text) => text.includes(`"${name}"`))), []);
+    const sizes = texts.flatMap((text) => [...text.matchAll(SIZE)].map(([, name = ""]) => name));
+    assert.deepEqual(sizes.filter((size) => !names.includes(size)), []);
+  },
+});
+
+/** The commands of a task that run tests. */
+function commandsOf(task: string): readonly string[] {
+  return task.split(/ && | & /).filter((command) => /\bdeno test /.test(command));
 }
 
-/** The paths that a command names behind its options. */
-function foldersOf(words: readonly string[]): readonly string[] {
-  const last = words.findLastIndex((word) => word.startsWith("-"));
-  return words.slice(last + 1);
+/** The folders that a command names, by itself or to `tests/together.ts`. */
+function foldersOf(command: string): readonly string[] {
+  const words = command.replaceAll(/\$\(deno task --quiet jobs\)|[()]/g, "").split(" ");
+  const last = words.findLastIndex((word) =>
+    word === "together" || /^-./.test(word) && word !== "--"
+  );
+  return words.slice(last + 1).filter((word) => word !== "--");
 }

@@ -9,20 +9,33 @@ function classOf(codePoint: number): number {
   return pageOf(codePoint).classes[codePoint & 0xff] as number;
 }
 
+/** What DuckDB makes of a code point: alone, part of a token, its lower case, how long, in NFC. */
+type Seen = readonly [boolean, boolean, number, number, boolean];
+
 Deno.test("DuckDB sees each code point that is not disputed as tokenize does", async () => {
   await using lab = await EngineLab.open();
   const wrong: string[] = [];
   for (let from = 1; from <= LAST; from += AT_ONCE) {
+    const end = Math.min(LAST + 1, from + AT_ONCE);
+    // Without those that are what most are: a separator that is its own lower case.
     const { texts } = await lab.query(
-      String.raw`SELECT n, regexp_matches(l, '[\p{Han}\p{Hiragana}\p{Katakana}]'),
-        regexp_matches(l, '[\p{L}\p{N}\p{M}_]'), unicode(l), length(l), nfc_normalize(c) = c
+      String.raw`SELECT * FROM (
+        SELECT n, regexp_matches(l, '[\p{Han}\p{Hiragana}\p{Katakana}]') AS alone,
+          regexp_matches(l, '[\p{L}\p{N}\p{M}_]') AS token, unicode(l) AS folded, length(l) AS len,
+          nfc_normalize(c) = c AS normal
         FROM (SELECT n, chr(n::INT) AS c, lower(c) AS l
-          FROM range(${from}, ${Math.min(LAST + 1, from + AT_ONCE)}) t(n)
-          WHERE n < 55296 OR n > 57343)`,
+          FROM range(${from}, ${end}) t(n) WHERE n < 55296 OR n > 57343)
+      ) WHERE (NOT alone AND NOT token AND folded = n AND len = 1 AND normal) IS NOT TRUE`,
       { rowsMax: AT_ONCE },
     );
-    for (const text of texts) {
-      const [codePoint, isAlone, isToken, folded, length, isNormal] = JSON.parse(text);
+    const seen = new Map(texts.map((text) => {
+      const [codePoint, ...rest] = JSON.parse(text);
+      return [codePoint as number, rest as unknown as Seen];
+    }));
+    for (let codePoint = from; codePoint < end; codePoint += 1) {
+      if (codePoint >= 0xd800 && codePoint < 0xe000) continue;
+      const [isAlone, isToken, folded, length, isNormal] = seen.get(codePoint) ??
+        [false, false, codePoint, 1, true];
       const flags = classOf(codePoint);
       if ((flags & DISPUTED) !== 0) continue;
       const kind = flags & KIND;

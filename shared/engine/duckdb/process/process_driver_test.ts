@@ -48,7 +48,7 @@ async function withLab(
       spillBytesMax: 2 ** 20,
       threads: 2,
       connections: 2,
-      setup: ["CREATE TABLE numbers AS SELECT i FROM range(3000000) t(i)"],
+      setup: ["CREATE TABLE numbers AS SELECT i FROM range(1000000) t(i)"],
     });
     const connect = () => database.connect(new AbortController().signal);
     try {
@@ -174,7 +174,7 @@ Deno.test({
       await connection.release();
       await other.release();
       const next = await connect();
-      strictEqual(await readAll(next, "SELECT 'x' FROM numbers"), 3_000_000);
+      strictEqual(await readAll(next, "SELECT 'x' FROM numbers"), 1_000_000);
       strictEqual(database.problem, undefined);
       strictEqual(String(ends), "deadline");
       strictEqual(renewed, 1);
@@ -228,7 +228,7 @@ Deno.test({
     withLab(async ({ dir, connection }) => {
       const [pid = 0] = await processesBelow(Deno.pid, dir);
       const before = { usual: await threadSecs(pid, 0), low: await threadSecs(pid, NICENESS) };
-      const sql = "SELECT count(*)::VARCHAR FROM range(40000000) t(i) WHERE i % 7 = 3";
+      const sql = "SELECT count(*)::VARCHAR FROM range(20000000) t(i) WHERE i % 7 = 3";
       strictEqual(await readAll(connection, sql), 1);
       const usual = await threadSecs(pid, 0) - before.usual;
       const low = await threadSecs(pid, NICENESS) - before.low;

@@ -6,15 +6,15 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { makeDataFolders } from "../../cli/data_folders.ts";
-import { processArguments } from "../../cli/permissions.ts";
-import { present } from "../../shared/base/assert.ts";
-import { freePorts } from "../../shared/testing/free_ports.ts";
-import { NAME_PORT, type NameRecords, NameServer } from "../../shared/testing/name_server.ts";
-import { until } from "../../shared/testing/until.ts";
-import { YIELD_LITTLE_ENV } from "../../shared/testing/yield_little.ts";
-import { ask, FLEET_ARGS, openSharedEvents, STATEMENTS } from "./shared_events.ts";
-import { MAY_MOUNT } from "./small_disk.ts";
+import { makeDataFolders } from "../../../cli/data_folders.ts";
+import { processArguments } from "../../../cli/permissions.ts";
+import { present } from "../../../shared/base/assert.ts";
+import { freePorts } from "../../../shared/testing/free_ports.ts";
+import { NAME_PORT, type NameRecords, NameServer } from "../../../shared/testing/name_server.ts";
+import { until } from "../../../shared/testing/until.ts";
+import { YIELD_LITTLE_ENV } from "../../../shared/testing/yield_little.ts";
+import { ask, FLEET_ARGS, openSharedEvents, STATEMENTS } from "../../apps/shared_events.ts";
+import { MAY_MOUNT } from "../../apps/small_disk.ts";
 
 const NAME = "query-headless.svc.example";
 const SERVICES = "_http._tcp.query.svc.example";

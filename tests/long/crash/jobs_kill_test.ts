@@ -10,12 +10,12 @@
 import assert from "node:assert/strict";
 // @ts-types="@types/pg"
 import pg from "pg";
-import { makeDataFolders } from "../../cli/data_folders.ts";
-import { processArguments } from "../../cli/permissions.ts";
-import { openJobStore } from "../../shared/catalog/open_job_store.ts";
-import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";
-import { SeededRandom } from "../../shared/testing/seeded_random.ts";
-import { freePorts } from "../../shared/testing/free_ports.ts";
+import { makeDataFolders } from "../../../cli/data_folders.ts";
+import { processArguments } from "../../../cli/permissions.ts";
+import { openJobStore } from "../../../shared/catalog/open_job_store.ts";
+import { POSTGRES, PostgresProcess } from "../../../shared/testing/postgres_process.ts";
+import { SeededRandom } from "../../../shared/testing/seeded_random.ts";
+import { freePorts } from "../../../shared/testing/free_ports.ts";
 
 const CHAOS_SECS = Number(Deno.env.get("SVC_TEST_CHAOS_SECS") ?? "6");
 const LEASE_SECS = 3;

@@ -12,8 +12,8 @@
  */
 
 import assert from "node:assert/strict";
-import { until } from "../../shared/testing/until.ts";
-import { Stack } from "../apps/stack.ts";
+import { until } from "../../../shared/testing/until.ts";
+import { Stack } from "../../apps/stack.ts";
 
 const KILLS = 3;
 const SENDERS = 4;

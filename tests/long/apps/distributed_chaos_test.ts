@@ -7,11 +7,17 @@
  */
 
 import assert from "node:assert/strict";
-import { SeededRandom } from "../../shared/testing/seeded_random.ts";
-import { TcpProxy } from "../../shared/testing/tcp_proxy.ts";
-import { until } from "../../shared/testing/until.ts";
-import { QueryFleet } from "./query_fleet.ts";
-import { ask, FLEET_ARGS, inFlight, openSharedEvents, STATEMENTS } from "./shared_events.ts";
+import { SeededRandom } from "../../../shared/testing/seeded_random.ts";
+import { TcpProxy } from "../../../shared/testing/tcp_proxy.ts";
+import { until } from "../../../shared/testing/until.ts";
+import { QueryFleet } from "../../apps/query_fleet.ts";
+import {
+  ask,
+  FLEET_ARGS,
+  inFlight,
+  openSharedEvents,
+  STATEMENTS,
+} from "../../apps/shared_events.ts";
 
 const SECS = Number(Deno.env.get("SVC_TEST_FLEET_SECS") ?? 1);
 const SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 20_261_123);

@@ -4,10 +4,10 @@
  */
 
 import assert from "node:assert/strict";
-import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";
-import { S3Process } from "../../shared/testing/s3_process.ts";
-import { until } from "../../shared/testing/until.ts";
-import { Stack } from "./stack.ts";
+import { POSTGRES, PostgresProcess } from "../../../shared/testing/postgres_process.ts";
+import { S3Process } from "../../../shared/testing/s3_process.ts";
+import { until } from "../../../shared/testing/until.ts";
+import { Stack } from "../../apps/stack.ts";
 
 const COUNT = "SELECT count(*), count(DISTINCT raw) FROM events";
 

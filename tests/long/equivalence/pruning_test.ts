@@ -5,13 +5,13 @@
  */
 
 import assert from "node:assert/strict";
-import { SeededRandom } from "../../shared/testing/seeded_random.ts";
-import type { IndexMeter } from "../../shared/engine/pruning/sidecar_indexes.ts";
-import { damageSidecars } from "./damage_sidecars.ts";
-import { ExactRowIndexes } from "./exact_row_indexes.ts";
-import { assertSame } from "./assert_same.ts";
-import { PruningLab } from "./pruning_lab.ts";
-import { StatementMaker } from "./pruning_statements.ts";
+import { SeededRandom } from "../../../shared/testing/seeded_random.ts";
+import type { IndexMeter } from "../../../shared/engine/pruning/sidecar_indexes.ts";
+import { damageSidecars } from "../../equivalence/damage_sidecars.ts";
+import { ExactRowIndexes } from "../../equivalence/exact_row_indexes.ts";
+import { assertSame } from "../../equivalence/assert_same.ts";
+import { PruningLab } from "../../equivalence/pruning_lab.ts";
+import { StatementMaker } from "../../equivalence/pruning_statements.ts";
 
 const FIRST_SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 1);
 const SEEDS = Number(Deno.env.get("SVC_TEST_PRUNING_SEEDS") ?? 1);

@@ -9,8 +9,8 @@ import assert from "node:assert/strict";
 import { until } from "../../shared/testing/until.ts";
 import { Stack } from "../apps/stack.ts";
 import { HAS_CHROMIUM } from "../clients/chromium.ts";
-import { PageLab } from "./page_lab.ts";
-import { askOwnServer, attack, sendTelemetry } from "./page_scripts.js";
+import { PageLab } from "./foreign_page_lab.ts";
+import { askOwnServer, attack, sendTelemetry } from "./foreign_page_scripts.js";
 
 const ROWS = ["one", "two", "three"];
 

@@ -4,8 +4,8 @@
  * due. All bytes in the WAL and the warehouse stay below a bound for each event, and files and
  * snapshots do not grow with time.
  *
- * `SVC_STORAGE_HOURS=72 deno test -A tests/equivalence/bounded_storage_test.ts` is issue 8's three
- * days of one event a second. `SVC_STORAGE_RATE=20000 SVC_STORAGE_HOURS=0.1` is a rate at which
+ * `SVC_STORAGE_HOURS=72 deno test -A tests/long/equivalence/bounded_storage_test.ts` is three days
+ * of one event a second. `SVC_STORAGE_RATE=20000 SVC_STORAGE_HOURS=0.1` is a rate at which
  * data files get full. It compares with the bytes of the same rows in one run of full files, and in
  * one sorted file by DuckDB with its zstd. In a run of less than three days what goes after a time
  * goes after the same share of the run.
@@ -13,28 +13,28 @@
 
 import { DuckDBInstance } from "@duckdb/node-api";
 import assert from "node:assert/strict";
-import { decodeLogsProtobuf } from "../../ingest/otlp/logs/logs_protobuf.ts";
-import { encodeBatch } from "../../shared/columns/ipc.ts";
-import { EVENTS_TABLE } from "../../shared/schema/events.ts";
-import { DEFAULT_TENANT } from "../../shared/tenant/tenant.ts";
-import { DataFileWriter } from "../../shared/tables/data_file_writer.ts";
-import { applyDrain, type DrainDeps, lookAtLane } from "../../shared/drain/drain.ts";
-import { EXPIRE_POLICY_DEFAULT, REMOVAL_GRACE_MS } from "../../shared/tables/expire.ts";
-import { fileRun } from "../../shared/tables/file_run.ts";
-import { MERGED_INPUT_BYTES } from "../../shared/upkeep/merge.ts";
-import { mergeRuns } from "../../shared/tables/merge_runs.ts";
-import { DRAIN_GATE_OPEN } from "../../shared/drain/plan_drain.ts";
-import { sweepLane } from "../../shared/drain/sweep_lane.ts";
-import { tableSweeps } from "../../shared/upkeep/table_sweeps.ts";
-import type { FileSystem } from "../../shared/os/file_system.ts";
-import { CrashableFileSystem } from "../../shared/testing/crashable_file_system.ts";
-import { MaintenanceLab } from "../../shared/testing/maintenance_lab.ts";
-import { EVENTS } from "../../shared/testing/table_lab.ts";
-import { openWalConsumerAdmin } from "../../shared/wal/admin.ts";
-import { openWalReader } from "../../shared/wal/reader.ts";
-import type { Wal } from "../../shared/wal/types.ts";
-import { openWal } from "../../shared/wal/wal.ts";
-import { otlpLogsBody } from "../bench/otlp_bodies.ts";
+import { decodeLogsProtobuf } from "../../../ingest/otlp/logs/logs_protobuf.ts";
+import { encodeBatch } from "../../../shared/columns/ipc.ts";
+import { EVENTS_TABLE } from "../../../shared/schema/events.ts";
+import { DEFAULT_TENANT } from "../../../shared/tenant/tenant.ts";
+import { DataFileWriter } from "../../../shared/tables/data_file_writer.ts";
+import { applyDrain, type DrainDeps, lookAtLane } from "../../../shared/drain/drain.ts";
+import { EXPIRE_POLICY_DEFAULT, REMOVAL_GRACE_MS } from "../../../shared/tables/expire.ts";
+import { fileRun } from "../../../shared/tables/file_run.ts";
+import { MERGED_INPUT_BYTES } from "../../../shared/upkeep/merge.ts";
+import { mergeRuns } from "../../../shared/tables/merge_runs.ts";
+import { DRAIN_GATE_OPEN } from "../../../shared/drain/plan_drain.ts";
+import { sweepLane } from "../../../shared/drain/sweep_lane.ts";
+import { tableSweeps } from "../../../shared/upkeep/table_sweeps.ts";
+import type { FileSystem } from "../../../shared/os/file_system.ts";
+import { CrashableFileSystem } from "../../../shared/testing/crashable_file_system.ts";
+import { MaintenanceLab } from "../../../shared/testing/maintenance_lab.ts";
+import { EVENTS } from "../../../shared/testing/table_lab.ts";
+import { openWalConsumerAdmin } from "../../../shared/wal/admin.ts";
+import { openWalReader } from "../../../shared/wal/reader.ts";
+import type { Wal } from "../../../shared/wal/types.ts";
+import { openWal } from "../../../shared/wal/wal.ts";
+import { otlpLogsBody } from "../../bench/otlp_bodies.ts";
 
 const HOURS = Number(Deno.env.get("SVC_STORAGE_HOURS") ?? 0.5);
 const RATE = Number(Deno.env.get("SVC_STORAGE_RATE") ?? 1);

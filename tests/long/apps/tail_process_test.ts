@@ -4,9 +4,9 @@
  */
 
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
-import { leastOf } from "../../shared/testing/least_of.ts";
-import { Stack } from "./stack.ts";
-import { rawsOf, TailReader } from "./tail_reader.ts";
+import { leastOf } from "../../../shared/testing/least_of.ts";
+import { Stack } from "../../apps/stack.ts";
+import { rawsOf, TailReader } from "../../apps/tail_reader.ts";
 
 /** Follows a server over its restarts until it is told to end. */
 class Follower {

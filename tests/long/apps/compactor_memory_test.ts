@@ -5,15 +5,15 @@
  */
 
 import assert from "node:assert/strict";
-import { encodeBatch } from "../../shared/columns/ipc.ts";
-import { batchOfRows } from "../../shared/columns/rows.ts";
-import { SystemClock } from "../../shared/os/clock.ts";
-import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
-import { SystemRandom } from "../../shared/os/random.ts";
-import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
-import { PeakMemory } from "../../shared/testing/process_memory.ts";
-import { openWal } from "../../shared/wal/wal.ts";
-import { RoleProcess } from "./role_process.ts";
+import { encodeBatch } from "../../../shared/columns/ipc.ts";
+import { batchOfRows } from "../../../shared/columns/rows.ts";
+import { SystemClock } from "../../../shared/os/clock.ts";
+import { DenoFileSystem } from "../../../shared/os/deno_file_system.ts";
+import { SystemRandom } from "../../../shared/os/random.ts";
+import { EVENTS_SCHEMA } from "../../../shared/schema/events.ts";
+import { PeakMemory } from "../../../shared/testing/process_memory.ts";
+import { openWal } from "../../../shared/wal/wal.ts";
+import { RoleProcess } from "../../apps/role_process.ts";
 
 const MIB = 2 ** 20;
 const LIMIT_BYTES = 320 * MIB;

@@ -4,17 +4,20 @@
  */
 
 import assert from "node:assert/strict";
-import type { LaneId } from "../tenant/tenant.ts";
-import { CrashableFileSystem, type CrashableOptions } from "../testing/crashable_file_system.ts";
-import { FakeClock } from "../testing/fake_clock.ts";
-import { numberedBatch, rowsOfMessage } from "../testing/numbered_rows.ts";
-import { SeededRandom } from "../testing/seeded_random.ts";
-import { openWalConsumerAdmin } from "./admin.ts";
-import type { FrameKey } from "./frame_key.ts";
-import { PACKED_MESSAGE_BYTES_MIN } from "./packed_message.ts";
-import { openWalReader } from "./reader.ts";
-import type { AckMode, Wal } from "./types.ts";
-import { openWal } from "./wal.ts";
+import type { LaneId } from "../../../shared/tenant/tenant.ts";
+import {
+  CrashableFileSystem,
+  type CrashableOptions,
+} from "../../../shared/testing/crashable_file_system.ts";
+import { FakeClock } from "../../../shared/testing/fake_clock.ts";
+import { numberedBatch, rowsOfMessage } from "../../../shared/testing/numbered_rows.ts";
+import { SeededRandom } from "../../../shared/testing/seeded_random.ts";
+import { openWalConsumerAdmin } from "../../../shared/wal/admin.ts";
+import type { FrameKey } from "../../../shared/wal/frame_key.ts";
+import { PACKED_MESSAGE_BYTES_MIN } from "../../../shared/wal/packed_message.ts";
+import { openWalReader } from "../../../shared/wal/reader.ts";
+import type { AckMode, Wal } from "../../../shared/wal/types.ts";
+import { openWal } from "../../../shared/wal/wal.ts";
 
 const SEED = 20261121;
 const ROOT = "/data/wal";

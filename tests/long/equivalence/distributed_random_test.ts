@@ -4,20 +4,20 @@
  */
 
 import assert from "node:assert/strict";
-import { present } from "../../shared/base/assert.ts";
-import { SeededRandom } from "../../shared/testing/seeded_random.ts";
-import { QueryFleet } from "../apps/query_fleet.ts";
-import { FLEET_ARGS } from "../apps/shared_events.ts";
+import { present } from "../../../shared/base/assert.ts";
+import { SeededRandom } from "../../../shared/testing/seeded_random.ts";
+import { QueryFleet } from "../../apps/query_fleet.ts";
+import { FLEET_ARGS } from "../../apps/shared_events.ts";
 import {
   openAttributeLab,
   randomAttributes,
   randomColumns,
   SEEN_COLUMNS,
-} from "./attribute_lab.ts";
-import { ATTRIBUTE_NAMES, AttributeStatements } from "./attribute_statements.ts";
-import { openSharedTables, SHARED_TABLES } from "./shared_tables.ts";
-import { type RandomStatement, SpreadStatements } from "./spread_statements.ts";
-import { askRecords, type Records } from "./sql_answers.ts";
+} from "../../equivalence/attribute_lab.ts";
+import { ATTRIBUTE_NAMES, AttributeStatements } from "../../equivalence/attribute_statements.ts";
+import { openSharedTables, SHARED_TABLES } from "../../equivalence/shared_tables.ts";
+import { type RandomStatement, SpreadStatements } from "../../equivalence/spread_statements.ts";
+import { askRecords, type Records } from "../../equivalence/sql_answers.ts";
 
 const SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 20_261_123);
 /** So many for each number of servers. */

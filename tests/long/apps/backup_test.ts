@@ -5,11 +5,11 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { openS3Store } from "../../shared/storage/s3_store.ts";
-import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";
-import { S3Process } from "../../shared/testing/s3_process.ts";
-import { Stack } from "./stack.ts";
-import { svc, until } from "./svc_process.ts";
+import { openS3Store } from "../../../shared/storage/s3_store.ts";
+import { POSTGRES, PostgresProcess } from "../../../shared/testing/postgres_process.ts";
+import { S3Process } from "../../../shared/testing/s3_process.ts";
+import { Stack } from "../../apps/stack.ts";
+import { svc, until } from "../../apps/svc_process.ts";
 
 const ROWS = "SELECT raw, timestamp, attributes, host FROM events ORDER BY raw";
 

@@ -3,10 +3,10 @@
  */
 
 import assert from "node:assert/strict";
-import { workspacePath } from "../../cli/permissions.ts";
-import { freePorts } from "../../shared/testing/free_ports.ts";
-import { DevStack, DOWN_MS_MAX, pidsOf, rolePids, until, UP_MS_MAX } from "./dev_stack.ts";
-import { askWith } from "./raw_connection.ts";
+import { workspacePath } from "../../../cli/permissions.ts";
+import { freePorts } from "../../../shared/testing/free_ports.ts";
+import { DevStack, DOWN_MS_MAX, pidsOf, rolePids, until, UP_MS_MAX } from "../../apps/dev_stack.ts";
+import { askWith } from "../../apps/raw_connection.ts";
 
 Deno.test({
   name: "dev prints a curl and a query that find each other when pasted, and Ctrl-C ends all",

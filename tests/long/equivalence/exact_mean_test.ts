@@ -2,8 +2,8 @@
 
 import { DuckDBInstance } from "@duckdb/node-api";
 import assert from "node:assert/strict";
-import { AVERAGE_PROBE } from "./exact_average.ts";
-import { EXACT_MEAN } from "./exact_mean.ts";
+import { AVERAGE_PROBE } from "../../../shared/engine/functions/exact_average.ts";
+import { EXACT_MEAN } from "../../../shared/engine/functions/exact_mean.ts";
 
 /**
  * The SQL of a value of row `i` of group `g`. Together they make sums of all sizes.

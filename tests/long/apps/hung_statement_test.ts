@@ -5,14 +5,14 @@
  */
 
 import { ok, strictEqual } from "node:assert/strict";
-import { makeDataFolders } from "../../cli/data_folders.ts";
-import { processArguments, workspacePath } from "../../cli/permissions.ts";
-import { freePorts } from "../../shared/testing/free_ports.ts";
-import { HANGING } from "../../shared/testing/hanging_statement.ts";
-import { processesBelow, residentBytesOf } from "../../shared/testing/processes.ts";
-import { until } from "../../shared/testing/until.ts";
-import { YIELD_LITTLE } from "../../shared/testing/yield_little.ts";
-import { GROW, HANG, waitAt } from "./hanging_query_server.ts";
+import { makeDataFolders } from "../../../cli/data_folders.ts";
+import { processArguments, workspacePath } from "../../../cli/permissions.ts";
+import { freePorts } from "../../../shared/testing/free_ports.ts";
+import { HANGING } from "../../../shared/testing/hanging_statement.ts";
+import { processesBelow, residentBytesOf } from "../../../shared/testing/processes.ts";
+import { until } from "../../../shared/testing/until.ts";
+import { YIELD_LITTLE } from "../../../shared/testing/yield_little.ts";
+import { GROW, HANG, waitAt } from "../../apps/hanging_query_server.ts";
 
 const ignore = Deno.build.os !== "linux";
 const HUNG = `SELECT '${HANG}' AS x`;

@@ -6,10 +6,10 @@
  */
 
 import assert from "node:assert/strict";
-import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";
-import { S3Process } from "../../shared/testing/s3_process.ts";
-import { MAY_MOUNT, mountDisk } from "../apps/small_disk.ts";
-import { Stack } from "../apps/stack.ts";
+import { POSTGRES, PostgresProcess } from "../../../shared/testing/postgres_process.ts";
+import { S3Process } from "../../../shared/testing/s3_process.ts";
+import { MAY_MOUNT, mountDisk } from "../../apps/small_disk.ts";
+import { Stack } from "../../apps/stack.ts";
 
 const ROWS_PER_REQUEST = 50;
 const ROW_BYTES = 10_000;

@@ -5,21 +5,21 @@
 
 import assert from "node:assert/strict";
 import type { DuckDBValue } from "@duckdb/node-api";
-import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
-import type { Column, ColumnType } from "../../shared/schema/schema.ts";
-import { SeededRandom } from "../../shared/testing/seeded_random.ts";
+import { EVENTS_SCHEMA } from "../../../shared/schema/events.ts";
+import type { Column, ColumnType } from "../../../shared/schema/schema.ts";
+import { SeededRandom } from "../../../shared/testing/seeded_random.ts";
 import {
   type SpreadAnswer,
   SpreadLab,
   type SpreadLabTable,
-} from "../../shared/testing/spread_lab.ts";
-import { METRICS_SCHEMA_LATER } from "./sql_lab.ts";
-import { STATEMENTS as STATEMENTS_OF_SQL } from "./sql_statements.ts";
-import { type RandomStatement, SpreadStatements } from "./spread_statements.ts";
+} from "../../../shared/testing/spread_lab.ts";
+import { METRICS_SCHEMA_LATER } from "../../equivalence/sql_lab.ts";
+import { STATEMENTS as STATEMENTS_OF_SQL } from "../../equivalence/sql_statements.ts";
+import { type RandomStatement, SpreadStatements } from "../../equivalence/spread_statements.ts";
 
 const SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 20_261_123);
 const STATEMENTS = Number(Deno.env.get("SVC_TEST_STATEMENTS") ?? 120);
-/** Every so many of the statements of `sql_statements.ts` are cut. */
+/** Every so many of the statements of `tests/equivalence/sql_statements.ts` are cut. */
 const EVERY = Number(Deno.env.get("SVC_TEST_EVERY") ?? 3);
 const SHARDS = [1, 2, 3, 5, 9] as const;
 
@@ -80,7 +80,10 @@ Deno.test({
   },
 });
 
-/** How many of the statements of `sql_statements.ts` are not cut, at most, as a part of all. */
+/**
+ * How many of the statements of `tests/equivalence/sql_statements.ts` are not cut, at most, as a
+ * part of all.
+ */
 const UNCUT_PART_MAX = 0.45;
 
 Deno.test({
@@ -107,7 +110,7 @@ Deno.test({
   },
 });
 
-/** Rows like those of `sql_lab.ts`. */
+/** Rows like those of `tests/equivalence/sql_lab.ts`. */
 const EQUIVALENCE_TABLES: readonly SpreadLabTable[] = [{
   name: "events",
   bytes: 1_000_000,

@@ -5,8 +5,8 @@
  */
 
 import assert from "node:assert/strict";
-import { readForeign } from "../equivalence/foreign_reader.ts";
-import { Stack } from "./stack.ts";
+import { readForeign } from "../../equivalence/foreign_reader.ts";
+import { Stack } from "../../apps/stack.ts";
 
 const SECRET = "hunter2-in-a-literal";
 const FLUSHED_MS_MAX = 40_000;

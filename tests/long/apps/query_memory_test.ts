@@ -6,10 +6,10 @@
  */
 
 import assert from "node:assert/strict";
-import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
-import { PeakMemory } from "../../shared/testing/process_memory.ts";
-import { until } from "../../shared/testing/until.ts";
-import { askSql, RoleProcess } from "./role_process.ts";
+import { WarehouseLab } from "../../../shared/testing/warehouse_lab.ts";
+import { PeakMemory } from "../../../shared/testing/process_memory.ts";
+import { until } from "../../../shared/testing/until.ts";
+import { askSql, RoleProcess } from "../../apps/role_process.ts";
 
 const MIB = 2 ** 20;
 const ROWS = 60_000;

@@ -6,11 +6,11 @@
 
 import assert from "node:assert/strict";
 import { dirname, join, relative } from "node:path";
-import { workspacePath } from "../../cli/permissions.ts";
-import { openDeleteLedger } from "../../shared/catalog/open_catalog_parts.ts";
-import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
-import { freePorts } from "../../shared/testing/free_ports.ts";
-import { type ForeignTable, readForeign } from "../equivalence/foreign_reader.ts";
+import { workspacePath } from "../../../cli/permissions.ts";
+import { openDeleteLedger } from "../../../shared/catalog/open_catalog_parts.ts";
+import { DenoFileSystem } from "../../../shared/os/deno_file_system.ts";
+import { freePorts } from "../../../shared/testing/free_ports.ts";
+import { type ForeignTable, readForeign } from "../../equivalence/foreign_reader.ts";
 
 /** Time in which segments are in the mirror and not in a table: `SVC_COMMIT_MAX_AGE_SECS`. */
 const COMMIT_AGE_SECS = 15;

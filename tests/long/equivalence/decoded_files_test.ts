@@ -5,11 +5,11 @@
  */
 
 import assert from "node:assert/strict";
-import { NO_INDEXES } from "../../shared/engine/pruning/row_index.ts";
-import { SeededRandom } from "../../shared/testing/seeded_random.ts";
-import { assertSame } from "./assert_same.ts";
-import { PruningLab } from "./pruning_lab.ts";
-import { StatementMaker } from "./pruning_statements.ts";
+import { NO_INDEXES } from "../../../shared/engine/pruning/row_index.ts";
+import { SeededRandom } from "../../../shared/testing/seeded_random.ts";
+import { assertSame } from "../../equivalence/assert_same.ts";
+import { PruningLab } from "../../equivalence/pruning_lab.ts";
+import { StatementMaker } from "../../equivalence/pruning_statements.ts";
 
 const FIRST_SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 1);
 const SEEDS = Number(Deno.env.get("SVC_TEST_PRUNING_SEEDS") ?? 1);
