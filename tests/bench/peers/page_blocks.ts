@@ -18,11 +18,28 @@ export function replaceBlocks(
     const made = blocks.get(block);
     if (made === undefined) return old;
     replaced += 1;
-    return `<!-- peers: ${block} -->\n${made}\n<!-- peers end -->`;
+    const lines = made.split("\n").map((line) => line.startsWith("- ") ? wrapped(line) : line);
+    return `<!-- peers: ${block} -->\n${lines.join("\n")}\n<!-- peers end -->`;
   });
   if (replaced > 0) return text;
   throw new OperatingError(
     "not_found",
     `Cannot write tables into ${name}: it has no block ${[...blocks.keys()].join(", ")}`,
   );
+}
+
+/** Letters of a line of a page, as everywhere in it. */
+const WIDTH_MAX = 100;
+
+/** An item of a list in lines that are no wider than a page's. A word that is wider stays whole. */
+function wrapped(item: string): string {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of item.split(" ")) {
+    if (line !== "" && line.length + 1 + word.length > WIDTH_MAX) {
+      lines.push(line);
+      line = `  ${word}`;
+    } else line = line === "" ? word : `${line} ${word}`;
+  }
+  return [...lines, line].join("\n");
 }

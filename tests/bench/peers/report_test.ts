@@ -125,6 +125,19 @@ Deno.test({
 });
 
 Deno.test({
+  name: "replaceBlocks breaks items of lists that are wider than a page",
+  fn: () => {
+    const item = `- Loki, ${"rows out ".repeat(12)}failed`;
+    const text = replaceBlocks(PAGE, new Map([["run", `| ${"x".repeat(120)} |\n${item}`]]), "p.md");
+    const lines = text.split("\n");
+    assert.ok(lines.includes(`| ${"x".repeat(120)} |`));
+    const first = lines.findIndex((line) => line.startsWith("- Loki"));
+    assert.ok((lines[first]?.length ?? 0) <= 100 && lines[first + 1]?.startsWith("  "));
+    assert.equal(`${lines[first]} ${lines[first + 1]?.trimStart()}`, item);
+  },
+});
+
+Deno.test({
   name: "replaceBlocks refuses a page without any of the blocks",
   fn: () =>
     assert.throws(

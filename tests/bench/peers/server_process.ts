@@ -153,7 +153,7 @@ async function callAt(
   if (response.ok) return text;
   throw new OperatingError(
     "unavailable",
-    `${path} answered ${response.status}: ${text.slice(0, 300)}`,
+    `${path.replace(/\?.*/, "")} answered ${response.status}: ${text.slice(0, 300)}`,
   );
 }
 
