@@ -44,3 +44,8 @@ export class SeededRandom implements Random {
     return sum >>> 0;
   }
 }
+
+/** A seed of 32 bits that nobody knows yet. */
+export function newSeed(): number {
+  return crypto.getRandomValues(new Uint32Array(1))[0] ?? 1;
+}

@@ -11,6 +11,8 @@
  */
 
 import assert from "node:assert/strict";
+import { setTimeout as delay } from "node:timers/promises";
+import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import type { RoleName, Stack } from "../apps/stack.ts";
 
 const CHAOS_SECS = Number(Deno.env.get("SVC_TEST_CHAOS_SECS") ?? "6");
@@ -45,10 +47,6 @@ export async function survivesChaos(
   ledger.check(await finalIds(stack), ledger.acknowledgedSoFar());
   assert.ok(ledger.acknowledgedSoFar().size > 0, `seed ${seed}: no row was acknowledged at all`);
   assert.ok(ledger.answers > 0, `seed ${seed}: no query was answered during the chaos`);
-}
-
-export function newSeed(): number {
-  return crypto.getRandomValues(new Uint32Array(1))[0] ?? 1;
 }
 
 /** What was promised and what was seen. */
@@ -144,29 +142,14 @@ async function killAtRandom(
     readonly disturb: () => Promise<void>;
   },
 ): Promise<void> {
-  const random = mulberry32(seed);
+  const random = new SeededRandom(seed);
   const end = Date.now() + seconds * 1_000;
   for (let kills = 0; Date.now() < end || kills < KILLS_MIN; kills += 1) {
-    await delay(200 + random() * 1_500);
+    await delay(200 + random.below(1_500));
     await disturb();
-    const role = ROLES[Math.floor(random() * ROLES.length)] ?? "ingest";
+    const role = ROLES[random.below(ROLES.length)] ?? "ingest";
     await stack.kill(role);
-    await delay(random() * 400);
+    await delay(random.below(400));
     await stack.ensure(role);
   }
-}
-
-/** A small seeded generator of numbers in [0, 1). */
-export function mulberry32(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
-function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

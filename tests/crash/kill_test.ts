@@ -1,7 +1,8 @@
 /** A stack on local disk under the kills of `chaos.ts`. */
 
+import { newSeed } from "../../shared/testing/seeded_random.ts";
 import { Stack } from "../apps/stack.ts";
-import { newSeed, survivesChaos } from "./chaos.ts";
+import { survivesChaos } from "./chaos.ts";
 
 Deno.test({
   name: "Stack: SIGKILL at random moments loses no acknowledged row and doubles none",

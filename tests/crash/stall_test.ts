@@ -12,6 +12,7 @@
  */
 
 import assert from "node:assert/strict";
+import { setTimeout as delay } from "node:timers/promises";
 import { isOperatingError } from "../../shared/base/errors.ts";
 import type { Catalog } from "../../shared/catalog/catalog.ts";
 import { openPostgresCatalog } from "../../shared/catalog/postgres_catalog.ts";
@@ -32,7 +33,7 @@ import { MIRROR_PREFIX, segmentBytes } from "../../shared/testing/claim_lab.ts";
 import { EVENTS_LANE } from "../../shared/testing/drain_lab.ts";
 import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";
 import { type S3Fault, S3Process } from "../../shared/testing/s3_process.ts";
-import { SeededRandom } from "../../shared/testing/seeded_random.ts";
+import { newSeed, SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { TcpProxy, type Trouble } from "../../shared/testing/tcp_proxy.ts";
 import { SegmentNames } from "../../shared/wal/layout.ts";
 import { segmentKey } from "../../shared/wal/mirror/mirror_layout.ts";
@@ -76,10 +77,6 @@ Deno.test({
     }
   },
 });
-
-function newSeed(): number {
-  return crypto.getRandomValues(new Uint32Array(1))[0] ?? 1;
-}
 
 class LaterClock extends SystemClock {
   override nowMs(): number {
@@ -297,8 +294,4 @@ class Lab implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#opened.disposeAsync();
   }
-}
-
-function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

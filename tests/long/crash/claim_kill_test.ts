@@ -7,6 +7,7 @@
  */
 
 import assert from "node:assert/strict";
+import { setTimeout as delay } from "node:timers/promises";
 import { join } from "node:path";
 import { makeDataFolders } from "../../../cli/data_folders.ts";
 import { processArguments } from "../../../cli/permissions.ts";
@@ -23,7 +24,7 @@ import { segmentBytes } from "../../../shared/testing/claim_lab.ts";
 import { EVENTS_LANE } from "../../../shared/testing/drain_lab.ts";
 import { POSTGRES, PostgresProcess } from "../../../shared/testing/postgres_process.ts";
 import { S3Process } from "../../../shared/testing/s3_process.ts";
-import { SeededRandom } from "../../../shared/testing/seeded_random.ts";
+import { newSeed, SeededRandom } from "../../../shared/testing/seeded_random.ts";
 import { SegmentNames } from "../../../shared/wal/layout.ts";
 import { segmentKey } from "../../../shared/wal/mirror/mirror_layout.ts";
 import { numbersIn } from "../../../shared/testing/numbers_in_files.ts";
@@ -77,7 +78,7 @@ interface Place {
 
 async function commitsEachRowOnce(place: Place): Promise<void> {
   const { store } = place;
-  const seed = crypto.getRandomValues(new Uint32Array(1))[0] ?? 1;
+  const seed = newSeed();
   await using postgres = await PostgresProcess.start();
   const uri = await postgres.newDatabase();
   const over = new AbortController();
@@ -195,8 +196,4 @@ async function tableNumbers(store: ObjectStore, uri: string): Promise<number[]> 
   const table = await reader.loadTable(EVENTS, location);
   const { files } = await reader.selectFiles(table);
   return await numbersIn(store, files.map(({ key }) => key));
-}
-
-function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

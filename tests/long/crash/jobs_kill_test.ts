@@ -8,13 +8,14 @@
  */
 
 import assert from "node:assert/strict";
+import { setTimeout as delay } from "node:timers/promises";
 // @ts-types="@types/pg"
 import pg from "pg";
 import { makeDataFolders } from "../../../cli/data_folders.ts";
 import { processArguments } from "../../../cli/permissions.ts";
 import { openJobStore } from "../../../shared/catalog/open_job_store.ts";
 import { POSTGRES, PostgresProcess } from "../../../shared/testing/postgres_process.ts";
-import { SeededRandom } from "../../../shared/testing/seeded_random.ts";
+import { newSeed, SeededRandom } from "../../../shared/testing/seeded_random.ts";
 import { freePorts } from "../../../shared/testing/free_ports.ts";
 
 const CHAOS_SECS = Number(Deno.env.get("SVC_TEST_CHAOS_SECS") ?? "6");
@@ -29,7 +30,7 @@ Deno.test({
     "two query servers, killed and paused past their lease, end each job once and run none twice",
   ignore: POSTGRES === undefined, // The npm package has no programs for this platform.
   async fn() {
-    const seed = crypto.getRandomValues(new Uint32Array(1))[0] ?? 1;
+    const seed = newSeed();
     const random = new SeededRandom(seed);
     await using postgres = await PostgresProcess.start();
     const uri = await postgres.newDatabase();
@@ -369,8 +370,4 @@ class Pair implements AsyncDisposable {
     this.#errors.push(new Response(process.stderr).text());
     return process;
   }
-}
-
-function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -7,8 +7,9 @@
 import pg from "pg";
 import { POSTGRES, PostgresProcess } from "../../../shared/testing/postgres_process.ts";
 import { type S3Fault, S3Process } from "../../../shared/testing/s3_process.ts";
+import { newSeed, SeededRandom } from "../../../shared/testing/seeded_random.ts";
 import { Stack } from "../../apps/stack.ts";
-import { mulberry32, newSeed, survivesChaos } from "../../crash/chaos.ts";
+import { survivesChaos } from "../../crash/chaos.ts";
 
 Deno.test({
   name:
@@ -26,10 +27,10 @@ Deno.test({
       env: s3.environment,
     });
     s3.delayMs = 10;
-    const random = mulberry32(~seed);
+    const random = new SeededRandom(~seed);
     s3.faultOf = () => {
-      if (random() >= 0.03) return undefined;
-      return FAULTS[Math.floor(random() * FAULTS.length)];
+      if (!random.chance(0.03)) return undefined;
+      return FAULTS[random.below(FAULTS.length)];
     };
     await survivesChaos(stack, seed, () => breakConnections(postgres));
     s3.faultOf = () => undefined;

@@ -6,6 +6,7 @@
  */
 
 import assert from "node:assert/strict";
+import { setTimeout as delay } from "node:timers/promises";
 import { POSTGRES, PostgresProcess } from "../../../shared/testing/postgres_process.ts";
 import { S3Process } from "../../../shared/testing/s3_process.ts";
 import { MAY_MOUNT, mountDisk } from "../../apps/small_disk.ts";
@@ -72,10 +73,6 @@ async function readiness(stack: Stack): Promise<number> {
   const response = await fetch(`${stack.ingestUrl}/readyz`);
   await response.body?.cancel();
   return response.status;
-}
-
-function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 /** Sends rows, each another; a refused request's rows are sent again by the next. */
