@@ -17,6 +17,7 @@
  */
 
 import { OperatingError, UsageError } from "../base/errors.ts";
+import { isNested } from "./attribute_path.ts";
 import { coreColumn, FIELDS_MAX } from "./index_config.ts";
 import { fieldIdOf } from "./index_schema.ts";
 import type { Column, ColumnType, TableSchema } from "./schema.ts";
@@ -46,6 +47,7 @@ const UNASKED = /^attributes(?:\.integer|\.number)?:/;
  * name, too.
  */
 const UNASKED_NAME = /^[A-Za-z_][\w.:\/@-]{0,127}$/;
+const PATH_LENGTH_MAX = 128;
 
 /** Whether the column was promoted unasked: statements do not see it. */
 export function isUnasked(column: string): boolean {
@@ -69,10 +71,14 @@ export function seenColumns(columns: readonly Column[]): readonly Column[] {
  * one.
  */
 export function unaskedColumn(attribute: string, kind: UnaskedKind = "text"): Column | undefined {
-  if (!UNASKED_NAME.test(attribute)) return undefined;
+  if (!UNASKED_NAME.test(attribute) && !isCallable(attribute)) return undefined;
   const name = `${UNASKED_PREFIXES[kind]}${attribute}`;
   const type = UNASKED_TYPES[kind];
   return { id: fieldIdOf(name), name, type, required: false, doc: docOf(attribute) };
+}
+
+function isCallable(attribute: string): boolean {
+  return attribute.length <= PATH_LENGTH_MAX && isNested(attribute);
 }
 
 /**

@@ -6,6 +6,7 @@
 import { textOf } from "../base/bytes.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
 import { isNull } from "../columns/rows.ts";
+import { attributeAt } from "../schema/attribute_path.ts";
 import { ATTRIBUTES } from "../schema/promoted.ts";
 import { MEMBER, MemberScanner } from "./member_scanner.ts";
 
@@ -31,8 +32,13 @@ export interface AttributeCounts {
 /** Names that are told apart: what generates names by the thousand does not fill the memory. */
 const NAMES_MAX = 1_024;
 const DIGITS_MAX = 18;
+/** Objects that lie deeper within each other have no attributes. */
+const DEPTH_MAX = 8;
 
-/** Counts the attributes of `batches`. A row whose attributes are no JSON object has none. */
+/**
+ * Counts the attributes of `batches`, those within nested objects as well. A row whose attributes
+ * are no JSON object has none.
+ */
 export function countAttributes(batches: readonly ColumnBatch[]): AttributeCounts {
   const names = [...namesOf(batches)];
   const counts = names.map((name) => new Counting(name));
@@ -102,11 +108,32 @@ function attributesOf(
 
 function namesIn(json: Uint8Array): readonly string[] {
   try {
+    const names: string[] = [];
     const value: unknown = JSON.parse(textOf(json));
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? Object.keys(value)
-      : [];
+    if (isObject(value)) addNames(value, [], names);
+    return names;
   } catch {
     return [];
   }
+}
+
+/** Adds the attributes within `value`, to which the names `before` lead. */
+function addNames(
+  value: Readonly<Record<string, unknown>>,
+  before: readonly string[],
+  names: string[],
+): void {
+  for (const [name, member] of Object.entries(value)) {
+    const path = [...before, name];
+    if (isObject(member)) {
+      if (path.length < DEPTH_MAX) addNames(member, path, names);
+      continue;
+    }
+    const attribute = attributeAt(path);
+    if (attribute !== undefined) names.push(attribute);
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -17,14 +17,19 @@ import { liftPromoted } from "./lift_promoted.ts";
 
 const SEEDS = Number(Deno.env.get("SVC_LIFT_SEEDS") ?? 12);
 
-const NAMES = ["a", "b.c", "http.status", "n", "x"];
+const FLAT = ["a", "b.c", "http.status", "n", "x"];
+/** Attributes within nested objects. `a` and `n` are called like flat ones. */
+const NESTED = ["$.o.a", "$.o.n", "$.o.p.b", "$.a.n"];
+const NAMES = [...FLAT, ...NESTED];
 /** Names that no column is of. */
 const OTHERS = ["", "é", 'q"', "\n", "d/e", "f~g", "A", "漢", "\\u0061", "aa"];
 const COLUMNS: readonly Column[] = [
   ...NAMES.flatMap((name) =>
     (["text", "integer", "number"] as const).map((kind) => present(unaskedColumn(name, kind)))
   ),
-  ...["a:string", "b.c:int", "n:double", "x:bool", "http.status:long"].map(parsePromotion),
+  ...["a:string", "b.c:int", "n:double", "x:bool", "http.status:long", "$.o.n:int"].map(
+    parsePromotion,
+  ),
 ];
 const SCHEMA = withPromoted(EVENTS_SCHEMA, COLUMNS);
 
@@ -87,19 +92,38 @@ function batchTexts(random: SeededRandom): (string | null)[] {
   return Array.from({ length: 1 + random.below(60) }, () => {
     if (random.chance(0.05)) return null;
     if (isOdd && random.chance(0.1)) return one(random, ODD_OBJECTS);
-    const names = [...NAMES, ...random.chance(0.5) ? [] : [one(random, OTHERS)]]
-      .filter(() => !random.chance(0.1));
-    if (shuffled) names.sort(() => random.below(3) - 1);
-    if (random.chance(0.1)) names.push(one(random, NAMES));
-    const members = names.map((name) => {
+    const valueOf = (name: string) => {
       const plain = random.chance(0.05) ? "null" : one(random, pools.get(name) ?? TEXTS);
-      const value = isOdd && random.chance(0.02) ? one(random, BAD_VALUES) : plain;
-      const quoted = name === "\\u0061" ? '"\\u0061"' : JSON.stringify(name);
-      const blank = random.chance(0.1) ? one(random, [" ", "\n", "\t", "\r\n"]) : "";
-      return `${blank}${quoted}${blank}:${blank}${value}${blank}`;
+      return isOdd && random.chance(0.02) ? one(random, BAD_VALUES) : plain;
+    };
+    const objectOf = (members: Readonly<Record<string, () => string>>) => {
+      const names = Object.keys(members).filter(() => !random.chance(0.1));
+      if (shuffled) names.sort(() => random.below(3) - 1);
+      if (random.chance(0.1)) names.push(one(random, Object.keys(members)));
+      return `{${
+        names.map((name) => memberText(random, name, members[name]?.() ?? "")).join(",")
+      }}`;
+    };
+    const other = one(random, OTHERS);
+    return objectOf({
+      ...Object.fromEntries(FLAT.map((name) => [name, () => valueOf(name)])),
+      ...random.chance(0.5) ? {} : { [other]: () => valueOf(other) },
+      o: () =>
+        isOdd && random.chance(0.1) ? valueOf("o") : objectOf({
+          a: () => valueOf("$.o.a"),
+          n: () => valueOf("$.o.n"),
+          z: () => valueOf("z"),
+          p: () => objectOf({ b: () => valueOf("$.o.p.b"), c: () => valueOf("c") }),
+        }),
+      ...isOdd && random.chance(0.2) ? { a: () => objectOf({ n: () => valueOf("$.a.n") }) } : {},
     });
-    return `{${members.join(",")}}`;
   });
+}
+
+function memberText(random: SeededRandom, name: string, value: string): string {
+  const quoted = name === "\\u0061" ? '"\\u0061"' : JSON.stringify(name);
+  const blank = random.chance(0.1) ? one(random, [" ", "\n", "\t", "\r\n"]) : "";
+  return `${blank}${quoted}${blank}:${blank}${value}${blank}`;
 }
 
 function one<T>(random: SeededRandom, of: readonly T[]): T {
@@ -158,7 +182,10 @@ async function attributesOf(
   texts: readonly (string | null)[],
 ): Promise<readonly (readonly unknown[])[]> {
   const values = texts.map((text, n) => `(${n}, ${text === null ? "NULL" : quoted(text)})`);
-  const gets = NAMES.map((name) => `attr_get(x, ${quoted(name)})`);
+  const gets = [
+    ...FLAT.map((name) => `attr_get(x, ${quoted(name)})`),
+    ...NESTED.map((path) => `json_extract_string(TRY_CAST(x AS JSON), ${quoted(path)})`),
+  ];
   const answer = await lab.query(
     `SELECT ${gets.join(", ")} FROM (VALUES ${values.join(",")}) t(n, x) ORDER BY n`,
   );

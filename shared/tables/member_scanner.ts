@@ -1,13 +1,15 @@
 /**
- * Where in a column of JSON objects the values of some members are: one pass over the bytes of each
- * object, for all names at once.
+ * Where in a column of JSON objects the values of some attributes are: one pass over the bytes of
+ * each object, for all attributes at once. Those within nested objects are found by their paths
+ * (`attribute_path.ts`).
  *
  * An object counts only where all of it is JSON as the strictest reader has it (RFC 8259, no half
  * surrogate pair). What `attr_get` gives for another depends on DuckDB's reader. The first value of
  * a name that occurs twice counts, as there.
  *
  * Objects of a batch mostly have the names of the one before, in its order. So a name is compared
- * with the bytes of the one at its place before, and looked up only where it is another.
+ * with the bytes of the one at its place before, and looked up only where it is another. Nested
+ * objects on the way to an attribute are compared with those before them in the same way.
  */
 
 import { ESCAPES } from "../base/json_letters.ts";
@@ -15,6 +17,7 @@ import { textOf, utf8, viewOf } from "../base/bytes.ts";
 import type { ColumnData } from "../columns/batch.ts";
 import { isNull } from "../columns/rows.ts";
 import { areSameBytesAt } from "../columns/value_bytes.ts";
+import { namesTo } from "../schema/attribute_path.ts";
 
 /** What a value is; null counts as absent. */
 export const MEMBER = {
@@ -36,7 +39,7 @@ export const MEMBER = {
 export interface FoundMembers {
   /** False: in some row there is text of which nothing is known; all of that row is absent. */
   readonly isCertain: boolean;
-  /** By name, in the order of `names`, then by row: one of `MEMBER`. */
+  /** By attribute, in the order that was given, then by row: one of `MEMBER`. */
   readonly kinds: readonly Uint8Array[];
   /** Where the values are in the column's bytes. */
   readonly starts: readonly Int32Array[];
@@ -65,25 +68,46 @@ const LOWER = 0x20;
 const DEPTH_MAX = 64;
 /** So many places of a name within an object are remembered. */
 const HEADS_MAX = 256;
-const NO_NAME = -1;
+const NO_ATTRIBUTE = -1;
 const LITERALS = ["true", "false", "null"].map((text) => utf8(text));
 /** What may follow a backslash, but for `u`. */
 const IS_ESCAPED = new Uint8Array(256);
 for (const letter of utf8(Object.keys(ESCAPES).join(""))) IS_ESCAPED[letter] = 1;
 
+/** A name that leads to attributes. */
+interface Member {
+  /** Which of the attributes is called so, or `NO_ATTRIBUTE`. */
+  attribute: number;
+  /** What is looked for in the object that is its value. */
+  within: Members | undefined;
+  /** The row in which it was met last. */
+  row: number;
+}
+
+/** The names that are looked for in one object. */
+interface Members {
+  readonly byName: Map<string, Member>;
+  /** Names at their places in the objects before. */
+  heads: Head[];
+}
+
 /** A name with its quotes and colon, at a place in the objects before. */
 interface Head {
   start: number;
   byteLength: number;
-  /** Which of the names it is, or `NO_NAME`. */
-  name: number;
+  /** Undefined: nothing is looked for by that name. */
+  member: Member | undefined;
 }
 
 export class MemberScanner {
-  readonly #numbers: ReadonlyMap<string, number>;
+  readonly #root: Members = { byName: new Map(), heads: [] };
+  /** All objects in which something is looked for. */
+  readonly #objects: Members[] = [this.#root];
+  /** How many attributes are looked for. */
+  readonly #count: number;
   #bytes: Uint8Array = new Uint8Array(0);
   #view: DataView = viewOf(this.#bytes);
-  #heads: Head[] = [];
+  #row = 0;
   #at = 0;
   #end = 0;
   /** What the value that was read last is. */
@@ -93,12 +117,25 @@ export class MemberScanner {
   #kinds: Uint8Array[] = [];
   #starts: Int32Array[] = [];
   #ends: Int32Array[] = [];
-  /** By name: the row in which it was met last. */
-  readonly #met: Int32Array;
 
-  constructor(names: readonly string[]) {
-    this.#numbers = new Map(names.map((name, at) => [name, at]));
-    this.#met = new Int32Array(names.length);
+  constructor(attributes: readonly string[]) {
+    this.#count = attributes.length;
+    for (const [at, attribute] of attributes.entries()) this.#lookFor(namesTo(attribute), at);
+  }
+
+  #lookFor(names: readonly string[], attribute: number): void {
+    let object = this.#root;
+    for (const [depth, name] of names.entries()) {
+      const member = object.byName.get(name) ??
+        { attribute: NO_ATTRIBUTE, within: undefined, row: -1 };
+      object.byName.set(name, member);
+      if (depth === names.length - 1) member.attribute = attribute;
+      else if (member.within === undefined) {
+        member.within = { byName: new Map(), heads: [] };
+        this.#objects.push(member.within);
+      }
+      object = member.within ?? object;
+    }
   }
 
   scan(column: ColumnData, rows: number): FoundMembers {
@@ -109,7 +146,8 @@ export class MemberScanner {
       if (column.nullCount > 0 && isNull(column, row)) continue;
       this.#at = offsets[row] as number;
       this.#end = offsets[row + 1] as number;
-      if (this.#object(row)) continue;
+      this.#row = row;
+      if (this.#next() === BRACE && this.#object(this.#root, 0) && this.#next() === -1) continue;
       isCertain = false;
       for (const kinds of this.#kinds) kinds[row] = MEMBER.absent;
     }
@@ -120,57 +158,67 @@ export class MemberScanner {
     if (bytes !== this.#bytes) {
       this.#bytes = bytes;
       this.#view = viewOf(bytes);
-      this.#heads = [];
+      for (const object of this.#objects) object.heads = [];
     }
     if (rows > this.#rows) {
-      const names = [...this.#numbers];
+      const arrays = <T>(make: () => T) => Array.from({ length: this.#count }, make);
       this.#rows = rows;
-      this.#kinds = names.map(() => new Uint8Array(rows));
-      this.#starts = names.map(() => new Int32Array(rows));
-      this.#ends = names.map(() => new Int32Array(rows));
+      this.#kinds = arrays(() => new Uint8Array(rows));
+      this.#starts = arrays(() => new Int32Array(rows));
+      this.#ends = arrays(() => new Int32Array(rows));
     } else for (const kinds of this.#kinds) kinds.fill(MEMBER.absent);
-    this.#met.fill(-1);
+    for (const { byName } of this.#objects) for (const member of byName.values()) member.row = -1;
   }
 
-  /** Whether the bytes are an object; what it has of the names is noted for `row`. */
-  #object(row: number): boolean {
-    if (this.#next() !== BRACE) return false;
+  /** Steps behind the object at the place and notes what it has of `members`; false: it is none. */
+  #object(members: Members, depth: number): boolean {
     this.#at += 1;
     if (this.#next() === BRACE_END) {
       this.#at += 1;
-      return this.#next() === -1;
+      return true;
     }
     for (let place = 0;; place += 1) {
-      const name = this.#name(place);
-      if (name === undefined || !this.#member(name, row)) return false;
+      if (!this.#member(members, place, depth)) return false;
       const after = this.#next();
       this.#at += 1;
-      if (after === BRACE_END) return this.#next() === -1;
+      if (after === BRACE_END) return true;
       if (after !== COMMA || this.#next() !== QUOTE) return false;
     }
   }
 
-  #member(name: number, row: number): boolean {
-    this.#next();
+  /** Steps behind a name and its value; false: they are none. */
+  #member(members: Members, place: number, depth: number): boolean {
+    const head = this.#head(members, place);
+    if (head === undefined) return false;
+    const first = this.#next();
+    const row = this.#row;
+    const { member } = head;
+    if (member === undefined || member.row === row) return this.#value(depth);
+    member.row = row;
     const start = this.#at;
-    if (!this.#value(0)) return false;
-    if (name === NO_NAME || this.#met[name] === row) return true;
-    this.#met[name] = row;
+    const { within, attribute } = member;
+    if (within === undefined || first !== BRACE) {
+      if (!this.#value(depth)) return false;
+    } else {
+      if (!this.#object(within, depth + 1)) return false;
+      this.#kind = MEMBER.nested;
+    }
+    if (attribute === NO_ATTRIBUTE) return true;
     const quotes = this.#kind === MEMBER.text ? 1 : 0;
-    (this.#kinds[name] as Uint8Array)[row] = this.#kind;
-    (this.#starts[name] as Int32Array)[row] = start + quotes;
-    (this.#ends[name] as Int32Array)[row] = this.#at - quotes;
+    (this.#kinds[attribute] as Uint8Array)[row] = this.#kind;
+    (this.#starts[attribute] as Int32Array)[row] = start + quotes;
+    (this.#ends[attribute] as Int32Array)[row] = this.#at - quotes;
     return true;
   }
 
-  /** Steps behind a name and its colon. Returns which of the names it is; undefined: it is none. */
-  #name(place: number): number | undefined {
-    const head = this.#heads[place];
-    if (head !== undefined && this.#at + head.byteLength <= this.#end) {
-      const { start, byteLength, name } = head;
+  /** Steps behind a name and its colon; undefined: there is none. */
+  #head({ byName, heads }: Members, place: number): Head | undefined {
+    const known = heads[place];
+    if (known !== undefined && this.#at + known.byteLength <= this.#end) {
+      const { start, byteLength } = known;
       if (areSameBytesAt(this.#view, start, this.#view, this.#at, byteLength)) {
         this.#at += byteLength;
-        return name;
+        return known;
       }
     }
     const start = this.#at;
@@ -179,11 +227,9 @@ export class MemberScanner {
     const text = this.#isEscaped ? parsed(quoted) : textOf(quoted.subarray(1, -1));
     if (this.#next() !== COLON) return undefined;
     this.#at += 1;
-    const name = this.#numbers.get(text) ?? NO_NAME;
-    if (place < HEADS_MAX) {
-      this.#heads[place] = { start, byteLength: this.#at - start, name };
-    }
-    return name;
+    const head = { start, byteLength: this.#at - start, member: byName.get(text) };
+    if (place < HEADS_MAX) heads[place] = head;
+    return head;
   }
 
   /** Steps behind a value, whatever it is, and notes its kind; false: it is none. */

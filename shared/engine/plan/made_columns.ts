@@ -10,6 +10,7 @@
 
 import { completeColumns } from "../../iceberg/complete_columns.ts";
 import type { DataFile } from "../../iceberg/types.ts";
+import { isNested } from "../../schema/attribute_path.ts";
 import { attributeOf, ATTRIBUTES, isUnasked, readsBack } from "../../schema/promoted.ts";
 import type { Column, ColumnType, TableSchema } from "../../schema/schema.ts";
 
@@ -140,11 +141,10 @@ export function madeSql(
   const textOf = (): MadeSql => madeSql({ ...made, form: "text" }, { type, isComplete, write });
   switch (form) {
     case "text": {
-      const call = `attr_get(${attributes.sql}, ${write.text(attribute)})`;
       return complete === undefined
         ? coalesced([...own.map((source) => castSql(source, "string", write)), {
           ...attributes,
-          sql: call,
+          sql: lookUpSql(attribute, write),
         }])
         : castSql(complete, "string", write);
     }
@@ -177,6 +177,14 @@ export function madeSql(
       }]);
     }
   }
+}
+
+/** The text of an attribute, looked up in the JSON of its row; NULL where that is no JSON. */
+function lookUpSql(attribute: string, write: SqlWriter): string {
+  const attributes = write.name(ATTRIBUTES);
+  return isNested(attribute)
+    ? `json_extract_string(TRY_CAST(${attributes} AS JSON), ${write.text(attribute)})`
+    : `attr_get(${attributes}, ${write.text(attribute)})`;
 }
 
 function castSql(

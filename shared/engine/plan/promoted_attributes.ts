@@ -14,9 +14,16 @@
  */
 
 import { present } from "../../base/assert.ts";
+import { isNested } from "../../schema/attribute_path.ts";
 import { ATTRIBUTES } from "../../schema/promoted.ts";
 import type { Column, ColumnType } from "../../schema/schema.ts";
-import { castNode, coalesceNode, columnNode, typedCastNode } from "../statement/tree_nodes.ts";
+import {
+  castNode,
+  coalesceNode,
+  columnNode,
+  textNode,
+  typedCastNode,
+} from "../statement/tree_nodes.ts";
 import { quoteName, quoteText } from "../duckdb/statement_text.ts";
 import { keepNames } from "../functions/exchange_calls.ts";
 import type { TableReference } from "../gate/gate.ts";
@@ -172,13 +179,13 @@ function changeOf(
   return () => {
     const text = column("text");
     const json = column("json");
-    const [, path] = nodesAt(place, "children");
-    const call = { ...place, alias: "", children: [json.node, present(path)] };
+    const path = isNested(attribute) ? textNode(attribute) : present(nodesAt(place, "children")[1]);
+    const call = { ...place, alias: "", children: [json.node, path] };
     const value = { ...coalesceNode([text.node, call]), alias: place["alias"] };
     become(place, value);
     if (place !== node) return undefined;
     const sql = `coalesce(${quoteName(text.column.name)}, json_extract_string(` +
-      `${quoteName(json.column.name)}, ${quoteText(constantText(present(path)))}))`;
+      `${quoteName(json.column.name)}, ${quoteText(constantText(path))}))`;
     return { column: text.column, rest: { column: json.column, sql, fails: true } };
   };
 }
