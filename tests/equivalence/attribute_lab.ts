@@ -36,10 +36,17 @@ export const SEEN_VALUES: Readonly<Record<string, string>> = {
   severity_text: "attr_get(attributes, 'severity_text')",
 };
 
-/** Attributes of a row; with `isJson` false, some are texts that DuckDB takes for no JSON. */
+/**
+ * Attributes of a row; with `isJson` false, some are texts that DuckDB takes for no JSON. With
+ * `hasHuge` false, no number is so large that sums of doubles lose the others.
+ */
 export function randomAttributes(
   random: SeededRandom,
-  { batch, isJson }: { readonly batch: number; readonly isJson: boolean },
+  { batch, isJson, hasHuge = true }: {
+    readonly batch: number;
+    readonly isJson: boolean;
+    readonly hasHuge?: boolean;
+  },
 ): string | null {
   const pick = <T>(of: readonly T[]): T => of[Math.floor(random.float() * of.length)] as T;
   const chance = (share: number) => random.float() < share;
@@ -49,7 +56,8 @@ export function randomAttributes(
   const add = (name: string, value: string) => members.push(`${JSON.stringify(name)}:${value}`);
   // Types change between rows and between files.
   const isClean = batch % 3 === 0;
-  const odd = (value: string) => (!isClean && chance(0.1)) ? pick(ODD_VALUES) : value;
+  const odds = hasHuge ? [...ODD_VALUES, ...HUGE_VALUES] : ODD_VALUES;
+  const odd = (value: string) => (!isClean && chance(0.1)) ? pick(odds) : value;
   if (chance(0.9)) add("severity_text", odd(pick(['"INFO"', '"INFO"', '"WARN"', '"ERROR"'])));
   if (chance(0.8)) add("status", odd(pick(["200", "200", "404", "503", "0", "-7"])));
   if (chance(0.7)) {
@@ -63,6 +71,13 @@ export function randomAttributes(
   }
   if (chance(0.3)) add("flag", odd(pick(["true", "false", "null"])));
   if (chance(0.2)) add("nested", pick(['{"a":1,"status":5}', "[1,2]", '{"b":[{"c":null}]}', "{}"]));
+  const http = [
+    ...chance(0.8) ? [`"status":${odd(pick(["200", "404", "503"]))}`] : [],
+    ...chance(0.8) ? [`"user":{"ms":${odd(pick(["1.5", "12", "0.1"]))},"id":${odd('"u1"')}}`] : [],
+    ...!isClean && chance(0.1) ? ['"status":"twice"', '"user":7'] : [],
+  ];
+  if (chance(0.8)) add("http", `{${http.join()}}`);
+  if (!isClean && chance(0.1)) add("http", pick(['{"status":1}', '"text"', "[1]"]));
   if (chance(0.5)) add("trace_id", `"${random.below(1_000_000).toString(16).padStart(8, "0")}"`);
   if (chance(0.3)) add('q"uo.te', odd('"quoted"'));
   if (chance(0.3)) add("schlüssel", pick(['"ünïcode"', '"\\u00fc"', '"😀"', '"a\\nb"', '"\\""']));
@@ -74,18 +89,12 @@ export function randomAttributes(
 }
 
 const ODD_VALUES = [
-  ...["null", '"503"', '"0503"', "503.0", "1.50", "1e3", "-0", "-0.0", "0.0", "1e400", "true"],
-  ...['""', '" "', '"7 "', "9007199254740993", "9223372036854775808", "-9223372036854775808"],
-  ...[
-    "123456789012345678901234567890",
-    "{}",
-    "[]",
-    '{"x":1}',
-    '"abc"',
-    '"\\u0041"',
-    "1E2",
-    "5e-324",
-  ],
+  ...["null", '"503"', '"0503"', "503.0", "1.50", "1e3", "-0", "-0.0", "0.0", "true", "5e-324"],
+  ...['""', '" "', '"7 "', "{}", "[]", '{"x":1}', '"abc"', '"\\u0041"', "1E2"],
+];
+const HUGE_VALUES = [
+  ...["1e400", "9007199254740993", "9223372036854775808", "-9223372036854775808"],
+  "123456789012345678901234567890",
 ];
 
 export interface AttributeLabOptions {

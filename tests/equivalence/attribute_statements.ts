@@ -1,5 +1,6 @@
 /** Random statements that name attributes in all the ways that there are. */
 
+import { isNested, namesTo } from "../../shared/schema/attribute_path.ts";
 import type { SeededRandom } from "../../shared/testing/seeded_random.ts";
 
 /** Names of attributes that statements ask for; rows have others besides. */
@@ -15,6 +16,10 @@ export const ATTRIBUTE_NAMES: readonly string[] = [
   "schlüssel",
   "name7",
   "nowhere",
+  "$.http.status",
+  "$.http.user.ms",
+  "$.http.user.id",
+  "$.nested.a",
 ];
 
 /** A random statement. */
@@ -70,6 +75,7 @@ export class AttributeStatements {
     const column = table === ""
       ? this.#pick(["attributes", "attributes", '"ATTRIBUTES"'])
       : `${table}.attributes`;
+    if (isNested(name)) return this.#nested(column, name);
     const quoted = name.replaceAll("'", "''");
     const member = name.replaceAll('"', '\\"');
     return this.#pick([
@@ -79,6 +85,23 @@ export class AttributeStatements {
       `(${column}->>'$."${member}"')`,
       `json_extract_string(${column}, '/${quoted}')`,
       `json_extract_string(${column}, '${quoted}')`,
+    ]);
+  }
+
+  #nested(column: string, path: string): string {
+    const names = namesTo(path);
+    const [outer = "", ...inner] = names;
+    return this.#pick([
+      `(${column}->>'${path}')`,
+      `(${column}->>'$.${names.map((name) => `"${name}"`).join(".")}')`,
+      `json_extract_string(${column}, '/${names.join("/")}')`,
+      `(${column}->'${outer}'->>'$.${inner.join(".")}')`,
+      `(${column}->${names.slice(0, -1).map((name) => `'${name}'`).join("->")}->>'${
+        names.at(-1)
+      }')`,
+      `(json_extract(${column}, '/${outer}')->>'/${inner.join("/")}')`,
+      // Its own name is the path: no row has it.
+      `attr_get(${column}, '${path}')`,
     ]);
   }
 
@@ -150,6 +173,8 @@ const SHAPES: readonly string[] = [
   "SELECT sum(<number>) FROM events",
   "SELECT sum(TRY_CAST(attr_get(attributes, 'status') AS BIGINT)) AS s, avg(TRY_CAST(attr_get(attributes, 'status') AS DOUBLE)) AS a FROM events",
   "SELECT host, sum(TRY_CAST(attr_get(attributes, 'status') AS BIGINT)) AS s, min(TRY_CAST(attr_get(attributes, 'status') AS DOUBLE)) AS a FROM events GROUP BY host",
+  "SELECT host, sum(TRY_CAST(attributes->>'$.http.status' AS BIGINT)) AS s, avg(TRY_CAST(attributes->'http'->'user'->>'ms' AS DOUBLE)) AS a FROM events GROUP BY host",
+  "SELECT attributes->>'$.http.status' AS t, count(*) AS n FROM events GROUP BY ALL",
   "SELECT attr_get(attributes, 'status') AS t, sum(TRY_CAST(attr_get(attributes, 'status') AS BIGINT)) AS s FROM events GROUP BY ALL",
   "SELECT count(<text>), count(DISTINCT <text>), min(<text>), max(<text>) FROM events",
   "SELECT <text> AS u, count(*) AS n FROM events GROUP BY ALL HAVING count(<text>) > 1 ORDER BY ALL",

@@ -18,7 +18,7 @@ import {
   type ScanPart,
   type TablePlan,
 } from "../plan/plan.ts";
-import { madeSql, servingSources, type SqlWriter } from "../plan/made_columns.ts";
+import { madeSql, type SqlWriter } from "../plan/made_columns.ts";
 import { blocksOf, RANGES_MAX, runsOf } from "../pruning/row_blocks.ts";
 import { type BindText, quoteName, quoteText } from "../duckdb/statement_text.ts";
 import { receivedSql } from "./received_sql.ts";
@@ -75,7 +75,7 @@ function isHeld(part: ScanPart): part is HeldPart {
  * same object, and in most plans all parts are.
  */
 function columnReader(plan: TablePlan): (part: ScanPart) => ReadColumns {
-  const sources = [...new Set(plan.made.values().flatMap(servingSources))];
+  const sources = [...new Set(plan.made.values().flatMap(({ sources }) => sources))];
   const known = new Map<string, ReadColumns>();
   return (part) => {
     const isComplete = (source: Column) =>
