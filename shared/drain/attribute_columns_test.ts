@@ -94,6 +94,28 @@ Deno.test("a drain makes columns of the attributes of a table's first rows, and 
   assert.equal(completeColumns(file, table.schema).size, 5);
 });
 
+Deno.test("a drain makes columns of attributes within nested objects", async () => {
+  await using lab = await DrainLab.open();
+  await seal(lab, [
+    '{"user":{"id":7,"of":{"team":"a"}},"user.id":"flat","list":[{"id":1}]}',
+    '{"user":{"id":8,"of":"b","two words":1},"user.id":"flat"}',
+    '{"user":"nobody"}',
+  ]);
+  await drainAll(depsOf(lab));
+  const wanted = {
+    "attributes.integer:$.user.id": [7n, 8n, null],
+    "attributes:$.user.of.team": ["a", null, null],
+    "attributes:$.user.of": [null, "b", null],
+    "attributes:user.id": ["flat", "flat", null],
+    "attributes:user": [null, null, "nobody"],
+  };
+  assert.deepEqual(new Set(Object.keys(await columnsIn(lab))), new Set(Object.keys(wanted)));
+  const rows = await rowsIn(lab);
+  for (const [name, values] of Object.entries(wanted)) {
+    assert.deepEqual(rows.map((row) => row[name]), values, name);
+  }
+});
+
 Deno.test("a drain adds columns for what is new, and commits no schema where nothing is", async () => {
   await using lab = await DrainLab.open();
   await seal(lab, ['{"a":1}']);

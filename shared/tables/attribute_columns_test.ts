@@ -46,6 +46,17 @@ const CASES: readonly {
     wanted: ["attributes:often"],
   },
   {
+    what: "one within objects beside one called alike",
+    counts: [
+      counted("user.id", { texts: 7 }),
+      counted("$.user.id", { integers: 9 }),
+      counted("$.user", { texts: 9 }),
+      counted("$.user.two words", { texts: 9 }),
+      counted(`$.${"long.".repeat(30)}er`, { texts: 9 }),
+    ],
+    wanted: ["attributes.integer:$.user.id", "attributes:user.id"],
+  },
+  {
     what: "the severity at once, ids never",
     counts: [
       counted("often", { texts: 99 }),

@@ -86,15 +86,14 @@ class Counting implements AttributeCount {
 
 function namesOf(batches: readonly ColumnBatch[]): Set<string> {
   const names = new Set<string>();
+  const root = placeAt([]);
   for (const batch of batches) {
     const column = attributesOf(batch);
     for (let row = 0; column !== undefined && row < batch.rows; row += 1) {
       if (isNull(column, row)) continue;
       const { offsets, values } = column;
-      for (const name of namesIn(values.subarray(offsets?.[row], offsets?.[row + 1]))) {
-        if (names.size === NAMES_MAX) return names;
-        names.add(name);
-      }
+      addNames(objectIn(values.subarray(offsets?.[row], offsets?.[row + 1])), root, names);
+      if (names.size >= NAMES_MAX) return new Set([...names].slice(0, NAMES_MAX));
     }
   }
   return names;
@@ -106,34 +105,43 @@ function attributesOf(
   return columns[schema.columns.findIndex(({ name }) => name === ATTRIBUTES)];
 }
 
-function namesIn(json: Uint8Array): readonly string[] {
-  try {
-    const names: string[] = [];
-    const value: unknown = JSON.parse(textOf(json));
-    if (isObject(value)) addNames(value, [], names);
-    return names;
-  } catch {
-    return [];
-  }
+/** A name at its place in objects. What is known of it is kept, since all rows have it. */
+interface Place {
+  readonly names: readonly string[];
+  /** What the value is called when it is no object. */
+  readonly attribute: string | undefined;
+  readonly within: Map<string, Place>;
 }
 
-/** Adds the attributes within `value`, to which the names `before` lead. */
-function addNames(
-  value: Readonly<Record<string, unknown>>,
-  before: readonly string[],
-  names: string[],
-): void {
-  for (const [name, member] of Object.entries(value)) {
-    const path = [...before, name];
-    if (isObject(member)) {
-      if (path.length < DEPTH_MAX) addNames(member, path, names);
-      continue;
+function placeAt(names: readonly string[]): Place {
+  return { names, attribute: attributeAt(names), within: new Map() };
+}
+
+/** Adds the attributes within `object`. */
+function addNames(object: JsonObject, { names: before, within }: Place, names: Set<string>): void {
+  for (const [name, value] of Object.entries(object)) {
+    let place = within.get(name);
+    if (place === undefined) {
+      place = placeAt([...before, name]);
+      if (within.size < NAMES_MAX) within.set(name, place);
     }
-    const attribute = attributeAt(path);
-    if (attribute !== undefined) names.push(attribute);
+    if (!isObject(value)) {
+      if (place.attribute !== undefined) names.add(place.attribute);
+    } else if (place.names.length < DEPTH_MAX) addNames(value, place, names);
   }
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+type JsonObject = Readonly<Record<string, unknown>>;
+
+function objectIn(json: Uint8Array): JsonObject {
+  try {
+    const value: unknown = JSON.parse(textOf(json));
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -149,6 +149,7 @@ function isText(column: Column, value: ColumnValue, wanted: string | null): bool
 Deno.test("liftPromoted stores what attr_get gives, and says where that is all of it", async () => {
   await using lab = await EngineLab.open();
   let [completed, held, open] = [0, 0, 0];
+  const filled = new Set<string>();
   for (let seed = 1; seed <= SEEDS; seed += 1) {
     const random = new SeededRandom(seed);
     // One for all batches, as a writer has it.
@@ -160,6 +161,9 @@ Deno.test("liftPromoted stores what attr_get gives, and says where that is all o
       const wanted = await attributesOf(lab, texts);
       for (const { column, place } of promotedPlaces(SCHEMA)) {
         const isComplete = ((batch.complete ?? 0n) >> BigInt(place) & 1n) === 1n;
+        if (isComplete && rows.some((values) => values[column.name] !== null)) {
+          filled.add(attributeOf(column.name));
+        }
         if (isComplete) completed += 1;
         else open += 1;
         for (const [row, values] of rows.entries()) {
@@ -173,6 +177,7 @@ Deno.test("liftPromoted stores what attr_get gives, and says where that is all o
       }
     }
   }
+  for (const name of ["$.o.a", "$.o.n", "$.o.p.b"]) assert.ok(filled.has(name), name);
   assert.ok(completed > 20 * SEEDS && open > 20 * SEEDS && held > 1_000 * SEEDS, `${completed}`);
 });
 

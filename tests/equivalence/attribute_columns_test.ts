@@ -112,16 +112,16 @@ Deno.test({
       });
       await using columns = await openAttributeLab({
         ...{ batches, wal },
-        columns: randomColumns(random, ["status", "severity_text"], {
+        columns: randomColumns(random, ["status", "severity_text", "$.http.status"], {
           batches: BATCHES,
           seen: SEEN_COLUMNS,
         }),
         mergedAfter: new Set([3]),
       });
       for (const shape of SEEN_STATEMENTS) {
-        const named = shape.replaceAll(/<(\w+)>/g, "$1");
+        const named = shape.replaceAll(/<([\w.$]+)>/g, '"$1"');
         const plainly = shape.replaceAll(
-          /<(\w+)>/g,
+          /<([\w.$]+)>/g,
           (_all, name: string) => SEEN_VALUES[name] ?? "",
         );
         const expected = await outcomeOf(plain, plainly, { isOrdered: false, fastPaths: false });
@@ -137,6 +137,10 @@ Deno.test({
 const SEEN_STATEMENTS = [
   "SELECT raw, <status> AS s, <severity_text> AS t FROM events",
   "SELECT raw FROM events WHERE <severity_text> = 'ERROR'",
+  "SELECT raw, <$.http.status> AS s, <$.http.user.id> AS t FROM events",
+  "SELECT raw FROM events WHERE <$.http.user.id> = 'u1'",
+  "SELECT raw FROM events WHERE <$.http.status> > 300 ORDER BY timestamp DESC LIMIT 5",
+  "SELECT <$.http.user.id> AS s, count(*) AS n FROM events GROUP BY ALL",
   "SELECT raw FROM events WHERE <severity_text> IN ('ERROR', 'WARN') ORDER BY timestamp DESC LIMIT 5",
   "SELECT raw FROM events WHERE <severity_text> LIKE 'E%' OR <status> > 300",
   "SELECT count(*) AS n FROM events WHERE <status> = 503",

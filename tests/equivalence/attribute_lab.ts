@@ -27,13 +27,17 @@ const IDENT = { namespace: "svc", name: "events" };
 export type Batch = readonly (string | null)[];
 
 /** Columns that operators ask for in the second warehouse. */
-export const SEEN_COLUMNS: readonly Column[] = ["status:int", "severity_text:string"]
-  .map(parsePromotion);
+export const SEEN_COLUMNS: readonly Column[] = [
+  ...["status:int", "severity_text:string", "$.http.status:int", "$.http.user.id:string"],
+].map(parsePromotion);
 
 /** How a statement says what `SEEN_COLUMNS` hold, where there are none. */
 export const SEEN_VALUES: Readonly<Record<string, string>> = {
   status: "TRY_CAST(attr_get(attributes, 'status') AS INTEGER)",
   severity_text: "attr_get(attributes, 'severity_text')",
+  "$.http.status": "TRY_CAST(json_extract_string(TRY_CAST(attributes AS JSON), '$.http.status') " +
+    "AS INTEGER)",
+  "$.http.user.id": "json_extract_string(TRY_CAST(attributes AS JSON), '$.http.user.id')",
 };
 
 /**
