@@ -72,6 +72,10 @@ function valueOf(value: unknown): Record<string, unknown> {
   if (value === null) return {};
   if (typeof value === "bigint") return { intValue: String(value) };
   if (typeof value === "boolean") return { boolValue: value };
+  if (typeof value === "object") {
+    const values = Object.entries(value).map(([key, one]) => ({ key, value: valueOf(one) }));
+    return { kvlistValue: { values } };
+  }
   return typeof value === "number" ? { doubleValue: value } : { stringValue: value };
 }
 

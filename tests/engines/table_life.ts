@@ -147,7 +147,9 @@ export async function live(
   ]);
   await isNow("append");
   for (let at = 0; at < 9; at += 1) {
-    await send(stack, [record(NEXT_NS + 100n + BigInt(at), `small ${at}`, { other: `${at}` })]);
+    const user = { id: BigInt(at), of: { team: "a" } };
+    const attributes = { other: `${at}`, user };
+    await send(stack, [record(NEXT_NS + 100n + BigInt(at), `small ${at}`, attributes)]);
   }
   await merged(lab);
   await isNow("merge");
