@@ -70,6 +70,7 @@ export class AttributeNames {
   start(): void {
     this.#place = 0;
     this.#inStep = true;
+    this.#values.startMessage();
   }
 
   /**

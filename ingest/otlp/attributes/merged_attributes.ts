@@ -69,6 +69,13 @@ export class MergedAttributes {
     });
   }
 
+  /** Whether two names are the same, or one is in `reserved`. */
+  meet(reserved: NameTable): boolean {
+    let isReserved = false;
+    this.#names.eachIn(reserved, () => isReserved = true);
+    return isReserved || this.#dropped.subarray(0, this.#count).includes(1);
+  }
+
   /** The places in `table` of the names that the attributes have, too, rising. */
   placesIn(table: NameTable): number[] {
     const places: number[] = [];

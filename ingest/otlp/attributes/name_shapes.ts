@@ -54,6 +54,10 @@ export class NameShapes {
     return view.getInt32(at + last, true) === view.getInt32(known + last, true) ? length : 0;
   }
 
+  wireLength(place: number): number {
+    return this.#wireLength[place] as number;
+  }
+
   keyStart(place: number): number {
     return this.#keyStart[place] as number;
   }

@@ -62,6 +62,8 @@ export class RecordDecoder {
   readonly #names: AttributeNames;
   readonly #merged: MergedAttributes;
   #context: ScopeContext | undefined;
+  /** Whether names met in the record before: the next one is taken to be alike. */
+  #hasMet = false;
   readonly #count = (attributes: number) => this.#values.count(attributes);
   #nowLow = 0;
   #nowHigh = 0;
@@ -82,6 +84,7 @@ export class RecordDecoder {
     this.#nowHigh = Number(nowNs >> 32n);
     this.#fields.start(this.#reader.view);
     this.#context = undefined;
+    this.#hasMet = false;
     this.#names.forget();
   }
 
@@ -141,7 +144,7 @@ export class RecordDecoder {
    */
   #readFields(end: number, context: ScopeContext): boolean {
     const reader = this.#reader;
-    let apart = !context.meetsFields;
+    let apart = !context.meetsFields && !this.#hasMet;
     let bodyFound = false;
     while (reader.pos < end) {
       const tag = reader.tag(end);
@@ -270,7 +273,9 @@ export class RecordDecoder {
    */
   #mergeAttributes(span: AttributesSpan, context: ScopeContext): void {
     const merged = this.#merged;
+    this.#values.startMessage();
     merged.read(span);
+    this.#hasMet = merged.meet(context.names());
     this.#sourcetype.clear();
     this.#index.clear();
     merged.take(SOURCETYPE_KEY, this.#sourcetype);

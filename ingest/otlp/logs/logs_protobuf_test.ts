@@ -70,6 +70,73 @@ Deno.test({
 });
 
 Deno.test({
+  name: "decodeLogsProtobuf equals the reference where maps of records are named alike",
+  fn() {
+    const { value } = fc.letrec<{ value: AnyValue; map: AnyValue }>((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 4, withCrossShrink: true },
+        fc.constantFrom<AnyValue>(
+          { stringValue: 'some "text"' },
+          { intValue: "-7" },
+          { doubleValue: 1.5 },
+          { boolValue: true },
+          {},
+        ),
+        tie("map"),
+        fc.array(tie("map"), { maxLength: 3 }).map((values) => ({ arrayValue: { values } })),
+      ),
+      // Mostly the names of one list, at times fewer, more, in another order, or twice.
+      map: fc.constantFrom(
+        ["id", "a longer name", 'q"uote'],
+        ["id", "a longer name", 'q"uote'],
+        ["id", "a longer name", 'q"uote'],
+        ["id", "a longer name"],
+        ["id", "a longer name", 'q"uote', "ünï"],
+        ["a longer name", "id"],
+        ["id", "other", "id"],
+        [""],
+        [],
+        Array.from({ length: 40 }, (_, at) => `name ${at}`),
+      ).chain((names) =>
+        fc.tuple(...names.map((key) => tie("value").map((value) => ({ key, value }))))
+      ).map((values) => ({ kvlistValue: { values } })),
+    }));
+    const attributes = fc.constantFrom(["a", "b"], ["a", "b"], ["a", "flags"], ["b", "a", "b"])
+      .chain((names) => fc.tuple(...names.map((key) => value.map((value) => ({ key, value })))));
+    const record = fc.record({ attributes, flags: fc.constantFrom(0, 0, 1) });
+    fc.assert(
+      fc.property(fc.array(record, { maxLength: 12 }), (logRecords) => {
+        const body = encodeLogsRequest({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] });
+        assert.deepEqual(decoded(body), referenceRows(body, NOW_NS));
+      }),
+      { numRuns: 300 },
+    );
+  },
+});
+
+Deno.test({
+  name: "decodeLogsProtobuf remembers no more maps and names than it has room for",
+  fn() {
+    const map = (at: number, names: number): AnyValue => ({
+      kvlistValue: {
+        values: Array.from({ length: names }, (_, name) => ({
+          key: `${"n".repeat(3_000)}${name % 29} of ${at}`,
+          value: { intValue: String(at) },
+        })),
+      },
+    });
+    const logRecords = Array.from({ length: 4 }, (_, record) => ({
+      attributes: Array.from({ length: 70 }, (_, at) => ({
+        key: `map ${at}`,
+        value: map(at + (record === 2 ? 1 : 0), at % 31),
+      })),
+    }));
+    const body = encodeLogsRequest({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] });
+    assert.deepEqual(decoded(body), referenceRows(body, NOW_NS));
+  },
+});
+
+Deno.test({
   name:
     "decodeLogsProtobuf equals the reference where resources take names of records turn by turn",
   fn() {

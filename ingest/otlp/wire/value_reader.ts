@@ -15,6 +15,8 @@ import {
   writeInt64,
   writeJsonString,
 } from "../../../shared/columns/json_writer.ts";
+import { MapNames } from "../attributes/map_names.ts";
+import type { NameShapes } from "../attributes/name_shapes.ts";
 import { NameTable } from "../attributes/name_table.ts";
 import { REQUEST_ATTRIBUTES_MAX, tooMany } from "../request_limits.ts";
 import type { WireReader } from "./wire_reader.ts";
@@ -56,6 +58,8 @@ export class ValueReader {
   readonly #reader: WireReader;
   /** Names of a map's members. */
   readonly #names = new NameTable();
+  /** Those of the maps of the message before. */
+  readonly #maps = new MapNames();
   /**
    * What was read and stands nowhere, because its name came again; it must be UTF-8 all the same.
    */
@@ -73,6 +77,12 @@ export class ValueReader {
     this.#attributes = 0;
     this.#attributesMax = attributesMax;
     this.#discarded.clear();
+    this.#maps.startRequest();
+  }
+
+  /** Starts a message of the request, whose maps may be as those of the message before. */
+  startMessage(): void {
+    this.#maps.startMessage();
   }
 
   /** Ends a request. Throws `invalid_argument` when what was discarded is not UTF-8. */
@@ -131,11 +141,14 @@ export class ValueReader {
     this.valueEnd = valueEnd;
   }
 
-  /** Appends the JSON text of the `AnyValue` in this span; `start` -1 stands for no value. */
-  json(out: ByteBuilder, start: number, end: number): void {
+  /**
+   * Appends the JSON text of the `AnyValue` in this span; `start` -1 stands for no value. `depth`
+   * maps and arrays are around.
+   */
+  json(out: ByteBuilder, start: number, end: number, depth = 0): void {
     if (this.#string(start, end)) writeJsonString(out, this.#reader.view, this.#reader.pos, end);
     else if (this.#integer(start, end)) writeInt64(out, this.#reader.low, this.#reader.high);
-    else if (start < 0 || !this.#value(out, { start, end, depth: 0, quoted: true })) {
+    else if (start < 0 || !this.#value(out, { start, end, depth, quoted: true })) {
       writeAscii(out, "null");
     }
   }
@@ -216,20 +229,27 @@ export class ValueReader {
     for (let elementEnd; (elementEnd = reader.next(ELEMENT, end)) >= 0;) {
       if (!first) out.byte(COMMA);
       first = false;
-      this.#element(out, { start: reader.pos, end: elementEnd, depth, quoted: true });
+      this.json(out, reader.pos, elementEnd, depth);
       reader.pos = elementEnd;
     }
     out.byte(0x5d);
   }
 
-  #element(out: ByteBuilder, span: ValueSpan): void {
-    if (!this.#value(out, span)) writeAscii(out, "null");
-  }
-
   #map(out: ByteBuilder, end: number, depth: number): void {
     const reader = this.#reader;
     const start = reader.pos;
+    const known = this.#maps.next();
+    if (known !== undefined && this.#isKnown(known, end)) {
+      reader.pos = start;
+      this.#knownMap(out, known, { end, depth });
+      return;
+    }
+    reader.pos = start;
     const dropped = this.#repeated(end);
+    if (known !== undefined && dropped === undefined) {
+      reader.pos = start;
+      this.#rememberNames(known, end);
+    }
     reader.pos = start;
     out.byte(0x7b);
     let first = true;
@@ -242,12 +262,56 @@ export class ValueReader {
         first = false;
         writeJsonString(out, reader.view, keyStart, keyEnd);
         out.byte(COLON);
-        if (valueStart < 0) writeAscii(out, "null");
-        else this.#element(out, { start: valueStart, end: valueEnd, depth, quoted: true });
+        this.json(out, valueStart, valueEnd, depth);
       }
       reader.pos = memberEnd;
     }
     out.byte(0x7d);
+  }
+
+  /** Whether the map's members are named as `known`, each with one value and nothing else. */
+  #isKnown(known: NameShapes, end: number): boolean {
+    const reader = this.#reader;
+    for (let memberEnd, place = 0; (memberEnd = reader.next(ELEMENT, end)) >= 0; place += 1) {
+      const length = known.match(place, reader.view, reader.pos, memberEnd);
+      if (length === 0) return false;
+      reader.pos += length;
+      if (reader.span(memberEnd) !== memberEnd) return false;
+      reader.pos = memberEnd;
+    }
+    return true;
+  }
+
+  #knownMap(
+    out: ByteBuilder,
+    known: NameShapes,
+    { end, depth }: { readonly end: number; readonly depth: number },
+  ): void {
+    const reader = this.#reader;
+    out.byte(0x7b);
+    for (let memberEnd, place = 0; (memberEnd = reader.next(ELEMENT, end)) >= 0; place += 1) {
+      this.#maps.write(out, known, place);
+      reader.pos += known.wireLength(place);
+      const valueEnd = reader.span(memberEnd);
+      this.json(out, reader.pos, valueEnd, depth);
+      reader.pos = memberEnd;
+    }
+    out.byte(0x7d);
+  }
+
+  /** Remembers the map's names, as many as come with one value and nothing else. */
+  #rememberNames(known: NameShapes, end: number): void {
+    const { bytes, view } = this.#reader;
+    const reader = this.#reader;
+    known.clear();
+    for (let memberEnd, place = 0; (memberEnd = reader.next(ELEMENT, end)) >= 0; place += 1) {
+      const wireAt = reader.pos;
+      this.keyValue(memberEnd);
+      const { keyStart, keyEnd, valueEnd } = this;
+      if (bytes[wireAt] !== KEY || bytes[keyEnd] !== VALUE || valueEnd !== memberEnd) return;
+      this.#maps.remember(known, place, { wireAt, keyStart, keyEnd }, view);
+      reader.pos = memberEnd;
+    }
   }
 
   /** 1 for each of the map's members whose name comes again; undefined when there are none. */
