@@ -1,7 +1,7 @@
 /**
  * How fast requests become columns: our protobuf and JSON decoders beside protobufjs and
  * `JSON.parse` alone, on the same bytes. Bodies are log records of some 300 bytes with 6
- * attributes, with and without trace context, and spans.
+ * attributes, with and without trace context, spans, and records with 60 attributes in nested maps.
  */
 
 import {
@@ -17,6 +17,8 @@ import { ExportTraceServiceRequest } from "../../proto/otlp_traces.ts";
 import { hexOf, textOf, utf8 } from "../../shared/base/bytes.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
 import { median } from "./benchmark.ts";
+import { buildBody } from "./peers/body_template.ts";
+import { wideShape } from "./peers/wide_shape.ts";
 import { otlpLogsBody, otlpTracesBody } from "./otlp_bodies.ts";
 
 export interface DecodeRates {
@@ -42,6 +44,11 @@ export function* benchDecode(
   const tracedBytes = encodeLogsRequest(traced);
   const json = utf8(JSON.stringify(traced, jsonForm));
   const spans = otlpTracesBody({ records, startNs: NOW_NS });
+  const wide = buildBody(wideShape([{ system: "apache", text: "GET /orders finished" }]), {
+    form: "otlp",
+    first: 0,
+    rows: records,
+  }).bytes;
   const sized = (what: string, bytes: Uint8Array) =>
     `${what}, ${Math.round(bytes.length / records)} bytes each`;
   const cases = [
@@ -68,6 +75,12 @@ export function* benchDecode(
       ours: () => release(decodeSpansProtobuf(spans, { nowNs: NOW_NS })),
       reference: "protobufjs",
       theirs: () => ExportTraceServiceRequest.decode(spans),
+    },
+    {
+      what: sized("protobuf log records with 60 nested attributes", wide),
+      ours: () => release(decodeLogsProtobuf(wide, { nowNs: NOW_NS })),
+      reference: "protobufjs",
+      theirs: () => ExportLogsServiceRequest.decode(wide),
     },
   ];
   for (const { what, ours, reference, theirs } of cases) {
