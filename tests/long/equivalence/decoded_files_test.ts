@@ -5,6 +5,7 @@
  */
 
 import assert from "node:assert/strict";
+import { setTimeout as delay } from "node:timers/promises";
 import { NO_INDEXES } from "../../../shared/engine/pruning/row_index.ts";
 import { SeededRandom } from "../../../shared/testing/seeded_random.ts";
 import { assertSame } from "../../equivalence/assert_same.ts";
@@ -15,6 +16,7 @@ const FIRST_SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 1);
 const SEEDS = Number(Deno.env.get("SVC_TEST_PRUNING_SEEDS") ?? 1);
 const STATEMENTS_A_SEED = 40;
 const TIMES_A_STATEMENT = 3;
+const DECODED_MS_MAX = 30_000;
 
 Deno.test({
   name: "decoded copies of data files change no answer",
@@ -45,6 +47,37 @@ Deno.test({
       const what = `seed ${seed}: ${JSON.stringify(counts)}`;
       assert(counts.hit > (isSmall ? 0 : STATEMENTS_A_SEED), what);
       assert.equal(counts.failed, 0, what);
+    }
+  },
+});
+
+Deno.test({
+  name: "decoded copies keep the sign of zero",
+  fn: async () => {
+    let [hits, misses] = [0, 0];
+    const random = new SeededRandom(8);
+    random.chance(0.3);
+    await using lab = await PruningLab.open(random, {
+      probedRows: 1 + random.below(4),
+      indexes: NO_INDEXES,
+      scanFileCache: { bytesMax: 2 ** 26, entriesMax: 1_000 },
+      scanFileCacheMeter: {
+        lookedUp: (outcome) => outcome === "hit" ? hits += 1 : misses += 1,
+        held() {},
+        evicted() {},
+        failed() {},
+      },
+    });
+    const sql = "SELECT * FROM metrics WHERE name >= 'cpu'";
+    const expected = await lab.withoutIndexes(sql);
+    const text = JSON.stringify(expected);
+    assert.ok(text.includes("-0.0") && /[^-]0\.0/.test(text), "zeros of both signs");
+    // Until every file that is read has a copy.
+    for (const deadline = Date.now() + DECODED_MS_MAX; misses > 0 || hits === 0;) {
+      assert.ok(Date.now() < deadline, `${misses} files without a copy`);
+      await delay(20);
+      [hits, misses] = [0, 0];
+      assertSame(await lab.withIndexes(sql), expected, sql);
     }
   },
 });

@@ -34,6 +34,8 @@ Deno.test({
 Deno.test({
   name: "the indexes of sidecars change no answer, nor when they are gone or damaged",
   fn: async () => {
+    // Of one seed, none may rule anything out.
+    let ruledOut = 0;
     for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
       for (const isDamaged of [false, true]) {
         const random = new SeededRandom(seed);
@@ -47,9 +49,10 @@ Deno.test({
         const what = `seed ${seed}: ${JSON.stringify([...counts])}`;
         assert.equal(count("failed") + count("unavailable"), 0, what);
         assert.equal(count("missing") + count("corrupt") > 0, isDamaged, what);
-        assert(isDamaged || count("none") + count("rows") + count("groups") > 0, what);
+        if (!isDamaged) ruledOut += count("none") + count("rows") + count("groups");
       }
     }
+    assert(ruledOut > 0, `${SEEDS} seeds from ${FIRST_SEED} on`);
   },
 });
 
