@@ -1,7 +1,7 @@
 /**
  * Where in a column of JSON objects the values of some attributes are: one pass over the bytes of
  * each object, for all attributes at once. Those within nested objects are found by their paths
- * (`attribute_path.ts`).
+ * (`shared/schema/attribute_path.ts`).
  *
  * An object counts only where all of it is JSON as the strictest reader has it (RFC 8259, no half
  * surrogate pair). What `attr_get` gives for another depends on DuckDB's reader. The first value of

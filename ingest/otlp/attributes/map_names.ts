@@ -1,6 +1,6 @@
 /**
- * What the maps of the message before looked like: the first map of a message mostly has the names
- * of the first map of the message before, in the same order, and so on. Such a map needs neither a
+ * What the maps of the message before looked like. The first map of a message mostly has the names
+ * of the first one of the message before, in the same order, and so on. Such a map needs neither a
  * look-up nor a hash of its names: no two of them meet, and their JSON text is copied.
  *
  * Names are of one request, in whose bytes they lie; their JSON text is kept here.

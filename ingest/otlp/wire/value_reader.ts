@@ -58,7 +58,7 @@ export class ValueReader {
   readonly #reader: WireReader;
   /** Names of a map's members. */
   readonly #names = new NameTable();
-  /** Those of the maps of the message before. */
+  /** Names of the maps of the message before. */
   readonly #maps = new MapNames();
   /**
    * What was read and stands nowhere, because its name came again; it must be UTF-8 all the same.

@@ -34,7 +34,7 @@ Deno.test({
 Deno.test({
   name: "the indexes of sidecars change no answer, nor when they are gone or damaged",
   fn: async () => {
-    // Of one seed, none may rule anything out.
+    // One seed alone may rule nothing out.
     let ruledOut = 0;
     for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
       for (const isDamaged of [false, true]) {
