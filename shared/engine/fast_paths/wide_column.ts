@@ -157,6 +157,7 @@ export class WideColumn {
    * here only the footers are read, and nothing is added up. `errorMax` is then a lower bound.
    */
   async look(files: readonly DataFile[]): Promise<WideCounts> {
+    this.#forgetAbsent(new Set(files.map(({ key }) => key)));
     const sum = this.#base;
     const held = new Map<string, { readonly restMax: number }>([
       ...sum?.held ?? [],
@@ -168,6 +169,7 @@ export class WideColumn {
       const missing = files.filter(({ key }) => !held.has(key) && !this.#absent.has(key));
       const kinds = await inBatches(missing, (file) => this.#kindOf(file));
       const isWithout = new Set(missing.filter((_, at) => kinds[at] === undefined));
+      for (const { key } of isWithout) this.#absent.set(key, this.#deps.nowMs());
       return {
         ...{ sum, parts },
         pending: missing.length - isWithout.size,
@@ -198,10 +200,7 @@ export class WideColumn {
       this.#parts.delete(key);
       this.#deps.files.drop([part.file]);
     }
-    const retryBefore = this.#deps.nowMs() - RETRY_MS;
-    for (const [key, since] of this.#absent) {
-      if (!wanted.has(key) || since <= retryBefore) this.#absent.delete(key);
-    }
+    this.#forgetAbsent(wanted);
     const gone = [...this.#base?.held.values() ?? []].filter(({ key }) => !wanted.has(key));
     if (2 * gone.length > (this.#base?.held.size ?? 0)) this.#setBase(undefined);
     const subtracted = this.#base === undefined ? [] : await this.#read(gone);
@@ -215,6 +214,14 @@ export class WideColumn {
       }
     } finally {
       this.#deps.files.drop(less);
+    }
+  }
+
+  /** Has files looked at again that are not `wanted`, or were without counts a while ago. */
+  #forgetAbsent(wanted: Pick<ReadonlySet<string>, "has">): void {
+    const retryBefore = this.#deps.nowMs() - RETRY_MS;
+    for (const [key, since] of this.#absent) {
+      if (!wanted.has(key) || since <= retryBefore) this.#absent.delete(key);
     }
   }
 

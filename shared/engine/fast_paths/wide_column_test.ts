@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { textOf } from "../../base/bytes.ts";
 import { inlineDeriver } from "../../derived/deriver.ts";
 import { EngineLab, type LabEvent } from "../../testing/engine_lab.ts";
+import { RemoteStore } from "../../testing/remote_store.ts";
 
 const FEW = inlineDeriver({ groupValuesMax: 4 });
 const START_NS = 1_790_000_040_000_000_000n;
@@ -154,6 +155,20 @@ Deno.test("most frequent values that no summary counts are told with bounds, onl
     truth.delete(host);
   }
   assert(Math.max(...truth.values()) <= least + 3, "none that was left out has more rows");
+});
+
+Deno.test("that a file has no counts of a column is read once, and not for each statement", async () => {
+  const store = new RemoteStore();
+  await using lab = await EngineLab.open({ store });
+  for (let file = 0; file < 3; file += 1) {
+    await lab.commit(unalike(1_200, 1_200 * file), { derived: FEW });
+  }
+  const ofSidecars = () => store.reads.filter(({ key }) => key.endsWith(".puffin")).length;
+  assert.equal((await lab.query(HOT)).stats.served_by, "scan");
+  const first = ofSidecars();
+  assert.ok(first >= 3, `${first} reads of sidecars`);
+  assert.equal((await lab.query(HOT)).stats.served_by, "scan");
+  assert.equal(ofSidecars(), first);
 });
 
 Deno.test("a statement that is only priced or explained adds no counts up, and tells what it would read", async () => {
