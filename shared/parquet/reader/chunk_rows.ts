@@ -3,7 +3,7 @@
  * few rows. A page is unpacked up to the last row that is wanted of it.
  */
 
-import { unpackZstd, unpackZstdStart } from "../../base/unpack_zstd.ts";
+import { readZstdStart, unpackZstd } from "../../base/unpack_zstd.ts";
 import { viewOf } from "../../base/bytes.ts";
 import type { ColumnType } from "../../schema/schema.ts";
 import type { ColumnChunk, FilePlace } from "../footer.ts";
@@ -133,21 +133,20 @@ class StoredPage {
   upTo<T>(share: number, read: (body: PageReader) => T): T {
     const { plainBytes } = this.header;
     const wanted = Math.ceil(plainBytes * share * SHARE_SPARE) + HEAD_BYTES;
-    const start = this.#isPacked && wanted < plainBytes
-      ? unpackZstdStart(this.#body, { bytes: plainBytes, wanted })
-      : this.#whole();
-    try {
-      return read(new PageReader(start));
-    } catch (error) {
-      if (start.length === plainBytes) throw error;
-      // Its values are not as long as each other: more was needed.
-      return read(new PageReader(this.#whole()));
-    }
+    if (!this.#isPacked) return read(new PageReader(this.#plain()));
+    return readZstdStart(this.#body, { bytes: plainBytes, wanted }, (start) => {
+      try {
+        return read(new PageReader(start));
+      } catch (error) {
+        if (start.length === plainBytes) throw error;
+        // Its values are not as long as each other: more was needed.
+        return read(new PageReader(unpackZstd(this.#body, plainBytes)));
+      }
+    });
   }
 
-  #whole(): Uint8Array {
+  #plain(): Uint8Array {
     const { plainBytes } = this.header;
-    if (this.#isPacked) return unpackZstd(this.#body, plainBytes);
     if (this.#body.length !== plainBytes) throw new Error(`a page of ${this.#body.length} bytes`);
     return this.#body;
   }
