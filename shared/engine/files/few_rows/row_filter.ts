@@ -53,6 +53,35 @@ export function rowFilter(condition: Predicate<Column>): RowFilter {
   }
 }
 
+/** False for a text only where it is false for each part of it. */
+export type TextFilter = (text: string) => boolean;
+
+/**
+ * Tells of a column's text whether its row may meet the condition. Of a text that is made of many
+ * values it tells at once that none of them does. Undefined: nothing can be told.
+ */
+export function textFilter(
+  condition: Predicate<Column>,
+  column: Column,
+): TextFilter | undefined {
+  switch (condition.kind) {
+    case "and": {
+      const all = condition.of.flatMap((one) => textFilter(one, column) ?? []);
+      return all.length === 0 ? undefined : (text) => all.every((one) => one(text));
+    }
+    case "or": {
+      const any = condition.of.flatMap((one) => textFilter(one, column) ?? []);
+      return any.length < condition.of.length ? undefined : (text) => any.some((one) => one(text));
+    }
+    case "substring":
+    case "terms":
+    case "attribute":
+      return condition.column.id === column.id ? leafFilter(condition) : undefined;
+    default:
+      return undefined;
+  }
+}
+
 type ValueFilter = (value: Exclude<StoredValue, null>) => boolean;
 
 function leafFilter(leaf: Leaf<Column>): ValueFilter {
