@@ -74,7 +74,7 @@ export interface RowsSource {
   readonly bytesOf: (place: FilePlace) => Uint8Array;
   /**
    * Texts of which it is false may be null in the answer. Where it is false for a text, it is so
-   * for each part of it, so many values are asked about at once.
+   * for each part of it, so many values are asked about at once. It is asked about ASCII alone.
    */
   readonly mayMeet?: ((text: string) => boolean) | undefined;
 }
