@@ -22,15 +22,16 @@ export function unpackZstd(packed: Uint8Array, bytes: number): Uint8Array {
   if (bytes < ROOM_BYTES_MAX) {
     // One more, to see that it is not longer.
     const room = new Uint8Array(bytes + 1);
-    if (unpackInto(room, packed, constants.ZSTD_e_end) === bytes) return room.subarray(0, bytes);
+    const frame = new StartedFrame(packed);
+    if (frame.unpack(room) === bytes && frame.isOver) return room.subarray(0, bytes);
   }
   return unpackPlainly(packed, bytes);
 }
 
 /**
- * What `read` makes of at least the first `wanted` of the `bytes` bytes that `packed` unpacks to:
- * whole blocks, as few as give so many. Their memory is used again once `read` has returned. Throws
- * like `unpackZstd` where it comes to the end.
+ * What `read` makes of at least the first `wanted` of the `bytes` bytes that `packed` unpacks to.
+ * Where it throws, it is asked again with more of them, until it has all. Their memory is used
+ * again once it has returned. Throws like `unpackZstd` where it comes to the end.
  */
 export function readZstdStart<T>(
   packed: Uint8Array,
@@ -38,19 +39,27 @@ export function readZstdStart<T>(
   read: (start: Uint8Array) => T,
 ): T {
   if (bytes >= ROOM_BYTES_MAX) return read(unpackPlainly(packed, bytes));
+  // One more, to see that it is not longer.
   return withRoom(bytes + 1, (room) => {
-    for (let blocks = Math.ceil((wanted + 1) / BLOCK_BYTES_MAX); wanted < bytes; blocks *= 2) {
-      const end = endOfBlocks(packed, blocks);
-      if (end === undefined) break;
-      // The frame goes on behind what is given.
-      const made = unpackInto(room, packed.subarray(0, end), constants.ZSTD_e_flush);
-      if (made === undefined || made > bytes) break;
-      if (made >= wanted) return read(room.subarray(0, made));
+    const frame = new StartedFrame(packed);
+    for (let upTo = wanted; upTo < bytes; upTo += Math.ceil(bytes * MORE_SHARE)) {
+      const made = frame.unpack(room.subarray(0, upTo));
+      if (made !== upTo) break;
+      try {
+        return read(room.subarray(0, made));
+      } catch {
+        // More is needed.
+      }
     }
-    const made = unpackInto(room, packed, constants.ZSTD_e_end);
-    return read(made === bytes ? room.subarray(0, bytes) : unpackPlainly(packed, bytes));
+    const made = frame.unpack(room);
+    return read(
+      made === bytes && frame.isOver ? room.subarray(0, bytes) : unpackPlainly(packed, bytes),
+    );
   });
 }
+
+/** How much more is unpacked where the first bytes were too few. */
+const MORE_SHARE = 1 / 8;
 
 /** By a decoder and a buffer of its own, which also tells what is wrong. */
 function unpackPlainly(packed: Uint8Array, bytes: number): Uint8Array {
@@ -101,22 +110,52 @@ interface Decoder {
 
 /** Undefined until the first use; null: there is none. */
 let decoder: Decoder | null | undefined;
+/** Whose bytes the decoder is amid. */
+let latest: StartedFrame | undefined;
 
-/** How many bytes `packed` gives. Undefined: it cannot be told, or there is not enough room. */
-function unpackInto(room: Uint8Array, packed: Uint8Array, flush: number): number | undefined {
-  if (decoder === undefined) decoder = makeDecoder();
-  if (decoder === null) return undefined;
-  const { handle, state } = decoder;
-  try {
-    handle.reset();
-    handle.writeSync(flush, packed, 0, packed.length, room, 0, room.length, state);
-  } catch {
-    decoder = undefined;
-    return undefined;
+/** A frame that is unpacked bit by bit, as far as its bytes are wanted. */
+class StartedFrame {
+  #taken = 0;
+  #made = 0;
+  readonly #packed: Uint8Array;
+
+  constructor(packed: Uint8Array) {
+    this.#packed = packed;
   }
-  const [roomLeft = 0, packedLeft] = state;
-  return packedLeft === 0 && roomLeft > 0 ? room.length - roomLeft : undefined;
+
+  /** Whether all of it was read. */
+  get isOver(): boolean {
+    return this.#taken === this.#packed.length;
+  }
+
+  /**
+   * Fills `room`, whose first bytes are those of the call before, and returns how many bytes it
+   * has. Undefined: it cannot be told.
+   */
+  unpack(room: Uint8Array): number | undefined {
+    if (decoder === undefined) decoder = makeDecoder();
+    if (decoder === null) return undefined;
+    const { handle, state } = decoder;
+    const packed = this.#packed;
+    try {
+      if (latest !== this) {
+        handle.reset();
+        [this.#taken, this.#made, latest] = [0, 0, this];
+      }
+      const [from, to] = [packed.length - this.#taken, room.length - this.#made];
+      handle.writeSync(FLUSH, packed, this.#taken, from, room, this.#made, to, state);
+    } catch {
+      [decoder, latest] = [undefined, undefined];
+      return undefined;
+    }
+    const [roomLeft = 0, packedLeft = 0] = state;
+    [this.#taken, this.#made] = [packed.length - packedLeft, room.length - roomLeft];
+    return this.#made;
+  }
 }
+
+/** More of the frame may come. */
+const FLUSH = constants.ZSTD_e_flush;
 
 function makeDecoder(): Decoder | null {
   const stream = createZstdDecompress();
@@ -128,28 +167,4 @@ function makeDecoder(): Decoder | null {
 function isHandle(handle: unknown): handle is Decoder["handle"] {
   return typeof handle === "object" && handle !== null &&
     ["reset", "writeSync"].every((name) => typeof Reflect.get(handle, name) === "function");
-}
-
-/** Most that a block unpacks to. Libraries fill each block but the last. */
-const BLOCK_BYTES_MAX = 128 * 1024;
-const BLOCK_HEAD_BYTES = 3;
-
-/** Where its first blocks end (RFC 8878, 3.1.1); undefined where it has no more than these. */
-function endOfBlocks(packed: Uint8Array, blocks: number): number | undefined {
-  const about = packed[4];
-  if (about === undefined) return undefined;
-  const isSingle = (about & 32) !== 0;
-  const contentBytes = [isSingle ? 1 : 0, 2, 4, 8][about >> 6] as number;
-  const dictionaryBytes = [0, 1, 2, 4][about & 3] as number;
-  let at = 5 + (isSingle ? 0 : 1) + dictionaryBytes + contentBytes;
-  for (let block = 0; block < blocks; block += 1) {
-    const [low, middle, high] = packed.subarray(at, at + BLOCK_HEAD_BYTES);
-    if (low === undefined || middle === undefined || high === undefined || (low & 1) === 1) {
-      return undefined;
-    }
-    const size = (low | middle << 8 | high << 16) >> 3;
-    const isRepeated = ((low >> 1) & 3) === 1;
-    at += BLOCK_HEAD_BYTES + (isRepeated ? 1 : size);
-  }
-  return at;
 }

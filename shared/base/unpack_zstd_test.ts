@@ -54,9 +54,27 @@ Deno.test("readZstdStart refuses what is cut, and what is longer than it should 
   const packed = new Uint8Array(zstdCompressSync(plain));
   const [bytes, wanted] = [plain.length, plain.length - 10];
   assert.throws(() => startOf(packed.subarray(0, 900), { bytes, wanted }));
-  assert.throws(() => startOf(packed, { bytes: bytes - 5, wanted }));
+  assert.throws(() => startOf(packed, { bytes: bytes - 5, wanted: bytes - 5 }));
   assert.throws(() => startOf(new Uint8Array(3), { bytes, wanted }));
   assert.throws(() => unpackZstd(packed, bytes - 1));
+});
+
+Deno.test("readZstdStart gives more where the first bytes were too few, also amid other calls", () => {
+  const [plain, other] = [contentOf("lines", 5 * BLOCK), contentOf("noise", BLOCK)];
+  const lengths: number[] = [];
+  const packed = zstdCompressSync(plain);
+  const read = (start: Uint8Array) => {
+    lengths.push(start.length);
+    assert(isBeginning(startOf(zstdCompressSync(other), { bytes: BLOCK, wanted: BLOCK }), other));
+    assert(start.every((byte, at) => byte === plain[at]));
+    if (start.length < 3 * BLOCK) throw new Error("it is too short");
+    return start.slice(0, 3 * BLOCK);
+  };
+  const of = { bytes: plain.length, wanted: 2 * BLOCK };
+  assert(isBeginning(readZstdStart(packed, of, read), plain));
+  assert.deepEqual(lengths, [2 * BLOCK, 2 * BLOCK + 5 * BLOCK / 8, 2 * BLOCK + 5 * BLOCK / 4]);
+  const never = () => readZstdStart(packed, of, () => assert.fail("never enough"));
+  assert.throws(never, { message: "never enough" });
 });
 
 Deno.test("readZstdStart gives memory of its own to a call within another", () => {

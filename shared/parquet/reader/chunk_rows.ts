@@ -3,7 +3,7 @@
  * few rows. A page is unpacked up to the last row that is wanted of it.
  */
 
-import { readZstdStart, unpackZstd } from "../../base/unpack_zstd.ts";
+import { readZstdStart } from "../../base/unpack_zstd.ts";
 import { viewOf } from "../../base/bytes.ts";
 import type { ColumnType } from "../../schema/schema.ts";
 import type { ColumnChunk, FilePlace } from "../footer.ts";
@@ -143,17 +143,14 @@ class StoredPage {
   /** What `read` makes of the page, of which it needs about this share from its beginning. */
   upTo<T>(share: number, read: (body: PageReader) => T): T {
     const { plainBytes } = this.header;
-    const wanted = Math.ceil(plainBytes * share * SHARE_SPARE) + HEAD_BYTES;
     if (!this.#isPacked) return read(new PageReader(this.#plain()));
-    return readZstdStart(this.#body, { bytes: plainBytes, wanted }, (start) => {
-      try {
-        return read(new PageReader(start));
-      } catch (error) {
-        if (start.length === plainBytes) throw error;
-        // Its values are not as long as each other: more was needed.
-        return read(new PageReader(unpackZstd(this.#body, plainBytes)));
-      }
-    });
+    const ahead = this.header.values * HEAD_BYTES_PER_VALUE * (1 - share);
+    const wanted = Math.ceil(plainBytes * share * SHARE_SPARE + ahead) + SPARE_BYTES;
+    return readZstdStart(
+      this.#body,
+      { bytes: plainBytes, wanted },
+      (start) => read(new PageReader(start)),
+    );
   }
 
   #plain(): Uint8Array {
@@ -164,9 +161,10 @@ class StoredPage {
 }
 
 /** How much more of a page is unpacked than its rows take on average. */
-const SHARE_SPARE = 1.1;
-/** What lies before the values: levels, lengths. */
-const HEAD_BYTES = 32 * 1024;
+const SHARE_SPARE = 1.01;
+const SPARE_BYTES = 4 * 1024;
+/** What of all values lies before the first: lengths, of which each takes a byte as a rule. */
+const HEAD_BYTES_PER_VALUE = 1;
 
 interface Wanted {
   readonly type: ColumnType;
