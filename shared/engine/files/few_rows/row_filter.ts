@@ -57,8 +57,8 @@ export function rowFilter(condition: Predicate<Column>): RowFilter {
 export type TextFilter = (text: string) => boolean;
 
 /**
- * Tells of a column's text whether its row may meet the condition. Of a text that is made of many
- * values it tells at once that none of them does. Undefined: nothing can be told.
+ * Tells of a column's text whether its row may meet the condition. A text may be made of many
+ * values, of which it then tells at once that none does. Undefined: nothing can be told.
  */
 export function textFilter(
   condition: Predicate<Column>,

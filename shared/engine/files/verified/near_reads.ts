@@ -1,8 +1,8 @@
 /**
  * Small reads of a folder's files, by calls that block the thread. The kernel has most files at
  * hand, and a hop to another thread takes five times as long as what it is for. When a call takes
- * longer than `BLOCKING_MS_MAX`, the disk is slow or busy: then all calls are made on other threads
- * for a while, the longer the longer it took.
+ * longer than `BLOCKING_MS_MAX`, the disk is slow or busy. Then all calls are made on other threads
+ * for some time, which is longer after a longer call.
  */
 
 import { othersTurn } from "../../../base/others_turn.ts";
