@@ -1,8 +1,9 @@
 /**
  * One zstd frame whose length unpacked is known, or its start: nothing longer is made of it.
  *
- * One decoder of the thread unpacks all of them. A call of `zstdDecompressSync` makes a decoder and
- * an output anew, and most of what it takes for a page of a megabyte is the memory for these.
+ * One decoder of the thread unpacks those up to `KEPT_BYTES`. A call of `zstdDecompressSync` makes
+ * a decoder and an output anew. Most of what it takes for a page of a megabyte is the memory for
+ * these.
  */
 
 import { constants, createZstdDecompress, zstdDecompressSync } from "node:zlib";
@@ -19,7 +20,7 @@ const ROOM_BYTES_MAX = 16 * 1024 * 1024;
  * or longer or shorter.
  */
 export function unpackZstd(packed: Uint8Array, bytes: number): Uint8Array {
-  if (bytes < ROOM_BYTES_MAX) {
+  if (bytes < KEPT_BYTES) {
     // One more, to see that it is not longer.
     const room = new Uint8Array(bytes + 1);
     const frame = new StartedFrame(packed);
@@ -38,9 +39,8 @@ export function readZstdStart<T>(
   { bytes, wanted }: { readonly bytes: number; readonly wanted: number },
   read: (start: Uint8Array) => T,
 ): T {
-  if (bytes >= ROOM_BYTES_MAX) return read(unpackPlainly(packed, bytes));
-  // One more, to see that it is not longer.
-  return withRoom(bytes + 1, (room) => {
+  if (bytes >= KEPT_BYTES) return read(unpackPlainly(packed, bytes));
+  return withRoom((room) => {
     const frame = new StartedFrame(packed);
     for (let upTo = wanted; upTo < bytes; upTo += Math.ceil(bytes * MORE_SHARE)) {
       const made = frame.unpack(room.subarray(0, upTo));
@@ -74,12 +74,14 @@ function unpackPlainly(packed: Uint8Array, bytes: number): Uint8Array {
   return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
 }
 
-/** What is kept from one call to the next: room for a page of data files. */
+/**
+ * Room that is kept from one call to the next: for a page of data files, and more than that, to see
+ * that it is not longer. A decoder keeps as much at most.
+ */
 const KEPT_BYTES = 2 * 1024 * 1024;
 let kept: Uint8Array | undefined;
 
-function withRoom<T>(bytes: number, use: (room: Uint8Array) => T): T {
-  if (bytes > KEPT_BYTES) return use(new Uint8Array(bytes));
+function withRoom<T>(use: (room: Uint8Array) => T): T {
   // A call within `use` finds none, and makes one.
   const room = kept ?? new Uint8Array(KEPT_BYTES);
   kept = undefined;

@@ -77,6 +77,15 @@ Deno.test("readZstdStart gives more where the first bytes were too few, also ami
   assert.throws(never, { message: "never enough" });
 });
 
+Deno.test("What is too large for the memory that is kept is unpacked, too", () => {
+  const plain = contentOf("noise", 17 * BLOCK);
+  const packed = zstdCompressSync(plain);
+  const of = { bytes: plain.length, wanted: 1_000 };
+  assert(isBeginning(startOf(packed, of), plain));
+  assert.equal(unpackZstd(packed, plain.length).length, plain.length);
+  assert.throws(() => unpackZstd(packed, plain.length - 1));
+});
+
 Deno.test("readZstdStart gives memory of its own to a call within another", () => {
   const [outer, inner] = [contentOf("lines", BLOCK), contentOf("noise", BLOCK)];
   const of = { bytes: BLOCK, wanted: BLOCK };
