@@ -1,6 +1,12 @@
-/** One zstd frame whose length unpacked is known, or its start: nothing longer is made of it. */
+/**
+ * One zstd frame whose length unpacked is known, or its start: nothing longer is made of it.
+ *
+ * One decoder of the thread unpacks those up to `KEPT_BYTES`. A call of `zstdDecompressSync` makes
+ * a decoder and an output anew. Most of what it takes for a page of a megabyte is the memory for
+ * these.
+ */
 
-import { constants, zstdDecompressSync } from "node:zlib";
+import { constants, createZstdDecompress, zstdDecompressSync } from "node:zlib";
 
 /**
  * Room for an output: all of one that is not very large at once, whatever length its bytes claim to
@@ -14,6 +20,49 @@ const ROOM_BYTES_MAX = 16 * 1024 * 1024;
  * or longer or shorter.
  */
 export function unpackZstd(packed: Uint8Array, bytes: number): Uint8Array {
+  if (bytes < KEPT_BYTES) {
+    // One more, to see that it is not longer.
+    const room = new Uint8Array(bytes + 1);
+    const frame = new StartedFrame(packed);
+    if (frame.unpack(room) === bytes && frame.isOver) return room.subarray(0, bytes);
+  }
+  return unpackPlainly(packed, bytes);
+}
+
+/**
+ * What `read` makes of at least the first `wanted` of the `bytes` bytes that `packed` unpacks to.
+ * Where it throws, it is asked again with more of them, until it has all. Their memory is used
+ * again once it has returned. Throws like `unpackZstd` where it comes to the end.
+ */
+export function readZstdStart<T>(
+  packed: Uint8Array,
+  { bytes, wanted }: { readonly bytes: number; readonly wanted: number },
+  read: (start: Uint8Array) => T,
+): T {
+  if (bytes >= KEPT_BYTES) return read(unpackPlainly(packed, bytes));
+  return withRoom((room) => {
+    const frame = new StartedFrame(packed);
+    for (let upTo = wanted; upTo < bytes; upTo += Math.ceil(bytes * MORE_SHARE)) {
+      const made = frame.unpack(room.subarray(0, upTo));
+      if (made !== upTo) break;
+      try {
+        return read(room.subarray(0, made));
+      } catch {
+        // More is needed.
+      }
+    }
+    const made = frame.unpack(room);
+    return read(
+      made === bytes && frame.isOver ? room.subarray(0, bytes) : unpackPlainly(packed, bytes),
+    );
+  });
+}
+
+/** How much more is unpacked where the first bytes were too few. */
+const MORE_SHARE = 1 / 8;
+
+/** By a decoder and a buffer of its own, which also tells what is wrong. */
+function unpackPlainly(packed: Uint8Array, bytes: number): Uint8Array {
   const buffer = zstdDecompressSync(packed, {
     // One more, so that its buffer is not found full before the frame's end is seen.
     chunkSize: Math.min(Math.max(ROOM_BYTES_MIN, bytes + 1), ROOM_BYTES_MAX),
@@ -25,50 +74,99 @@ export function unpackZstd(packed: Uint8Array, bytes: number): Uint8Array {
   return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
 }
 
-/** Most that a block unpacks to. Libraries fill each block but the last. */
-const BLOCK_BYTES_MAX = 128 * 1024;
-const BLOCK_HEAD_BYTES = 3;
-
 /**
- * At least the first `wanted` of the `bytes` bytes that `packed` unpacks to, in a buffer of their
- * own: whole blocks, as few as give so many. Throws like `unpackZstd` where it comes to the end.
+ * Room that is kept from one call to the next: for a page of data files, and more than that, to see
+ * that it is not longer. A decoder keeps as much at most.
  */
-export function unpackZstdStart(
-  packed: Uint8Array,
-  { bytes, wanted }: { readonly bytes: number; readonly wanted: number },
-): Uint8Array {
-  for (let blocks = Math.ceil((wanted + 1) / BLOCK_BYTES_MAX); wanted < bytes; blocks *= 2) {
-    const end = endOfBlocks(packed, blocks);
-    if (end === undefined) break;
-    const buffer = zstdDecompressSync(packed.subarray(0, end), {
-      chunkSize: Math.min(blocks * BLOCK_BYTES_MAX, bytes) + 1,
-      maxOutputLength: bytes,
-      // The frame goes on behind what is given.
-      finishFlush: constants.ZSTD_e_flush,
-    });
-    if (buffer.byteLength >= wanted) {
-      return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
-    }
+const KEPT_BYTES = 2 * 1024 * 1024;
+let kept: Uint8Array | undefined;
+
+function withRoom<T>(use: (room: Uint8Array) => T): T {
+  // A call within `use` finds none, and makes one.
+  const room = kept ?? new Uint8Array(KEPT_BYTES);
+  kept = undefined;
+  try {
+    return use(room);
+  } finally {
+    kept = room;
   }
-  return unpackZstd(packed, bytes);
 }
 
-/** Where its first blocks end (RFC 8878, 3.1.1); undefined where it has no more than these. */
-function endOfBlocks(packed: Uint8Array, blocks: number): number | undefined {
-  const about = packed[4];
-  if (about === undefined) return undefined;
-  const isSingle = (about & 32) !== 0;
-  const contentBytes = [isSingle ? 1 : 0, 2, 4, 8][about >> 6] as number;
-  const dictionaryBytes = [0, 1, 2, 4][about & 3] as number;
-  let at = 5 + (isSingle ? 0 : 1) + dictionaryBytes + contentBytes;
-  for (let block = 0; block < blocks; block += 1) {
-    const [low, middle, high] = packed.subarray(at, at + BLOCK_HEAD_BYTES);
-    if (low === undefined || middle === undefined || high === undefined || (low & 1) === 1) {
+/**
+ * What a stream of `node:zlib` has inside. It is not documented, but other libraries use it for the
+ * same reason (minizlib). Where it looks otherwise, all is unpacked plainly.
+ */
+interface Decoder {
+  /** Held, since the stream's end closes the handle. */
+  readonly stream: unknown;
+  readonly handle: {
+    reset(): void;
+    writeSync(
+      flush: number,
+      ...from: [Uint8Array, number, number, Uint8Array, number, number, Uint32Array]
+    ): void;
+  };
+  /** Bytes of the output and of the input that are left after a write. */
+  readonly state: Uint32Array;
+}
+
+/** Undefined until the first use; null: there is none. */
+let decoder: Decoder | null | undefined;
+/** Whose bytes the decoder is amid. */
+let latest: StartedFrame | undefined;
+
+/** A frame that is unpacked bit by bit, as far as its bytes are wanted. */
+class StartedFrame {
+  #taken = 0;
+  #made = 0;
+  readonly #packed: Uint8Array;
+
+  constructor(packed: Uint8Array) {
+    this.#packed = packed;
+  }
+
+  /** Whether all of it was read. */
+  get isOver(): boolean {
+    return this.#taken === this.#packed.length;
+  }
+
+  /**
+   * Fills `room`, whose first bytes are those of the call before, and returns how many bytes it
+   * has. Undefined: it cannot be told.
+   */
+  unpack(room: Uint8Array): number | undefined {
+    if (decoder === undefined) decoder = makeDecoder();
+    if (decoder === null) return undefined;
+    const { handle, state } = decoder;
+    const packed = this.#packed;
+    try {
+      if (latest !== this) {
+        handle.reset();
+        [this.#taken, this.#made, latest] = [0, 0, this];
+      }
+      const [from, to] = [packed.length - this.#taken, room.length - this.#made];
+      handle.writeSync(FLUSH, packed, this.#taken, from, room, this.#made, to, state);
+    } catch {
+      [decoder, latest] = [undefined, undefined];
       return undefined;
     }
-    const size = (low | middle << 8 | high << 16) >> 3;
-    const isRepeated = ((low >> 1) & 3) === 1;
-    at += BLOCK_HEAD_BYTES + (isRepeated ? 1 : size);
+    const [roomLeft = 0, packedLeft = 0] = state;
+    [this.#taken, this.#made] = [packed.length - packedLeft, room.length - roomLeft];
+    return this.#made;
   }
-  return at;
+}
+
+/** More of the frame may come. */
+const FLUSH = constants.ZSTD_e_flush;
+
+function makeDecoder(): Decoder | null {
+  const stream = createZstdDecompress();
+  const handle: unknown = Reflect.get(stream, "_handle");
+  const state: unknown = Reflect.get(stream, "_writeState");
+  return isHandle(handle) && state instanceof Uint32Array ? { stream, handle, state } : null;
+}
+
+function isHandle(handle: unknown): handle is Decoder["handle"] {
+  return typeof handle === "object" && handle !== null &&
+    ["reset", "writeSync"].every((name) => typeof Reflect.get(handle, name) === "function");
 }

@@ -3,7 +3,7 @@
  * few rows. A page is unpacked up to the last row that is wanted of it.
  */
 
-import { unpackZstd, unpackZstdStart } from "../../base/unpack_zstd.ts";
+import { readZstdStart } from "../../base/unpack_zstd.ts";
 import { viewOf } from "../../base/bytes.ts";
 import type { ColumnType } from "../../schema/schema.ts";
 import type { ColumnChunk, FilePlace } from "../footer.ts";
@@ -68,14 +68,25 @@ export function dictionaryPlace({ offset, dataOffset }: ColumnChunk): FilePlace 
   return dataOffset > offset ? { offset, byteLength: dataOffset - offset } : undefined;
 }
 
+/** What is known beside the places of values. */
+export interface RowsSource {
+  /** What is in the file at one of the pages, or at the dictionary. */
+  readonly bytesOf: (place: FilePlace) => Uint8Array;
+  /**
+   * Texts of which it is false may be null in the answer. Where it is false for a text, it is so
+   * for each part of it, so many values are asked about at once. It is asked about ASCII alone.
+   */
+  readonly mayMeet?: ((text: string) => boolean) | undefined;
+}
+
 /**
- * The values of the rows that are wanted of `pages`, in order. `bytesOf` gives what is in the file
- * at one of the pages, or at the dictionary. Errors: `NotOurs`; others for a damaged chunk.
+ * The values of the rows that are wanted of `pages`, in order. Errors: `NotOurs`; others for a
+ * damaged chunk.
  */
 export function readChunkRows(
   chunk: ColumnChunk,
   pages: readonly WantedPage[],
-  bytesOf: (place: FilePlace) => Uint8Array,
+  { bytesOf, mayMeet }: RowsSource,
 ): StoredValue[] {
   const { stored } = chunk;
   if (stored === undefined || chunk.nulls === undefined) throw new NotOurs(chunk.name);
@@ -93,7 +104,7 @@ export function readChunkRows(
     const rows = page.rows.map((row) => row - page.firstRow);
     const last = rows.at(-1) ?? 0;
     if (last >= read.header.values) throw new Error(`row ${last} of ${read.header.values}`);
-    const wanted = { type: stored.type, hasLevels: !stored.isRequired, rows, dictionary };
+    const wanted = { type: stored.type, hasLevels: !stored.isRequired, rows, dictionary, mayMeet };
     const hasNulls = chunk.nulls !== 0;
     return read.upTo(
       (last + 1) / read.header.values,
@@ -132,31 +143,28 @@ class StoredPage {
   /** What `read` makes of the page, of which it needs about this share from its beginning. */
   upTo<T>(share: number, read: (body: PageReader) => T): T {
     const { plainBytes } = this.header;
-    const wanted = Math.ceil(plainBytes * share * SHARE_SPARE) + HEAD_BYTES;
-    const start = this.#isPacked && wanted < plainBytes
-      ? unpackZstdStart(this.#body, { bytes: plainBytes, wanted })
-      : this.#whole();
-    try {
-      return read(new PageReader(start));
-    } catch (error) {
-      if (start.length === plainBytes) throw error;
-      // Its values are not as long as each other: more was needed.
-      return read(new PageReader(this.#whole()));
-    }
+    if (!this.#isPacked) return read(new PageReader(this.#plain()));
+    const ahead = this.header.values * HEAD_BYTES_PER_VALUE * (1 - share);
+    const wanted = Math.ceil(plainBytes * share * SHARE_SPARE + ahead) + SPARE_BYTES;
+    return readZstdStart(
+      this.#body,
+      { bytes: plainBytes, wanted },
+      (start) => read(new PageReader(start)),
+    );
   }
 
-  #whole(): Uint8Array {
+  #plain(): Uint8Array {
     const { plainBytes } = this.header;
-    if (this.#isPacked) return unpackZstd(this.#body, plainBytes);
     if (this.#body.length !== plainBytes) throw new Error(`a page of ${this.#body.length} bytes`);
     return this.#body;
   }
 }
 
 /** How much more of a page is unpacked than its rows take on average. */
-const SHARE_SPARE = 1.1;
-/** What lies before the values: levels, lengths. */
-const HEAD_BYTES = 32 * 1024;
+const SHARE_SPARE = 1.01;
+const SPARE_BYTES = 4 * 1024;
+/** What of all values lies before the first: lengths, of which each takes a byte as a rule. */
+const HEAD_BYTES_PER_VALUE = 1;
 
 interface Wanted {
   readonly type: ColumnType;
@@ -166,6 +174,7 @@ interface Wanted {
   /** Counted from the page's first row, ascending. */
   readonly rows: Uint32Array;
   readonly dictionary: Dictionary | undefined;
+  readonly mayMeet: RowsSource["mayMeet"];
 }
 
 function valuesAt(body: PageReader, header: PageHeader, wanted: Wanted): StoredValue[] {
@@ -197,7 +206,7 @@ function valuesAt(body: PageReader, header: PageHeader, wanted: Wanted): StoredV
 function storedAt(
   body: PageReader,
   { encoding, values: total }: Pick<PageHeader, "encoding" | "values">,
-  { type, places, dictionary }: Pick<Wanted, "type" | "dictionary"> & {
+  { type, places, dictionary, mayMeet }: Pick<Wanted, "type" | "dictionary" | "mayMeet"> & {
     readonly places: Uint32Array;
   },
 ): StoredValue[] {
@@ -210,7 +219,7 @@ function storedAt(
     }
     case ENCODING.lengths:
       if (type !== "string") break;
-      return textsAt(body, { total, places });
+      return textsAt(body, { total, places, mayMeet });
     case ENCODING.deltas: {
       if (type !== "long" && type !== "timestamptz") break;
       return readWideDeltasAt(body, places, total);
@@ -223,7 +232,10 @@ function storedAt(
 
 function textsAt(
   body: PageReader,
-  { total, places }: { readonly total: number; readonly places: Uint32Array },
+  { total, places, mayMeet }: Pick<Wanted, "mayMeet"> & {
+    readonly total: number;
+    readonly places: Uint32Array;
+  },
 ): StoredValue[] {
   const count = (places.at(-1) ?? 0) + 1;
   const lengths = new Int32Array(count);
@@ -240,7 +252,7 @@ function textsAt(
       ends.push(end);
     }
     if (end > body.bytes.length) throw new Error("a page's texts are cut");
-    if (next > first) pushTexts(texts, body.bytes, { start, ends });
+    if (next > first) pushTexts(texts, body.bytes, { start, ends, mayMeet });
     start = end;
     if (next === places.length) break;
     for (; place < (places[next] as number); place += 1) start += lengthAt(lengths, place);
@@ -258,19 +270,38 @@ function lengthAt(lengths: Int32Array, place: number): number {
 function pushTexts(
   texts: StoredValue[],
   bytes: Uint8Array,
-  { start, ends }: { readonly start: number; readonly ends: readonly number[] },
+  { start, ends, mayMeet }: Pick<Wanted, "mayMeet"> & {
+    readonly start: number;
+    readonly ends: readonly number[];
+  },
 ): void {
   const all = bytes.subarray(start, ends.at(-1));
   const text = ends.length > 1 && all.length <= TOGETHER_BYTES_MAX ? textOf(all) : "";
-  const isAscii = text.length === all.length;
-  let from = start;
-  for (const end of ends) {
-    texts.push(
-      isAscii ? text.slice(from - start, end - start) : textOf(bytes.subarray(from, end)),
-    );
-    from = end;
+  if (text.length !== all.length) {
+    let from = start;
+    for (const end of ends) {
+      texts.push(textOf(bytes.subarray(from, end)));
+      from = end;
+    }
+    return;
   }
+  const endOf = (at: number) => (ends[at] as number) - start;
+  const push = (from: number, to: number) => {
+    const part = text.slice(from === 0 ? 0 : endOf(from - 1), endOf(to - 1));
+    if (mayMeet?.(part) === false) {
+      for (let at = from; at < to; at += 1) texts.push(null);
+    } else if (to - from === 1) {
+      texts.push(part);
+    } else {
+      const step = mayMeet === undefined ? 1 : Math.ceil((to - from) / PARTS);
+      for (let at = from; at < to; at += step) push(at, Math.min(to, at + step));
+    }
+  };
+  push(0, ends.length);
 }
+
+/** Texts of which some may meet a condition are asked about in so many parts. */
+const PARTS = 8;
 
 /** A text that is kept keeps its neighbours with it. */
 const TOGETHER_BYTES_MAX = 128 * 1024;

@@ -29,7 +29,7 @@ import {
   scanPrice,
   VALUE_NS,
 } from "./page_price.ts";
-import { conditionColumns, rowFilter } from "./row_filter.ts";
+import { conditionColumns, rowFilter, type TextFilter, textFilter } from "./row_filter.ts";
 
 /** Pages of chunks of which the offset index was read; as long as their footer is kept. */
 const PAGES = new WeakMap<ColumnChunk, readonly PagePlace[]>();
@@ -83,13 +83,14 @@ export async function readPartRows(
     if (!pays({ scannedNs, nextNs: readPrice(next, FILTERED_VALUE_NS), wholeNs: whole })) {
       return undefined;
     }
-    left = filtered(await withColumns(left, [column], read), condition);
+    const mayMeet = textFilter(condition, column);
+    left = filtered(await withColumns(left, [column], { read, mayMeet }), condition);
     others = others.filter(({ id }) => id !== column.id);
   }
   const restNs = readPrice(pagesOf(left.groups, others), VALUE_NS);
   if (!pays({ scannedNs, nextNs: restNs, wholeNs: restNs })) return undefined;
   if (valueBytes(left.groups, columns) > FEW_ROWS_BYTES_MAX) return undefined;
-  const { values, byteLength } = await withColumns(left, others, read);
+  const { values, byteLength } = await withColumns(left, others, { read });
   return { rows: rowsIn(left.groups), values, byteLength };
 }
 
@@ -133,9 +134,9 @@ function filtered(left: RowsLeft, condition: Predicate<Column>): RowsLeft {
 async function withColumns(
   { groups, values, byteLength }: RowsLeft,
   columns: readonly Column[],
-  read: PlaceReader,
+  reading: Reading,
 ): Promise<RowsLeft> {
-  const own = await readColumns(groups, columns, read);
+  const own = await readColumns(groups, columns, reading);
   return {
     groups,
     values: new Map([...values, ...own.values]),
@@ -163,6 +164,12 @@ function pagesOf(groups: readonly GroupRows[], columns: readonly Column[]): Pric
 
 type PlaceReader = (places: readonly FilePlace[]) => Promise<readonly Uint8Array[]>;
 
+interface Reading {
+  readonly read: PlaceReader;
+  /** Values of which it is false may be null in place of what they are. */
+  readonly mayMeet?: TextFilter | undefined;
+}
+
 interface ColumnsRead {
   /** By field id, of all rows. */
   readonly values: ReadonlyMap<number, readonly StoredValue[]>;
@@ -172,7 +179,7 @@ interface ColumnsRead {
 async function readColumns(
   groups: readonly GroupRows[],
   columns: readonly Column[],
-  read: PlaceReader,
+  { read, mayMeet }: Reading,
 ): Promise<ColumnsRead> {
   const wanted = groups.flatMap(({ group, rows }) =>
     columns.map((column) => {
@@ -191,7 +198,7 @@ async function readColumns(
   for (const { column, chunk, rows, pages } of wanted) {
     const own = chunk === undefined
       ? Array.from(rows, () => null)
-      : readChunkRows(chunk, pages, bytesOf);
+      : readChunkRows(chunk, pages, { bytesOf, mayMeet });
     const all = present(values.get(column.id));
     for (const value of own) {
       if (column.type === "timestamptz" && !isInstant(value)) {

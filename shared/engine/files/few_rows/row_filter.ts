@@ -53,6 +53,62 @@ export function rowFilter(condition: Predicate<Column>): RowFilter {
   }
 }
 
+/** False for a text only where it is false for each part of it. Asked about ASCII alone. */
+export type TextFilter = (text: string) => boolean;
+
+/**
+ * Tells of a column's text whether its row may meet the condition. A text may be made of many
+ * values, of which it then tells at once that none does. Undefined: nothing can be told.
+ */
+export function textFilter(
+  condition: Predicate<Column>,
+  column: Column,
+): TextFilter | undefined {
+  switch (condition.kind) {
+    case "and":
+      return every(condition.of.flatMap((one) => textFilter(one, column) ?? []));
+    case "or": {
+      const any = condition.of.flatMap((one) => textFilter(one, column) ?? []);
+      return any.length < condition.of.length ? undefined : (text) => any.some((one) => one(text));
+    }
+    case "substring":
+    case "terms":
+    case "attribute":
+      return condition.column.id === column.id ? leafTextFilter(condition) : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function leafTextFilter(
+  leaf: Extract<Leaf<Column>, { readonly kind: "substring" | "terms" | "attribute" }>,
+): TextFilter | undefined {
+  switch (leaf.kind) {
+    case "substring":
+      return leaf.ignoreCase ? asciiPattern(leaf.text) : (text) => text.includes(leaf.text);
+    case "terms": {
+      if (leaf.isStemmed === true || BEYOND_ASCII.test(leaf.text)) return undefined;
+      const patterns = tokenize(leaf.text).flatMap((word) => asciiPattern(word) ?? []);
+      return leaf.mode === "any" && patterns.length > 0
+        ? (text) => patterns.some((one) => one(text))
+        : every(patterns);
+    }
+    case "attribute":
+      return leafFilter(leaf);
+  }
+}
+
+function every(all: readonly TextFilter[]): TextFilter | undefined {
+  return all.length === 0 ? undefined : (text) => all.every((one) => one(text));
+}
+
+/** Letters of any case, which an expression finds ten times as fast as what is folded first. */
+function asciiPattern(part: string): TextFilter | undefined {
+  if (BEYOND_ASCII.test(part)) return undefined;
+  const pattern = new RegExp(RegExp.escape(part), "i");
+  return (text) => pattern.test(text);
+}
+
 type ValueFilter = (value: Exclude<StoredValue, null>) => boolean;
 
 function leafFilter(leaf: Leaf<Column>): ValueFilter {

@@ -5,7 +5,7 @@ import type { Column } from "../../../schema/schema.ts";
 import { EngineLab } from "../../../testing/engine_lab.ts";
 import { quoteText } from "../../duckdb/statement_text.ts";
 import type { Leaf } from "../../pruning/predicate.ts";
-import { conditionColumns, rowFilter } from "./row_filter.ts";
+import { conditionColumns, rowFilter, textFilter } from "./row_filter.ts";
 
 const TEXT: Column = { id: 1, name: "t", type: "string", required: false };
 const TEXTS = [
@@ -81,6 +81,41 @@ Deno.test("rowFilter lets through every text that meets a condition", async () =
     assert.deepEqual(lost.map((at) => texts[at]), [], sql);
   }
   assert(out > 1_000, `${out} texts were left out`);
+});
+
+Deno.test("textFilter is true for a text with a part that may meet a condition", () => {
+  const told = cases().flatMap(({ leaf, texts }) => {
+    const mayMeet = textFilter(leaf, TEXT);
+    return mayMeet === undefined ? [] : [{ leaf, texts, mayMeet }];
+  });
+  let out = 0;
+  for (const { leaf, texts, mayMeet } of told) {
+    for (const text of texts.filter((one) => !/[^\0-\x7f]/.test(one))) {
+      if (!mayMeet(text)) out += 1;
+      // What is left out by the whole is left out by itself.
+      if (rowFilter(leaf)(() => text)) {
+        for (const whole of [text, `${text}, ${text}`, `z${text}`, `${text}7`]) {
+          assert(mayMeet(whole), `${JSON.stringify(leaf)} of ${whole}`);
+        }
+      }
+    }
+  }
+  assert(out > 500, `${out} texts were left out`);
+});
+
+Deno.test("textFilter tells of AND what one side tells, of OR what both do", () => {
+  const has = (text: string, column = TEXT): Leaf<Column> => ({
+    ...{ kind: "substring", column, text, ignoreCase: false },
+  });
+  const other = has("b", { ...TEXT, id: 2 });
+  const told = (kind: "and" | "or", ...of: readonly Leaf<Column>[]) => {
+    const mayMeet = textFilter({ kind, of }, TEXT);
+    return mayMeet && ["a", "c", "d"].map(mayMeet);
+  };
+  assert.deepEqual(told("and", has("a"), other), [true, false, false]);
+  assert.equal(told("or", has("a"), other), undefined);
+  assert.deepEqual(told("or", has("a"), has("c")), [true, true, false]);
+  assert.equal(textFilter({ kind: "starts", column: TEXT, text: "a" }, TEXT), undefined);
 });
 
 Deno.test("rowFilter lets no NULL through, and all that was not read", () => {

@@ -1,8 +1,8 @@
 /**
  * Small reads of a folder's files, by calls that block the thread. The kernel has most files at
- * hand, and a hop to another thread takes five times as long as what it is for. While a call takes
- * longer than `BLOCKING_MS_MAX`, the disk is slow or busy: then all calls are made on other threads
- * for `ASIDE_MS`.
+ * hand, and a hop to another thread takes five times as long as what it is for. When a call takes
+ * longer than `BLOCKING_MS_MAX`, the disk is slow or busy. Then all calls are made on other threads
+ * for some time, which is longer after a longer call.
  */
 
 import { othersTurn } from "../../../base/others_turn.ts";
@@ -22,7 +22,9 @@ export interface NearFile extends Disposable {
 /** Larger reads are made on other threads, several at a time. */
 const BLOCKING_BYTES_MAX = 256 * 1024;
 const BLOCKING_MS_MAX = 2;
-const ASIDE_MS = 10_000;
+/** Not for long after a call that just waited for a processor, or for a file's first read. */
+const ASIDE_TIMES = 500;
+const ASIDE_MS_MAX = 10_000;
 /** After so long in calls that block, others have a turn. */
 const BLOCKED_MS_MAX = 2;
 
@@ -78,8 +80,11 @@ export class NearReads {
       return call();
     } finally {
       const endedMs = this.deps.nowMs();
-      this.#blockedMs += endedMs - beganMs;
-      if (endedMs - beganMs > BLOCKING_MS_MAX) this.#asideUntilMs = endedMs + ASIDE_MS;
+      const tookMs = endedMs - beganMs;
+      this.#blockedMs += tookMs;
+      if (tookMs > BLOCKING_MS_MAX) {
+        this.#asideUntilMs = endedMs + Math.min(ASIDE_MS_MAX, ASIDE_TIMES * tookMs);
+      }
     }
   }
 }
