@@ -11,7 +11,7 @@
  * is below it cannot matter. Ties are kept: a row group that just reaches the threshold is read.
  *
  * In a file whose order is declared, the answer takes at most the last N rows of its part below the
- * upper bound's row groups. The statement itself, its bounds, order and limit still run over what
+ * upper bound's row groups, less those of row groups that are newer than all of that part. The statement itself, its bounds, order and limit still run over what
  * is left.
  *
  * It relies on this: `timestamp` is required (no nulls), a file's declared order is true, and the
@@ -277,7 +277,7 @@ function mayHold({ min, max }: Unit, range: TimeRange): boolean {
 /**
  * Makes parts of units. Neighbouring row groups of a file become one part. In a sorted file, the
  * row groups that the time range cuts become another part. The others give at most N rows at their
- * near end.
+ * near end, less those that come before.
  */
 function partsOf(
   units: readonly Unit[],
@@ -290,15 +290,24 @@ function partsOf(
     own.push(unit);
     bySource.set(unit.source, own);
   }
+  const certain = units.filter((unit) => isInside(unit, range));
   const parts: ScanPart[] = [];
   for (const [source, own] of bySource) {
     own.sort((a, b) => a.firstRow - b.firstRow);
+    const inside = own.filter((unit) => isInside(unit, range));
     const cut = own.filter((unit) => !isInside(unit, range));
     // The nearest N rows come first only where all rows count. In a row group that the range cuts,
     // the nearest rows may lie outside the range.
     const runs = source.sorted
       ? [
-        ...runsOf(own.filter((unit) => isInside(unit, range))).map((run) => nearest(run, request)),
+        ...runsOf(inside).map((run) => {
+          const before = rowsBefore(
+            inside.filter((unit) => meetsRows(unit, run)),
+            certain,
+            request,
+          );
+          return nearest(run, { ...request, rows: request.rows - before });
+        }),
         ...runsOf(cut),
       ]
       : runsOf(own);
@@ -317,6 +326,26 @@ function runsOf(units: readonly Unit[]): RowRange[] {
   return runs;
 }
 
+function meetsRows(unit: Unit, { first, end }: RowRange): boolean {
+  return unit.firstRow < end && unit.firstRow + unit.rows > first;
+}
+
+/** How many rows of `certain`, which all count, come before every row of `run`. */
+function rowsBefore(
+  run: readonly Unit[],
+  certain: readonly Unit[],
+  { direction }: OrderedRequest,
+): number {
+  const isNewest = direction === "newest";
+  const near = isNewest
+    ? extreme(run.map(({ max }) => max), 1)
+    : extreme(run.map(({ min }) => min), -1);
+  return certain.reduce(
+    (sum, { min, max, rows }) => (isNewest ? min > near : max < near) ? sum + rows : sum,
+    0,
+  );
+}
+
 function nearest({ first, end }: RowRange, { direction, rows }: OrderedRequest): RowRange {
   return direction === "newest"
     ? { first: Math.max(first, end - rows), end }
@@ -325,9 +354,7 @@ function nearest({ first, end }: RowRange, { direction, rows }: OrderedRequest):
 
 function partOf(whole: ScanPart, range: RowRange, units: readonly Unit[]): ScanPart {
   if (range.first === 0 && range.end === whole.rows) return whole;
-  const touched = units.filter((unit) =>
-    unit.firstRow < range.end && unit.firstRow + unit.rows > range.first
-  );
+  const touched = units.filter((unit) => meetsRows(unit, range));
   const times = {
     timestampNsMin: extreme(touched.map(({ min }) => min), -1) * 1_000n,
     timestampNsMax: extreme(touched.map(({ max }) => max), 1) * 1_000n + 999n,

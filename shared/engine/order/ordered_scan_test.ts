@@ -222,3 +222,38 @@ Deno.test({
     strictEqual(across.rowsScanned, 4_096 + 100);
   },
 });
+
+Deno.test({
+  name: "rows of an older file are read as far as newer ones leave room, in both directions",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    const ROWS = 3_000;
+    // Each file begins where the one before ends; the last two share a microsecond.
+    const starts = [0, ROWS, 2 * ROWS, 3 * ROWS - 1];
+    const files = starts.map((start) =>
+      Array.from({ length: ROWS }, (_, i) => START_NS + BigInt(start + i) * 1_000n)
+    );
+    for (const times of files) await lab.commit(times.map((ns) => ({ ns })));
+    const all = files.flat().sort((a, b) => a < b ? -1 : a > b ? 1 : 0);
+    const page = async (direction: "ASC" | "DESC", limit: number, offset = 0) => {
+      const { texts, stats } = await lab.query(
+        `SELECT timestamp_ns FROM events ORDER BY timestamp ${direction} LIMIT ${limit} ` +
+          `OFFSET ${offset}`,
+        { rowsMax: 4 * ROWS },
+      );
+      const ordered = direction === "ASC" ? all : all.toReversed();
+      deepStrictEqual(
+        texts.map((text) => BigInt(text.slice(1, -1))),
+        ordered.slice(offset, offset + limit),
+      );
+      return stats.scan?.planned_rows;
+    };
+    strictEqual(await page("ASC", ROWS + 5), ROWS + 5);
+    strictEqual(await page("ASC", 5, ROWS), ROWS + 5);
+    // Of the last file, which begins with the last microsecond of the one before, a row as well.
+    strictEqual(await page("ASC", 2 * ROWS + 1), 2 * ROWS + 2);
+    // Rows of the same microsecond may come first, so neither file makes room of the other.
+    strictEqual(await page("DESC", ROWS + 5), 2 * ROWS);
+    strictEqual(await page("DESC", 2 * ROWS + 5), 2 * ROWS + 5);
+  },
+});
