@@ -144,6 +144,11 @@ export const WHOLE_ROWS_MAX = 16_384;
  */
 export const SMALL_SCAN_ROWS_MAX = 131_072;
 export const SMALL_SCAN_BYTES_MAX = 4_194_304;
+/**
+ * A step of a scan in order of time that reads at most so many rows leaves one thread for those who
+ * send its rows. That one would mostly wait (`duckdb/awaited_result.ts`).
+ */
+export const SHORT_STEP_ROWS_MAX = 131_072;
 /** Streams that may have this many rows are run without a LIMIT. */
 export const UNLIMITED_ROWS_MIN = 100_000;
 /**

@@ -9,7 +9,7 @@ import { breakOnRows, checkRowsScanned } from "../duckdb/rows_breaker.ts";
 import { sumOfProfiles } from "../duckdb/run_profile.ts";
 import type { StatementText } from "../duckdb/statement_text.ts";
 import { isNearestHeld } from "../held_rows/held_plan.ts";
-import { UNLIMITED_ROWS_MIN, WHOLE_ROWS_MAX } from "../limits.ts";
+import { SHORT_STEP_ROWS_MAX, UNLIMITED_ROWS_MIN, WHOLE_ROWS_MAX } from "../limits.ts";
 import { countFiles, isRead, type Plan } from "../plan/plan.ts";
 import { type AnswerPath, type Prepared, servedBy } from "../prepared.ts";
 import { inCallersText } from "../statement/error_place.ts";
@@ -222,7 +222,8 @@ export class StatementRun implements RunningQuery {
     // Rows of a scan may take more than memory has.
     const isWhole = !isMeasured && (isInMemory || !isKnown) &&
       (limit ?? Infinity) <= WHOLE_ROWS_MAX;
-    const rows = connection.rows({ sql, values, isMeasured, isWhole, ...arrow })
+    const isShort = isMeasured && this.#isShort();
+    const rows = connection.rows({ sql, values, isMeasured, isWhole, isShort, ...arrow })
       [Symbol.asyncIterator]();
     try {
       for (;;) {
@@ -247,6 +248,12 @@ export class StatementRun implements RunningQuery {
     const profile = isKnown ? plannedProfile(plan) : withReadRows(await connection.profile(), plan);
     this.#profile = sumOfProfiles(this.#profile, profile);
     checkRowsScanned(this.#profile, this.options);
+  }
+
+  /** Whether few row groups are read, by a statement that is planned in no time. */
+  #isShort(): boolean {
+    const { path } = this.prepared;
+    return path.kind === "scan" && path.bands !== undefined && this.#ahead <= SHORT_STEP_ROWS_MAX;
   }
 
   /** Whether the plan tells enough of the run. What may exceed the caller's limit is measured. */

@@ -3,7 +3,7 @@
  * booleans (a byte each), decimals (as narrow as they can be), texts and lists. So most columns are
  * one copy. What lies below a null is not sent: it may be anybody's.
  *
- * A text column's layout is described in `chunk_bytes.ts`. A list is 16 bytes a row: where its
+ * A text column's layout is described in `chunk_texts.ts`. A list is 16 bytes a row: where its
  * items begin in the vector of items, and how many they are (8 bytes each, little-endian).
  */
 
@@ -11,6 +11,7 @@ import type * as binding from "@duckdb/node-bindings";
 import { viewOf } from "../../base/bytes.ts";
 import { arrowBatchPieces, type ArrowBuffer } from "../answer/arrow_message.ts";
 import type { ArrowType } from "../arrow_fields.ts";
+import { ENTRY_BYTES, Texts } from "./chunk_texts.ts";
 import { EngineFault } from "./driver.ts";
 
 export type ArrowBinding = Pick<
@@ -33,13 +34,7 @@ interface Rows {
   readonly size: number;
 }
 
-const ENTRY_BYTES = 16;
-const INLINE_BYTES_MAX = 12;
-const INLINE_OFFSET = 4;
-const ADDRESS_OFFSET = 8;
 const OFFSET_MAX = 0x7fff_ffff;
-/** Texts of so many bytes that lie one after another are sent as they come. */
-const LONG_RUN_BYTES = 65_536;
 const EMPTY = new Uint8Array();
 
 /** The message of the first `rows` rows of a chunk, whose columns have `types`, in pieces. */
@@ -173,7 +168,7 @@ class BatchWriter {
       offsets[row + 1] = total;
     }
     const texts = new Texts(this.binding, { data, offsets, startOf });
-    this.buffers.push(total < LONG_RUN_BYTES ? [texts.copy(0, count)] : texts.pieces());
+    this.buffers.push(texts.pieces());
   }
 
   #addItems(
@@ -203,103 +198,6 @@ class BatchWriter {
     const items = this.binding.list_vector_get_size(vector);
     addChild(child, { count: total, at: picked, size: items });
   }
-}
-
-/** The texts of a vector's rows: those that lie one after another are brought over as one. */
-class Texts {
-  readonly #view: DataView;
-
-  constructor(
-    private readonly binding: Pick<ArrowBinding, "get_data_from_pointer">,
-    private readonly rows: {
-      /** The entries of the vector. */
-      readonly data: Uint8Array;
-      /** Where the text of each row begins and the last one ends. */
-      readonly offsets: Int32Array;
-      /** Where a row's entry is in `data`. */
-      readonly startOf: (row: number) => number;
-    },
-  ) {
-    this.#view = viewOf(rows.data);
-  }
-
-  /** All of them; long runs as the binding gives them, which is a copy of its own. */
-  pieces(): Uint8Array<ArrayBuffer>[] {
-    const count = this.rows.offsets.length - 1;
-    const pieces: Uint8Array<ArrayBuffer>[] = [];
-    let copied = 0;
-    for (let row = 0; row < count;) {
-      const end = this.#runEnd(row, count);
-      if (this.#at(end) - this.#at(row) >= LONG_RUN_BYTES) {
-        if (this.#at(row) > this.#at(copied)) pieces.push(this.copy(copied, row));
-        pieces.push(this.#run(row, end));
-        copied = end;
-      }
-      row = end;
-    }
-    if (this.#at(count) > this.#at(copied)) pieces.push(this.copy(copied, count));
-    return pieces;
-  }
-
-  /** The texts of the rows from `from` to before `to` in one array. */
-  copy(from: number, to: number): Uint8Array<ArrayBuffer> {
-    const { data, startOf } = this.rows;
-    const base = this.#at(from);
-    const values = new Uint8Array(this.#at(to) - base);
-    for (let row = from; row < to;) {
-      const at = this.#at(row) - base;
-      const length = this.#lengthOf(row);
-      if (length <= INLINE_BYTES_MAX) {
-        // A loop, since a call into native code takes longer than twelve bytes.
-        const start = startOf(row) + INLINE_OFFSET;
-        for (let byte = 0; byte < length; byte += 1) values[at + byte] = data[start + byte] ?? 0;
-        row += 1;
-        continue;
-      }
-      const end = this.#runEnd(row, to);
-      values.set(this.#run(row, end), at);
-      row = end;
-    }
-    return values;
-  }
-
-  /** Behind the rows from `row` on, before `to`, whose texts lie one after another. */
-  #runEnd(row: number, to: number): number {
-    const { startOf } = this.rows;
-    if (this.#lengthOf(row) <= INLINE_BYTES_MAX) return row + 1;
-    const base = addressAt(this.#view, startOf(row)) - this.#at(row);
-    let end = row + 1;
-    for (; end < to; end += 1) {
-      if (this.#lengthOf(end) <= INLINE_BYTES_MAX) break;
-      if (addressAt(this.#view, startOf(end)) - this.#at(end) !== base) break;
-    }
-    return end;
-  }
-
-  #run(row: number, end: number): Uint8Array<ArrayBuffer> {
-    const { data, startOf } = this.rows;
-    const from = data.byteOffset + startOf(row) + ADDRESS_OFFSET;
-    const bytes = this.#at(end) - this.#at(row);
-    return this.binding.get_data_from_pointer(
-      data.buffer as ArrayBuffer,
-      from,
-      bytes,
-    ) as Uint8Array<ArrayBuffer>;
-  }
-
-  #lengthOf(row: number): number {
-    return this.#at(row + 1) - this.#at(row);
-  }
-
-  #at(row: number): number {
-    return this.rows.offsets[row] ?? 0;
-  }
-}
-
-/** Exact, since addresses of processes have at most 48 bits. */
-function addressAt(view: DataView, start: number): number {
-  const low = view.getUint32(start + ADDRESS_OFFSET, true);
-  return view.getUint32(start + ADDRESS_OFFSET + 4, true) * 0x1_0000_0000 + low;
 }
 
 function isValid(validity: Uint8Array, row: number): boolean {

@@ -123,6 +123,11 @@ export interface RunStatement {
    */
   readonly isWhole?: boolean;
   /**
+   * Whether it is so short that it need not have all threads (`awaited_result.ts`). Default: it
+   * has them. It is planned by the thread that calls.
+   */
+  readonly isShort?: boolean;
+  /**
    * Its rows come as Arrow batches, not as texts: the types of its columns, and after how many rows
    * it ends.
    */
@@ -137,7 +142,7 @@ export interface TextChunk {
    * the message of all rows.
    */
   bytes(rows?: number): Uint8Array<ArrayBuffer>;
-  /** With `arrow`, what `bytes` gives, for who only sends it; absent: it is in one piece. */
+  /** What `bytes` gives, for who only sends it; absent: it is in one piece. */
   pieces?(): readonly Uint8Array<ArrayBuffer>[];
   /** Where the text of each row ends in them; nothing with `arrow`. */
   ends(): Uint32Array<ArrayBuffer>;

@@ -10,6 +10,7 @@ import type {
   DuckDBConnection,
   DuckDBDataChunk,
   DuckDBPreparedStatement,
+  DuckDBResult,
   DuckDBType as NativeType,
 } from "@duckdb/node-api";
 import { concatBytes } from "../../base/bytes.ts";
@@ -27,7 +28,8 @@ import {
 } from "./driver.ts";
 import type { ArrowType } from "../arrow_fields.ts";
 import { type ArrowBinding, arrowChunk } from "./arrow_chunk.ts";
-import { type ChunkBinding, chunkBytes, chunkEnds } from "./chunk_bytes.ts";
+import { awaitedResult, type Company, type PendingBinding } from "./awaited_result.ts";
+import { type ChunkBinding, chunkTexts } from "./chunk_texts.ts";
 import { KeptStatements } from "./kept_statements.ts";
 import { QUESTIONS_KEPT_MAX } from "../limits.ts";
 import { type ProfileNode, runProfileOf } from "./run_profile.ts";
@@ -38,7 +40,9 @@ import type { RunProgress } from "../types.ts";
 export interface ConnectionHooks {
   /** Reads the profile that the database wrote last. */
   readonly profile: () => Promise<Uint8Array>;
-  readonly binding: ChunkBinding & ArrowBinding;
+  readonly binding: ChunkBinding & ArrowBinding & PendingBinding;
+  /** Statements of all connections; undefined: DuckDB has no threads of its own. */
+  readonly company: Company | undefined;
   readonly giveBack: () => void;
 }
 
@@ -156,7 +160,7 @@ export class NativeConnection implements EngineConnection {
    * bind data is false).
    */
   async *rows(
-    { sql, values = [], isMeasured = true, isWhole = false, arrow }: RunStatement,
+    { sql, values = [], isMeasured = true, isWhole = false, isShort = false, arrow }: RunStatement,
   ): AsyncGenerator<TextChunk> {
     const native = isMeasured ? this.native.running : this.native.asking;
     const kept = isMeasured ? this.#kept : this.#questions;
@@ -177,6 +181,7 @@ export class NativeConnection implements EngineConnection {
     };
     let finished = false;
     let ahead: Promise<unknown> = Promise.resolve();
+    using _entered = this.hooks.company?.enter();
     try {
       values.forEach((value, at) => prepared.bindVarchar(at + 1, value));
       this.#unfinished = native;
@@ -187,7 +192,7 @@ export class NativeConnection implements EngineConnection {
         for (let at = 0; at < result.chunkCount; at += 1) yield chunkOf(result.getChunk(at));
         return;
       }
-      const result = await this.attempt(() => prepared.stream());
+      const result = await this.attempt(() => this.started(prepared, isShort));
       const fetch = () => {
         const fetched = this.attempt(() => result.fetchChunk());
         // One chunk is fetched ahead: DuckDB's thread works on while this one sends. Whoever takes
@@ -216,11 +221,21 @@ export class NativeConnection implements EngineConnection {
     this.#measured = isMeasured;
   }
 
+  private started(prepared: DuckDBPreparedStatement, isShort: boolean): Promise<DuckDBResult> {
+    const { binding, company } = this.hooks;
+    if (!isShort || company === undefined) return prepared.stream();
+    const mayWait = () => company.isAlone && !this.#interrupted && !this.#closed;
+    return awaitedResult(binding, prepared, mayWait);
+  }
+
   private textChunk({ rowCount, chunk }: DuckDBDataChunk): TextChunk {
+    // Their memory is the chunk's, which is to live as long as this object.
+    const texts = () => chunkTexts(this.hooks.binding, chunk, rowCount);
     return {
       rowCount,
-      bytes: (rows = rowCount) => chunkBytes(this.hooks.binding, chunk, rows),
-      ends: () => chunkEnds(this.hooks.binding, chunk, rowCount),
+      bytes: (rows = rowCount) => texts().copy(0, rows),
+      pieces: () => texts().pieces(),
+      ends: () => texts().ends(),
     };
   }
 

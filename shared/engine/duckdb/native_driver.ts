@@ -12,7 +12,8 @@ import type { DuckDBInstance } from "@duckdb/node-api";
 import { messageOf, OperatingError } from "../../base/errors.ts";
 import type { DriverOptions, EngineConnection, EngineDatabase, EngineDriver } from "./driver.ts";
 import type { ArrowBinding } from "./arrow_chunk.ts";
-import type { ChunkBinding } from "./chunk_bytes.ts";
+import { Company, type PendingBinding } from "./awaited_result.ts";
+import type { ChunkBinding } from "./chunk_texts.ts";
 import { STREAM_BUFFER_BYTES } from "../limits.ts";
 import { NativeConnection } from "./native_connection.ts";
 import { quoteText } from "./statement_text.ts";
@@ -23,6 +24,8 @@ export interface NativeDriverOptions {
   /** Reads a profile that the database wrote below `scratchDir`. */
   readonly readFile: (path: string) => Promise<Uint8Array>;
 }
+
+type NativeBinding = ChunkBinding & ArrowBinding & PendingBinding;
 
 /**
  * The driver of a DuckDB in this process. Errors of `open`: `unavailable` when the library cannot
@@ -49,7 +52,7 @@ async function openNative(
 async function setUp(
   instance: DuckDBInstance,
   options: DriverOptions,
-  { readFile, binding }: NativeDriverOptions & { readonly binding: ChunkBinding & ArrowBinding },
+  { readFile, binding }: NativeDriverOptions & { readonly binding: NativeBinding },
 ): Promise<EngineDatabase> {
   const setup = await instance.connect();
   // One text: each call would hop to another thread, and there are more than a hundred.
@@ -58,6 +61,9 @@ async function setUp(
   await setup.run([...databaseSettings(options), ...made].join(";\n"));
   const connections: NativeConnection[] = [];
   const free = new Waiters<NativeConnection>();
+  // One of DuckDB's threads is whichever executes a statement.
+  const hasThreads = (options.threads ?? navigator.hardwareConcurrency) > 1;
+  const company = hasThreads ? new Company() : undefined;
   for (let i = 0; i < options.connections; i += 1) {
     const [running, asking] = [await instance.connect(), await instance.connect()];
     const profilePath = `${options.scratchDir}/profile-${i}.json`;
@@ -65,6 +71,7 @@ async function setUp(
     const connection = new NativeConnection({ running, asking }, {
       profile: () => readFile(profilePath),
       binding,
+      company,
       giveBack: () => free.give(connection),
     });
     connections.push(connection);
@@ -80,7 +87,7 @@ async function setUp(
  * file.
  */
 async function loadBinding(): Promise<
-  { readonly api: typeof import("@duckdb/node-api"); readonly binding: ChunkBinding & ArrowBinding }
+  { readonly api: typeof import("@duckdb/node-api"); readonly binding: NativeBinding }
 > {
   try {
     const { default: binding } = await import("@duckdb/node-bindings");

@@ -129,9 +129,7 @@ class CallServer {
         if (stream.isEnough) break;
         stream.credit -= 1;
         const rows = { count: chunk.rowCount, progress: connection.progress() };
-        const body = chunk.pieces?.() ??
-          [new Uint8Array(chunk.ends().buffer), chunk.bytes()];
-        this.#send({ id, rows }, ...body);
+        this.#send({ id, rows }, bytesOf(chunk.ends()), ...chunk.pieces?.() ?? [chunk.bytes()]);
       }
       const progress = connection.progress();
       const profile = stream.isEnough ? undefined : await connection.profile();
@@ -169,4 +167,8 @@ class CallServer {
   #send(answer: CallAnswer, ...body: readonly Uint8Array<ArrayBuffer>[]): void {
     this.#frames.send(answer, ...body);
   }
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: Uint32Array<ArrayBuffer>) {
+  return new Uint8Array(buffer, byteOffset, byteLength);
 }
