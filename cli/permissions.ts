@@ -143,7 +143,7 @@ export function runtimeEnvironment(role: Role): Readonly<Record<string, string>>
 const MMAP_THRESHOLD_BYTES: { readonly [R in Role]: number } = {
   ingest: 512 * 1024,
   compactor: 2 * 1024 * 1024,
-  query: 64 * 1024,
+  query: 128 * 1024,
 };
 
 /**

@@ -24,6 +24,8 @@ const WHOLE_BYTES_MAX = 1024 * 1024;
 /** Up to here a head and its body go out in one write. */
 const JOINED_BYTES_MAX = 64 * 1024;
 
+const LONG_CHUNK_BYTES = 16 * 1024;
+
 /** Fields of the connection and not of the response: this server alone sets them. */
 const CONNECTION_FIELDS = new Set(["connection", "keep-alive", "transfer-encoding", "upgrade"]);
 
@@ -142,12 +144,13 @@ export class Answer {
       ? ""
       : `content-length: ${announced}\r\n`;
     const head = this.#head(framing, keepsAlive);
-    await write(joined(head, isChunked ? chunk(first) : first));
+    const chunks = new Chunks();
+    await write(joined(head, isChunked ? chunks.of(first) : first));
     let sent = first.byteLength;
     for (let next = await second; !next.done; next = await reader.read()) {
       sent += next.value.byteLength;
       if (announced !== undefined && sent > announced) return false;
-      if (next.value.byteLength > 0) await write(isChunked ? chunk(next.value) : next.value);
+      if (next.value.byteLength > 0) await write(isChunked ? chunks.of(next.value) : next.value);
     }
     if (this.#isCancelled) return false;
     if (isChunked) await write(LAST_CHUNK);
@@ -173,14 +176,30 @@ function lengthOf(text: string): number | undefined {
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
-function chunk(bytes: Bytes): Bytes {
-  if (bytes.byteLength === 0) return bytes;
-  const size = latin1(`${bytes.byteLength.toString(16)}\r\n`);
-  const whole = new Uint8Array(size.byteLength + bytes.byteLength + 2);
-  whole.set(size);
-  whole.set(bytes, size.byteLength);
-  whole.set([0x0d, 0x0a], size.byteLength + bytes.byteLength);
-  return whole;
+/**
+ * Pieces of a body as chunks. Long ones lie in the same memory one after the other: memory that is
+ * new for each costs more than the copy.
+ */
+class Chunks {
+  #room = new Uint8Array(0);
+
+  /** It is to be written before the next one is made. */
+  of(bytes: Bytes): Bytes {
+    if (bytes.byteLength === 0) return bytes;
+    const size = latin1(`${bytes.byteLength.toString(16)}\r\n`);
+    const whole = this.#roomFor(size.byteLength + bytes.byteLength + 2);
+    whole.set(size);
+    whole.set(bytes, size.byteLength);
+    whole.set([0x0d, 0x0a], size.byteLength + bytes.byteLength);
+    return whole;
+  }
+
+  #roomFor(byteLength: number): Bytes {
+    // An answer that goes on for long with short pieces holds nothing.
+    if (byteLength < LONG_CHUNK_BYTES) return new Uint8Array(byteLength);
+    if (this.#room.byteLength < byteLength) this.#room = new Uint8Array(byteLength);
+    return this.#room.subarray(0, byteLength);
+  }
 }
 
 function joined(head: Bytes, body: Bytes): Bytes {

@@ -21,7 +21,7 @@ const LONG_RUN_BYTES = 65_536;
 
 export type ChunkBinding = Pick<
   typeof binding,
-  "data_chunk_get_vector" | "vector_get_data" | "get_data_from_pointer"
+  "data_chunk_get_vector" | "vector_get_data" | "get_data_from_pointer" | "data_chunk_reset"
 >;
 
 /** The texts of the first `rows` rows of a chunk's first column. None of them is NULL. */

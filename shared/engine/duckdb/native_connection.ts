@@ -236,6 +236,7 @@ export class NativeConnection implements EngineConnection {
       bytes: (rows = rowCount) => texts().copy(0, rows),
       pieces: () => texts().pieces(),
       ends: () => texts().ends(),
+      free: () => this.hooks.binding.data_chunk_reset(chunk),
     };
   }
 
@@ -252,6 +253,7 @@ export class NativeConnection implements EngineConnection {
       bytes: () => concatBytes(pieces()),
       pieces,
       ends: () => new Uint32Array(),
+      free: () => this.hooks.binding.data_chunk_reset(chunk),
     };
   }
 

@@ -30,7 +30,8 @@ const TRIES_MAX = 20;
 class SocketEnd extends EventEmitter {
   other: SocketEnd | undefined;
 
-  write(bytes: Uint8Array): void {
+  write(bytes: Uint8Array, done: () => void): void {
+    queueMicrotask(done);
     this.other?.emit("data", bytes);
   }
 

@@ -1,6 +1,6 @@
 /**
  * Frames (`calls.ts`) over a socket. Frames that are sent in one turn of the event loop leave in
- * one write.
+ * one write. There is one write at a time, since the runtime copies all that wait into one buffer.
  */
 
 import type { Socket } from "node:net";
@@ -29,7 +29,8 @@ export interface FrameReceiver {
 
 /** Sends frames over a socket, and gives those that come to a `FrameReceiver`. */
 export class FrameSocket {
-  #outgoing: Uint8Array<ArrayBuffer>[] = [];
+  readonly #outgoing: Uint8Array<ArrayBuffer>[] = [];
+  #isWriting = false;
   #isOver = false;
   #isHeld = false;
 
@@ -57,7 +58,7 @@ export class FrameSocket {
     const view = viewOf(prefix);
     view.setUint32(0, text.byteLength, true);
     view.setUint32(4, lengthOf(body), true);
-    if (this.#outgoing.length === 0 && !this.#isHeld) queueMicrotask(() => this.#flush());
+    if (this.#outgoing.length === 0) queueMicrotask(() => this.#flush());
     this.#outgoing.push(prefix, text, ...body);
   }
 
@@ -77,27 +78,29 @@ export class FrameSocket {
   }
 
   #flush(): void {
-    if (this.#isHeld) return;
-    const parts = this.#outgoing;
-    this.#outgoing = [];
-    if (this.#isOver) return;
-    let small: Uint8Array[] = [];
-    let smallBytes = 0;
-    const sendSmall = () => {
-      if (small.length > 0) this.socket.write(concatBytes(small));
-      small = [];
-      smallBytes = 0;
-    };
-    for (const part of parts) {
-      if (part.byteLength > JOINED_BYTES_MAX || smallBytes > JOINED_BYTES_MAX) sendSmall();
-      if (part.byteLength > JOINED_BYTES_MAX) {
-        this.socket.write(part);
-        continue;
-      }
-      small.push(part);
-      smallBytes += part.byteLength;
+    if (this.#isHeld || this.#isWriting || this.#isOver) return;
+    const bytes = this.#next();
+    if (bytes === undefined) return;
+    this.#isWriting = true;
+    this.socket.write(bytes, () => {
+      this.#isWriting = false;
+      this.#flush();
+    });
+  }
+
+  /** Takes what is written next: a long buffer as it is, or short ones joined. */
+  #next(): Uint8Array<ArrayBuffer> | undefined {
+    const isLong = (part: Uint8Array) => part.byteLength > JOINED_BYTES_MAX;
+    const [first] = this.#outgoing;
+    if (first === undefined || isLong(first)) return this.#outgoing.shift();
+    let count = 0;
+    let bytes = 0;
+    for (const part of this.#outgoing) {
+      if (isLong(part) || bytes > JOINED_BYTES_MAX) break;
+      count += 1;
+      bytes += part.byteLength;
     }
-    sendSmall();
+    return concatBytes(this.#outgoing.splice(0, count));
   }
 }
 

@@ -13,9 +13,17 @@ interface Received {
 class FakeSocket extends EventEmitter {
   readonly written: Uint8Array[] = [];
   isDestroyed = false;
+  isWriting = false;
 
-  write(bytes: Uint8Array): void {
+  /** Each write takes a moment; there must be one at a time. */
+  write(bytes: Uint8Array, done: () => void): void {
+    ok(!this.isWriting);
+    this.isWriting = true;
     this.written.push(bytes);
+    queueMicrotask(() => {
+      this.isWriting = false;
+      done();
+    });
   }
 
   destroy(): void {
@@ -34,12 +42,17 @@ function open() {
   return { socket, frames, ends, over };
 }
 
+/** Lets all that waits for nothing else run. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 0));
+}
+
 async function written(
   send: (socket: FrameSocket) => void,
 ): Promise<{ readonly bytes: Uint8Array; readonly writes: number }> {
   const { socket, over } = open();
   send(over);
-  await Promise.resolve();
+  await turn();
   return { bytes: concatBytes(socket.written), writes: socket.written.length };
 }
 
@@ -91,11 +104,11 @@ Deno.test({
     const { socket, over } = open();
     over.hold();
     over.send({ id: 1 });
-    await Promise.resolve();
+    await turn();
     strictEqual(socket.written.length, 0);
     over.send({ id: 2 });
     over.release();
-    await Promise.resolve();
+    await turn();
     strictEqual(socket.written.length, 1);
   },
 });
@@ -128,7 +141,7 @@ Deno.test({
     socket.emit("close");
     deepStrictEqual(ends, ["end"]);
     over.send({ id: 1 });
-    await Promise.resolve();
+    await turn();
     strictEqual(socket.written.length, 0);
   },
 });

@@ -130,6 +130,7 @@ class CallServer {
         stream.credit -= 1;
         const rows = { count: chunk.rowCount, progress: connection.progress() };
         this.#send({ id, rows }, bytesOf(chunk.ends()), ...chunk.pieces?.() ?? [chunk.bytes()]);
+        chunk.free?.();
       }
       const progress = connection.progress();
       const profile = stream.isEnough ? undefined : await connection.profile();
