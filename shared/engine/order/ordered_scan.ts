@@ -11,8 +11,8 @@
  * is below it cannot matter. Ties are kept: a row group that just reaches the threshold is read.
  *
  * In a file whose order is declared, the answer takes at most the last N rows of its part below the
- * upper bound's row groups, less those of row groups that are newer than all of that part. The statement itself, its bounds, order and limit still run over what
- * is left.
+ * upper bound's row groups. Rows that are newer than all of that part count against N. The
+ * statement itself, its bounds, order and limit still run over what is left.
  *
  * It relies on this: `timestamp` is required (no nulls), a file's declared order is true, and the
  * bounds in footers are true.

@@ -250,7 +250,7 @@ Deno.test({
     };
     strictEqual(await page("ASC", ROWS + 5), ROWS + 5);
     strictEqual(await page("ASC", 5, ROWS), ROWS + 5);
-    // Of the last file, which begins with the last microsecond of the one before, a row as well.
+    // The last file begins with the last microsecond of the one before: a row of it is read, too.
     strictEqual(await page("ASC", 2 * ROWS + 1), 2 * ROWS + 2);
     // Rows of the same microsecond may come first, so neither file makes room of the other.
     strictEqual(await page("DESC", ROWS + 5), 2 * ROWS);
