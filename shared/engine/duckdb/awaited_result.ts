@@ -4,7 +4,7 @@
  * that takes as much processor time as the work itself. Rows of one file in order of time, as JSON,
  * take 5.4 µs each, and 2.8 µs here.
  *
- * Here DuckDB's own threads work alone, and this one asks every two milliseconds whether they are
+ * Here DuckDB's own threads work alone, and this one asks about every millisecond whether they are
  * done. They work on one statement after the other, so that is for a statement that runs alone.
  * Once another one begins, it is executed by a thread of its own like any other.
  */
