@@ -8,6 +8,7 @@
 
 import { ByteBuilder } from "../../../shared/columns/byte_builder.ts";
 import { writeJsonString } from "../../../shared/columns/json_writer.ts";
+import type { WireReader } from "../wire/wire_reader.ts";
 import { NameShapes } from "./name_shapes.ts";
 
 /** Maps of a message that are remembered. */
@@ -25,9 +26,14 @@ export interface NamePlace {
 }
 
 export class MapNames {
+  readonly #reader: WireReader;
   readonly #maps: NameShapes[] = [];
   readonly #text = new ByteBuilder();
   #number = 0;
+
+  constructor(reader: WireReader) {
+    this.#reader = reader;
+  }
 
   /** Starts a request: what is known of another one's bytes is forgotten. */
   startRequest(): void {
@@ -47,18 +53,16 @@ export class MapNames {
     return this.#maps[number] ??= new NameShapes();
   }
 
-  /** Remembers the name at that place of a map of which no two names meet. */
-  remember(
-    map: NameShapes,
-    place: number,
-    { wireAt, keyStart, keyEnd }: NamePlace,
-    view: DataView,
-  ) {
+  /**
+   * Remembers the name at that place of a map of which no two names meet, where all names before it
+   * are remembered.
+   */
+  remember(map: NameShapes, place: number, { wireAt, keyStart, keyEnd }: NamePlace): void {
     if (this.#text.length + keyEnd - keyStart > TEXT_BYTES_MAX) this.#forget();
     const text = this.#text;
     const jsonStart = text.length;
     if (place > 0) text.byte(COMMA);
-    writeJsonString(text, view, keyStart, keyEnd);
+    writeJsonString(text, this.#reader.view, keyStart, keyEnd);
     text.byte(COLON);
     const wireLength = keyEnd + 1 - wireAt;
     map.remember(place, { wireAt, wireLength, jsonStart, jsonEnd: text.length, keyStart });

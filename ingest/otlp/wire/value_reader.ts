@@ -59,7 +59,7 @@ export class ValueReader {
   /** Names of a map's members. */
   readonly #names = new NameTable();
   /** Names of the maps of the message before. */
-  readonly #maps = new MapNames();
+  readonly #maps: MapNames;
   /**
    * What was read and stands nowhere, because its name came again; it must be UTF-8 all the same.
    */
@@ -70,6 +70,7 @@ export class ValueReader {
 
   constructor(reader: WireReader) {
     this.#reader = reader;
+    this.#maps = new MapNames(reader);
   }
 
   /** Starts a request, of which so many attributes may be looked at twice. */
@@ -246,16 +247,20 @@ export class ValueReader {
     }
     reader.pos = start;
     const dropped = this.#repeated(end);
-    if (known !== undefined && dropped === undefined) {
-      reader.pos = start;
-      this.#rememberNames(known, end);
-    }
+    known?.clear();
     reader.pos = start;
     out.byte(0x7b);
     let first = true;
     for (let memberEnd, number = 0; (memberEnd = reader.next(ELEMENT, end)) >= 0; number += 1) {
+      const wireAt = reader.pos;
       this.keyValue(memberEnd);
       const { keyStart, keyEnd, valueStart, valueEnd } = this;
+      // Where one comes otherwise, it and those behind it are not remembered.
+      const isPlain = reader.bytes[wireAt] === KEY && reader.bytes[keyEnd] === VALUE &&
+        valueEnd === memberEnd;
+      if (known !== undefined && dropped === undefined && isPlain) {
+        this.#maps.remember(known, number, { wireAt, keyStart, keyEnd });
+      }
       if (dropped?.[number] === 1) this.discard(depth);
       else {
         if (!first) out.byte(COMMA);
@@ -297,21 +302,6 @@ export class ValueReader {
       reader.pos = memberEnd;
     }
     out.byte(0x7d);
-  }
-
-  /** Remembers the map's names, as many as come with one value and nothing else. */
-  #rememberNames(known: NameShapes, end: number): void {
-    const { bytes, view } = this.#reader;
-    const reader = this.#reader;
-    known.clear();
-    for (let memberEnd, place = 0; (memberEnd = reader.next(ELEMENT, end)) >= 0; place += 1) {
-      const wireAt = reader.pos;
-      this.keyValue(memberEnd);
-      const { keyStart, keyEnd, valueEnd } = this;
-      if (bytes[wireAt] !== KEY || bytes[keyEnd] !== VALUE || valueEnd !== memberEnd) return;
-      this.#maps.remember(known, place, { wireAt, keyStart, keyEnd }, view);
-      reader.pos = memberEnd;
-    }
   }
 
   /** 1 for each of the map's members whose name comes again; undefined when there are none. */
