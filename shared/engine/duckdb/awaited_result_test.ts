@@ -1,12 +1,10 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
 import type { DuckDBPreparedStatement, DuckDBResult } from "@duckdb/node-api";
 import { concatBytes } from "../../base/bytes.ts";
-import { DenoFileSystem } from "../../os/deno_file_system.ts";
 import { until } from "../../testing/until.ts";
 import { awaitedResult, Company } from "./awaited_result.ts";
+import { DRIVERS } from "../../testing/engine_drivers.ts";
 import { type EngineConnection, type EngineDriver, EngineFault } from "./driver.ts";
-import { nativeDriver } from "./native_driver.ts";
-import { processDriver } from "./process/process_driver.ts";
 
 const READY = 0;
 const FAILED = 2;
@@ -64,15 +62,6 @@ Deno.test("Company.isAlone is true while one statement runs", () => {
   second[Symbol.dispose]();
   ok(!company.isAlone);
 });
-
-const DRIVERS: Readonly<Record<string, EngineDriver>> = {
-  nativeDriver: nativeDriver({ readFile: (path) => Deno.readFile(path) }),
-  processDriver: processDriver({
-    engine: "light",
-    headroomBytes: 2 ** 30,
-    files: new DenoFileSystem(),
-  }),
-};
 
 async function withConnections(
   driver: EngineDriver,

@@ -2,7 +2,7 @@ import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
 import { present } from "../../base/assert.ts";
 import { concatBytes } from "../../base/bytes.ts";
 import type { OperatingError } from "../../base/errors.ts";
-import { DenoFileSystem } from "../../os/deno_file_system.ts";
+import { DRIVERS } from "../../testing/engine_drivers.ts";
 import {
   type EngineConnection,
   type EngineDriver,
@@ -11,18 +11,6 @@ import {
 } from "./driver.ts";
 import { faultError } from "./fault_error.ts";
 import { faultKindOf } from "./native_connection.ts";
-import { nativeDriver } from "./native_driver.ts";
-import { processDriver } from "./process/process_driver.ts";
-
-/** What a connection promises, it promises wherever its engine runs. */
-const DRIVERS: Readonly<Record<string, EngineDriver>> = {
-  nativeDriver: nativeDriver({ readFile: (path) => Deno.readFile(path) }),
-  processDriver: processDriver({
-    engine: "light",
-    headroomBytes: 2 ** 30,
-    files: new DenoFileSystem(),
-  }),
-};
 
 interface Lab extends AsyncDisposable {
   readonly dir: string;
