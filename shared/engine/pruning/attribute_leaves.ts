@@ -7,7 +7,6 @@
  * attributes alone.
  */
 
-import { isNested } from "../../schema/attribute_path.ts";
 import { ATTRIBUTES } from "../../schema/promoted.ts";
 import type { Column, ColumnType } from "../../schema/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
@@ -91,8 +90,6 @@ function indexLeaf(
   const values = leaf.values.filter((value) => typeof value === "string");
   // Texts of other types may be written in several ways.
   if (leaf.column.type !== "string" || values.length < leaf.values.length) return ALL;
-  // The index of values has the members of the outermost object.
-  if (isNested(leaf.column.name)) return ALL;
   return { kind: "attribute", column: attributes, name: leaf.column.name, values };
 }
 

@@ -6,7 +6,6 @@
  * listed here is `all`.
  */
 
-import { isNested } from "../../schema/attribute_path.ts";
 import { listAt, nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import { attributeCall } from "../plan/attribute_calls.ts";
 import type { Constants } from "./constants.ts";
@@ -127,8 +126,7 @@ export class PredicateReader {
     if (attribute !== undefined) {
       const texts = values.filter((value) => typeof value === "string");
       if (texts.length < values.length) return ALL;
-      // The index of values has the members of the outermost object.
-      return operator === "=" && !isNested(attribute.name)
+      return operator === "="
         ? { kind: "attribute", ...attribute, values: texts }
         : { kind: "member", ...attribute, as: "text", operator, values: texts };
     }

@@ -1,5 +1,6 @@
 /** What is asked of a data file's indexes for a predicate. */
 
+import { isNested } from "../../schema/attribute_path.ts";
 import type { Column } from "../../schema/schema.ts";
 import type { RowQuery } from "../../derived/rows/row_query.ts";
 import type { CompareLeaf, Predicate } from "./predicate.ts";
@@ -17,6 +18,10 @@ export function rowQueryOf(predicate: Predicate<Column>): RowQuery {
     case "member":
     case "starts":
       return { kind: "all" };
+    case "attribute":
+      // The index of values has the members of the outermost object.
+      if (isNested(predicate.name)) return { kind: "all" };
+      return { ...predicate, column: predicate.column.name };
     default:
       return { ...predicate, column: predicate.column.name };
   }
