@@ -13,6 +13,7 @@ import { encodeBatch } from "../columns/ipc.ts";
 import { batchOfRows, type RowObject } from "../columns/rows.ts";
 import { type Deriver, INLINE_DERIVER } from "../derived/deriver.ts";
 import { sidecarKey } from "../derived/sidecar.ts";
+import { textColumnsOf } from "../derived/text_columns.ts";
 import { EVENTS_SCHEMA } from "../schema/events.ts";
 import type { TableSchema } from "../schema/schema.ts";
 import type { LaneId, TableIdent } from "../tenant/tenant.ts";
@@ -136,7 +137,7 @@ export class WarehouseLab implements AsyncDisposable {
         schema,
         rows: rows.length,
         batches,
-        text: [],
+        text: textColumnsOf(schema, undefined),
         rowGroupRows: ROW_GROUP_ROWS,
       };
       const deriver = derived === true ? INLINE_DERIVER : derived;

@@ -47,6 +47,25 @@ const BUCKETS = [
   "time_bucket(INTERVAL '1 minute 30 seconds', timestamp)",
 ] as const;
 
+/** Words that rows have, with what stands around them. */
+const WORDS = [
+  "match_terms(raw, 'login')",
+  "match_phrase(raw, 'login failed')",
+  "match_phrase(raw, 'Failed LOGIN')",
+  "match_any(raw, 'failed')",
+  "match_terms(raw, 'row')",
+  "match_phrase(metrics.raw, 'user')",
+  "match_terms(raw, 'été')",
+  "match_terms(raw, '日')",
+  "match_phrase(raw, '日本')",
+  // Not of one word, or of one in few rows.
+  "match_terms(raw, 'login failed')",
+  "match_phrase(raw, 'login failed user')",
+  "match_prefix(raw, 'log')",
+  "match_terms(raw, '17')",
+  "match_terms(raw, '')",
+] as const;
+
 const HAVINGS = [
   "count(*) > 1",
   "count(*) >= 3e0",
@@ -75,7 +94,9 @@ export function makeStatement(random: SeededRandom, span: TimeSpan): string {
   const chance = (percent: number) => below(100) < percent;
   if (chance(15)) return makeTopStatement(random);
 
-  const groupCount = pick([0, 0, 1, 1, 1, 1, 2, 2]);
+  // Words of the text are counted alone or by minute.
+  const words = chance(20) ? pick(WORDS) : undefined;
+  const groupCount = words === undefined ? pick([0, 0, 1, 1, 1, 1, 2, 2]) : 0;
   const groups: string[] = [];
   while (groups.length < groupCount) {
     const group = chance(35) ? pick(BUCKETS) : chance(80) ? pick(GROUPS) : pick([
@@ -87,6 +108,10 @@ export function makeStatement(random: SeededRandom, span: TimeSpan): string {
       "took",
     ]);
     if (!groups.includes(group)) groups.push(group);
+  }
+  if (words !== undefined) {
+    if (chance(40)) groups.push(pick(BUCKETS.slice(0, 12)));
+    if (chance(30)) groups.push(words);
   }
 
   const literal = (column: string): string => {
@@ -101,6 +126,9 @@ export function makeStatement(random: SeededRandom, span: TimeSpan): string {
 
   /** Mostly of what it is grouped by, so that there are not too many columns for a summary. */
   const predicate = (): string => {
+    if (words !== undefined && chance(85)) {
+      return pick([words, words, `NOT ${words}`, `coalesce(${words}, true)`, `${words} IS NULL`]);
+    }
     const own = groups.filter((group) => (GROUPS as readonly string[]).includes(group));
     const column = own.length > 0 && chance(80) ? pick(own) : pick(GROUPS);
     const numeric = ["code", "hits"].includes(column) ? column : pick(["code", "hits"]);
@@ -172,6 +200,10 @@ export function makeStatement(random: SeededRandom, span: TimeSpan): string {
 
   const aggregate = (): string => {
     const number = pick(NUMBERS);
+    if (words !== undefined && chance(70)) {
+      return pick(["count(*)", "count(*)", `count(${words})`, `bool_or(${words})`]) +
+        (chance(40) ? ` FILTER (WHERE ${predicate()})` : "");
+    }
     const column = groups.length > 0 && chance(60) ? pick(groups) : pick(GROUPS);
     const filter = chance(15) ? ` FILTER (WHERE ${predicate()})` : "";
     const call = pick([
@@ -216,11 +248,15 @@ export function makeStatement(random: SeededRandom, span: TimeSpan): string {
   const wheres: string[] = [];
   if (chance(55)) wheres.push(timeBound());
   if (chance(30)) wheres.push(timeBound());
-  if (chance(35)) wheres.push(predicate());
+  if (chance(words === undefined ? 35 : 70)) wheres.push(predicate());
   if (chance(10)) wheres.push(predicate());
   const where = wheres.length > 0 ? ` WHERE ${wheres.join(" AND ")}` : "";
 
-  const table = chance(15) ? "svc.metrics" : chance(15) ? "metrics m" : "metrics";
+  const table = chance(15)
+    ? "svc.metrics"
+    : chance(15) && words?.includes("metrics.") !== true
+    ? "metrics m"
+    : "metrics";
   const names = aggregates.map((_, at) => `a${at}`);
   const items = [
     ...groups.map((group, at) => chance(50) ? `${group} AS g${at}` : group),

@@ -8,11 +8,11 @@
  */
 
 import { present } from "../../base/assert.ts";
-import { halvesOf } from "../../columns/timestamps.ts";
 import { attributeOf, isUnasked } from "../../schema/promoted.ts";
 import type { Column } from "../../schema/schema.ts";
 import type { Blob, FileRows } from "../types.ts";
 import { type GroupIds, groupIds } from "./group_ids.ts";
+import { type Minutes, minutesOf, rowsOfRun } from "./minutes.ts";
 import {
   measureColumn,
   type MeasuredColumn,
@@ -65,8 +65,6 @@ const TIMED_COLUMNS_MAX = 4;
 const TIMED_VALUES_MAX = 64;
 const TIMED_SLOTS_MAX = 2 ** 17;
 const PAIR_SLOTS_MAX = 2 ** 20;
-
-const MICROS_PER_MINUTE = 60_000_000;
 
 /**
  * Bytes of values beyond the summary's, for each byte of the file's rows: about a fourth of what
@@ -254,68 +252,13 @@ function blobOf(fields: readonly number[], cube: CubeCounts): Blob {
   return { type: CUBE_COUNTS_BLOB, fields, data: encodeCubeCounts(cube) };
 }
 
-/** Runs of rows of one minute, in order. */
-interface Minutes {
-  readonly minutes: readonly number[];
-  /** The first row of each run; then the number of rows. */
-  readonly starts: readonly number[];
-}
-
-/** Undefined when rows are not in order of time. */
-function minutesOf(pieces: readonly ColumnPiece[]): Minutes | undefined {
-  const minutes: number[] = [];
-  const starts: number[] = [];
-  let end = 0;
-  let last = -Infinity;
-  for (const { data, rows } of pieces) {
-    const halves = halvesOf(data, rows);
-    for (let row = 0; row < rows;) {
-      const minute = Math.floor(microsAt(halves, row) / MICROS_PER_MINUTE);
-      if (microsAt(halves, row) < last) return undefined;
-      if (minutes.at(-1) !== minute) {
-        minutes.push(minute);
-        starts.push(end + row);
-      }
-      row = endOfMinute(halves, { from: row, rows, next: (minute + 1) * MICROS_PER_MINUTE });
-      if (row < 0) return undefined;
-      last = microsAt(halves, row - 1);
-    }
-    end += rows;
-  }
-  return { minutes, starts: [...starts, end] };
-}
-
-/** The first row behind `from` from time `next` on; -1: a time is less than the one before it. */
-function endOfMinute(
-  halves: Int32Array,
-  { from, rows, next }: { readonly from: number; readonly rows: number; readonly next: number },
-): number {
-  let last = -Infinity;
-  for (let row = from; row < rows; row += 1) {
-    const micros = microsAt(halves, row);
-    if (micros < last) return -1;
-    if (micros >= next) return row;
-    last = micros;
-  }
-  return rows;
-}
-
-/** Exact: microseconds of the years that a table can hold are below 2^53. */
-function microsAt(halves: Int32Array, row: number): number {
-  return (halves[2 * row + 1] as number) * 0x1_0000_0000 + ((halves[2 * row] as number) >>> 0);
-}
-
 function minuteCounts({ minutes, starts }: Minutes): CubeCounts {
   return {
     dims: 1,
     a: Float64Array.from(minutes),
     b: new Uint32Array(minutes.length),
-    counts: Float64Array.from(minutes, (_, at) => rowsOfRun(starts, at)),
+    counts: Float64Array.from(minutes, (_, at) => rowsOfRun({ starts }, at)),
   };
-}
-
-function rowsOfRun(starts: readonly number[], at: number): number {
-  return (starts[at + 1] as number) - (starts[at] as number);
 }
 
 function minuteGroupCounts({ minutes, starts }: Minutes, { ids, values }: Counted): CubeCounts {

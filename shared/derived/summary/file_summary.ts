@@ -22,6 +22,7 @@ import {
   VALUE_COUNTS_BLOB,
 } from "./value_counts.ts";
 import { corruptSummary } from "./summary_bytes.ts";
+import { type FileWordRows, findWordRows, WORD_COUNTS_TYPE } from "../text/word_counts.ts";
 
 /** What the summary does not have is undefined. Errors of all: `corrupt`; the store's. */
 export class FileSummary {
@@ -86,12 +87,19 @@ export class FileSummary {
     return measures;
   }
 
+  /** Rows with a word of a text column, or with two of them side by side. */
+  async wordRows(column: number, words: readonly string[]): Promise<FileWordRows | undefined> {
+    const blob = await this.#read(WORD_COUNTS_TYPE, [column]);
+    return blob === undefined ? undefined : findWordRows(blob, words, this.rows);
+  }
+
   /** Reads and decodes everything that cubes are made of. */
   async check(): Promise<void> {
     for (const { type, fields } of this.blobs) {
       const last = fields.at(-1) ?? 0;
       if (type === GROUP_COUNTS_BLOB) await this.groupCounts(last);
       if (type === CUBE_COUNTS_BLOB) await this.cubeCounts(fields);
+      if (type === WORD_COUNTS_TYPE) await this.wordRows(last, []);
       if (type === MEASURES_BLOB) await this.measures(fields.slice(0, -1), last);
     }
   }

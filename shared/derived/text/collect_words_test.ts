@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { textOf, utf8 } from "../../base/bytes.ts";
+import { textOf } from "../../base/bytes.ts";
 import { tokenize } from "./tokenize.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
-import { collectWords, type ColumnPart } from "./collect_words.ts";
+import { textPart } from "../../testing/text_part.ts";
+import { collectWords } from "./collect_words.ts";
 
 const ROWS = 4_000;
 const SEEDS = 3;
@@ -18,20 +19,6 @@ const SHAPES = [
 ];
 const WORDS = ["1", "1", "12", "X11", "x11", "_", "é", "日本", "a,", "", "request", "\u0010"];
 
-function partOf(texts: readonly (string | null)[]): ColumnPart {
-  const bytes = texts.map((text) => utf8(text ?? ""));
-  const offsets = new Int32Array(texts.length + 1);
-  const validity = new Uint8Array((texts.length + 7) >> 3);
-  bytes.forEach(({ length }, at) => {
-    offsets[at + 1] = (offsets[at] as number) + length;
-    if (texts[at] !== null) validity[at >> 3] = (validity[at >> 3] as number) | 1 << (at & 7);
-  });
-  const values = new Uint8Array(offsets[texts.length] as number);
-  bytes.forEach((one, at) => values.set(one, offsets[at]));
-  const nullCount = texts.filter((text) => text === null).length;
-  return { rows: texts.length, data: { validity, nullCount, offsets, values } };
-}
-
 for (let seed = 0; seed < SEEDS; seed += 1) {
   Deno.test(`collectWords gives each row's words, in their order, as tokenize does, whatever came before: seed ${seed}`, () => {
     const random = new SeededRandom(seed);
@@ -42,8 +29,8 @@ for (let seed = 0; seed < SEEDS; seed += 1) {
     );
     const cut = random.below(ROWS);
     const { table, sequence } = collectWords([
-      partOf(texts.slice(0, cut)),
-      partOf(texts.slice(cut)),
+      textPart(texts.slice(0, cut)),
+      textPart(texts.slice(cut)),
     ], { shift: 4, keepsSequence: true });
     assert.ok(sequence !== undefined);
     let from = 0;

@@ -7,15 +7,18 @@ import { zstdCompressSync } from "node:zlib";
 import { present } from "../../base/assert.ts";
 import { seenColumns } from "../../schema/promoted.ts";
 import type { Column } from "../../schema/schema.ts";
+import { minutesOf } from "../summary/minutes.ts";
 import type { Blob, FileRows } from "../types.ts";
 import { collectValues } from "./collect_values.ts";
 import { collectPairs } from "./collect_pairs.ts";
 import { collectWords, type ColumnPart, type Words } from "./collect_words.ts";
+import { countWords } from "./count_words.ts";
 import { TooMuchToIndex } from "./occurrences.ts";
 import { GRANULES_MIN_PROPERTY, PAIRS_TYPE } from "./pairs_format.ts";
 import { releaseScratch } from "./scratch.ts";
 import { FILTER_TYPE, writeValueFilter } from "./value_filter.ts";
 import { RISING_VALUES_TYPE, VALUES_TYPE } from "./values_format.ts";
+import { encodeWordCounts, WORD_COUNTS_TYPE } from "./word_counts.ts";
 import {
   HEADER_BYTES_PROPERTY,
   MIXED_WORDS_TYPE,
@@ -90,12 +93,13 @@ function wordBlobs(file: FileRows, column: Column): Blob[] {
   const parts = partsOf(file, column);
   const own = rowsOf(file, parts);
   return indexed(() => {
-    // One row group is read whole, or not at all: pairs would tell nothing.
-    const keepsSequence = own.rows > own.rowGroupRows;
-    const words = collectWords(parts, { shift: own.shift, keepsSequence });
+    const words = collectWords(parts, { shift: own.shift, keepsSequence: true });
     const index = writeWords(words, own);
-    const blob = blobOf(WORDS_TYPE, [column.id], index);
-    return [blob, ...pairsBlob(column, { words, own, wordShift: index.shift })];
+    return [
+      blobOf(WORDS_TYPE, [column.id], index),
+      ...pairsBlob(column, { words, own, wordShift: index.shift }),
+      ...wordCountsBlob(file, column, { words, parts, shift: own.shift }),
+    ];
   });
 }
 
@@ -108,7 +112,8 @@ function pairsBlob(
   },
 ): Blob[] {
   const { sequence } = words;
-  if (sequence === undefined) return [];
+  // One row group is read whole, or not at all: pairs would tell nothing.
+  if (sequence === undefined || own.rows <= own.rowGroupRows) return [];
   return unlessTooMuch(() => {
     const { values, granulesMin } = collectPairs(id, { ...words, sequence }, { ...own, wordShift });
     const bytesWanted = PAIRS_SHARE * own.bytesWanted;
@@ -119,6 +124,24 @@ function pairsBlob(
     const min = { [GRANULES_MIN_PROPERTY]: String(granulesMin) };
     return [{ ...blob, properties: { ...properties, ...min } }];
   });
+}
+
+function wordCountsBlob(
+  file: FileRows,
+  { id }: Column,
+  { words, parts, shift }: {
+    readonly words: Words;
+    readonly parts: readonly ColumnPart[];
+    readonly shift: number;
+  },
+): Blob[] {
+  const { sequence } = words;
+  const time = file.schema.columns.find(({ name }) => name === "timestamp");
+  const runs = time && minutesOf(partsOf(file, time));
+  if (sequence === undefined || runs === undefined) return [];
+  const counts = countWords({ ...words, sequence }, { parts, shift, runs });
+  if (counts === undefined) return [];
+  return [{ type: WORD_COUNTS_TYPE, fields: [id], data: encodeWordCounts(counts) }];
 }
 
 function valueBlobs(file: FileRows, columns: readonly Column[]): Blob[] {

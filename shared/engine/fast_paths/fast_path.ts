@@ -14,6 +14,7 @@ import { storedColumnsOf } from "../plan/projection.ts";
 import type { AttributeValues } from "../plan/promoted_attributes.ts";
 import { relationSql } from "../bind/relation.ts";
 import type { BindText } from "../duckdb/statement_text.ts";
+import type { CachedConnection } from "../statement/statement_cache.ts";
 import type { TreeNode } from "../statement/syntax_tree.ts";
 import { exactRange, type TimeBounds } from "../bounds/time_bounds.ts";
 import type { ServedBy } from "../types.ts";
@@ -26,6 +27,7 @@ import { ROWS_MAX, type WeightedAside, type WeightedPlan, weightedPlan } from ".
 import { ownRowsSql, rowsSql } from "./weighted_relation.ts";
 import { type WeightedStatement, weightedStatement } from "./weighted_statement.ts";
 import { wideRelationSql } from "./wide_relation.ts";
+import { fastCondition, wordConditions } from "./word_conditions.ts";
 
 export interface FastPath {
   readonly servedBy: ServedBy;
@@ -59,6 +61,7 @@ export interface Approximation {
 
 export interface FastPathSource {
   readonly connection: Pick<EngineConnection, "texts">;
+  readonly cached: CachedConnection;
   /** The values of the constants of its time bounds. */
   readonly micros: TimeBounds["micros"];
   readonly answers: TableAnswers;
@@ -79,7 +82,7 @@ export async function fastPath(
     readonly tables: readonly TablePlan[];
     readonly values: AttributeValues;
   },
-  { connection, micros, answers, times, isExact, planOnly, data, signal }: FastPathSource,
+  { connection, cached, micros, answers, times, isExact, planOnly, data, signal }: FastPathSource,
 ): Promise<FastPath | StepAside> {
   const [reference] = references;
   const [table] = tables;
@@ -87,12 +90,20 @@ export async function fastPath(
     return { aside: "it does not read one table once" };
   }
   if (reference.hot !== undefined) return { aside: `it calls ${reference.hot.kind}` };
-  const { schema, made } = table;
-  const statement = weightedStatement(root, { table: reference.node, schema, made, values });
-  if ("aside" in statement) return statement;
-  const range = exactRange(statement.bounds, { table: reference.node, micros });
+  const { schema, made, stemmed } = table;
+  const conditions = wordConditions(root, {
+    table: reference.node,
+    columns: schema.columns,
+    stemmed,
+  });
+  const asked = weightedStatement(root, {
+    table: reference.node,
+    ...{ schema, made, values: new Map([...values, ...conditions]) },
+  });
+  if ("aside" in asked) return asked;
+  const range = exactRange(asked.bounds, { table: reference.node, micros });
   if (range === undefined) return { aside: "a bound of its time has no value" };
-  const planning = weightedPlan(statement, range, {
+  const planning = weightedPlan(asked, range, {
     table,
     cubes: answers.table(table.version?.uuid ?? ""),
     filesIn: (wanted: TimeRange) => filesIn(table, wanted),
@@ -115,6 +126,7 @@ export async function fastPath(
     disposeOf(plan);
     return { aside: `its answer is made of ${plan.rows.weights.length} counts` };
   }
+  const statement = plan.own.length === 0 ? asked : await withFastConditions(asked, cached);
   const own = ownColumns(statement, { table, range });
   return {
     servedBy: servedBy(statement, plan),
@@ -134,6 +146,20 @@ export async function fastPath(
     projected: storedColumnsOf(table, own),
     relation: (brought, bind) => relationOf(statement, plan, { brought, bind, columns: own }),
   };
+}
+
+/** The statement with conditions on words that are fast to evaluate for the table's own rows. */
+async function withFastConditions(
+  statement: WeightedStatement,
+  cached: CachedConnection,
+): Promise<WeightedStatement> {
+  const ownValues = new Map(statement.ownValues);
+  for (const { name, words } of statement.columns) {
+    const rest = ownValues.get(name);
+    if (words === undefined || rest === undefined) continue;
+    ownValues.set(name, { ...rest, sql: await fastCondition(rest.sql, cached) });
+  }
+  return { ...statement, ownValues };
 }
 
 function filesIn({ committed }: TablePlan, range: TimeRange): Promise<readonly DataFile[]> {

@@ -27,7 +27,7 @@ function rows(count: number, firstNs = START_NS): LabEvent[] {
   return Array.from({ length: count }, (_, n) => ({
     ns: firstNs + BigInt(n) * 10_000_000_000n,
     host: n % 3 === 0 ? "web-1" : "web-2",
-    raw: `row ${n}`,
+    raw: `row ${n} of host`,
   }));
 }
 
@@ -51,6 +51,30 @@ const PATHS: readonly (readonly [sql: string, path: ServedBy | RegExp])[] = [
   [
     "SELECT time_bucket(INTERVAL '5 minutes', timestamp), host, count(*) FROM events GROUP BY 1, 2",
     "tier1_windowed_agg",
+  ],
+  ["SELECT count(*) FROM events WHERE match_terms(raw, 'ROW')", "tier1_inline"],
+  ["SELECT count(*) FROM events e WHERE match_phrase(e.raw, 'of host')", "tier1_inline"],
+  ["SELECT match_any(raw, 'row'), count(*) FROM events GROUP BY 1", "tier1_inline"],
+  [
+    "SELECT date_trunc('minute', timestamp) m, count(*) FILTER (NOT match(raw, 'row')) FROM events GROUP BY m",
+    "tier1_windowed_agg",
+  ],
+  [`SELECT count(*) FROM events WHERE match_terms(raw, 'row') AND ${CUT}`, "tier1_windowed_agg"],
+  ["SELECT count(*) FROM events WHERE match_terms(raw, '7')", /count frequent words/],
+  ["SELECT count(*) FROM events WHERE match_terms(raw, 'row of')", /it calls match_terms/],
+  ["SELECT count(*) FROM events WHERE match_phrase(raw, 'row of host')", /calls match_phrase/],
+  ["SELECT count(*) FROM events WHERE match_prefix(raw, 'row')", /it calls match_prefix/],
+  [
+    "SELECT count(*) FROM events WHERE match_terms(raw, 'row') OR match_terms(raw, 'host')",
+    /words in several ways/,
+  ],
+  [
+    "SELECT lower(host) AS raw, count(*) FROM events WHERE match_terms(raw, 'row') GROUP BY 1",
+    /it calls match_terms/,
+  ],
+  [
+    "SELECT host, count(*) FROM events WHERE match_terms(raw, 'row') GROUP BY host",
+    /no summary holds a row of it|count frequent words/,
   ],
   ["SELECT host FROM events", /it lists rows/],
   ["SELECT host, raw, count(*) FROM events GROUP BY ALL", /raw, which is no tag/],

@@ -4,15 +4,27 @@ import { present } from "../../base/assert.ts";
 import { cellKey, type Cells, cellsOf, IDS_MAX } from "../../derived/summary/cells.ts";
 import type { FileSummary } from "../../derived/summary/file_summary.ts";
 import type { MeasuredCell, MeasuredCells } from "../../derived/summary/measured_cells.ts";
-import type { CubeCells, GroupValue } from "../../derived/summary/summary_blobs.ts";
+import type {
+  CubeCells,
+  CubeCounts,
+  GroupCounts,
+  GroupValue,
+} from "../../derived/summary/summary_blobs.ts";
+import type { WordRows } from "../../derived/text/word_counts.ts";
 import { corruptSummary } from "../../derived/summary/summary_bytes.ts";
 import type { Column } from "../../schema/schema.ts";
+
+/** What rows are counted by: a column, or whether a column of text has certain words. */
+export interface CountedColumn extends Column {
+  /** A word, or two of them side by side, as tokens. The column is then the text's, as `bool`. */
+  readonly words?: readonly string[];
+}
 
 /** What a cell's key consists of: the minute, then columns; two in all at most. */
 export interface CubeSpec {
   readonly timeId: number;
   readonly minutes: boolean;
-  readonly columns: readonly Column[];
+  readonly columns: readonly CountedColumn[];
   readonly measures: readonly Column[];
 }
 
@@ -53,7 +65,7 @@ export class PartReader {
   readonly #spec: CubeSpec;
   readonly #values: (column: Column) => TableValues;
   /** Columns of the key that the file has. For the others every row is NULL. */
-  readonly #columns: readonly Column[];
+  readonly #columns: readonly CountedColumn[];
 
   constructor(
     summary: FileSummary,
@@ -79,12 +91,12 @@ export class PartReader {
   }
 
   async #cells(): Promise<Cells | undefined> {
-    const { minutes, timeId } = this.#spec;
+    const { minutes } = this.#spec;
     const dims: Dim[] = [...(minutes ? ["minute" as const] : []), ...this.#columns];
     const [only] = dims;
     if (only === undefined) return cellsOf([0], [this.#summary.rows]);
     if (dims.length === 1 && only !== "minute") {
-      const counted = await this.#summary.groupCounts(only.id);
+      const counted = await this.#groupCounts(only);
       if (counted === undefined) return undefined;
       const key = await this.#keyOf([only]);
       return key === undefined
@@ -93,14 +105,41 @@ export class PartReader {
     }
     // A file has each pair of columns once, in its own order.
     for (const order of [dims, dims.toReversed()]) {
-      const cube = await this.#summary.cubeCounts(
-        order.map((dim) => dim === "minute" ? timeId : dim.id),
-      );
+      const cube = await this.#cubeCounts(order);
       if (cube === undefined) continue;
       const key = await this.#keyOf(order);
       return key === undefined ? undefined : cellsOf(keysOf(cube, key), cube.counts);
     }
     return undefined;
+  }
+
+  async #groupCounts(
+    { id, words }: CountedColumn,
+  ): Promise<Pick<GroupCounts, "values" | "counts"> | undefined> {
+    if (words === undefined) return await this.#summary.groupCounts(id);
+    const found = await this.#summary.wordRows(id, words);
+    return found && { values: WORD_VALUES, counts: Float64Array.from(countsOf(found)) };
+  }
+
+  async #cubeCounts(dims: readonly Dim[]): Promise<CubeCounts | undefined> {
+    const { timeId } = this.#spec;
+    if (!dims.some((dim) => dim !== "minute" && dim.words !== undefined)) {
+      return await this.#summary.cubeCounts(
+        dims.map((dim) => dim === "minute" ? timeId : dim.id),
+      );
+    }
+    const [minute, column] = dims;
+    if (minute !== "minute" || column === "minute" || column?.words === undefined) return undefined;
+    const found = await this.#summary.wordRows(column.id, column.words);
+    const cells = found?.byMinute?.flatMap((rows) =>
+      countsOf(rows).map((count, id) => ({ minute: rows.minute, id, count }))
+    ).filter(({ count }) => count > 0);
+    return cells && {
+      dims: 2,
+      a: Float64Array.from(cells, ({ minute }) => minute),
+      b: Uint32Array.from(cells, ({ id }) => id),
+      counts: Float64Array.from(cells, ({ count }) => count),
+    };
   }
 
   async #measured(column: Column): Promise<MeasuredCells | undefined> {
@@ -159,8 +198,10 @@ export class PartReader {
   }
 
   /** The table's ids by the file's ids. */
-  async #idsOf(column: Column): Promise<Uint32Array | undefined> {
-    const counted = await this.#summary.groupCounts(column.id);
+  async #idsOf(column: CountedColumn): Promise<Uint32Array | undefined> {
+    const counted = column.words === undefined
+      ? await this.#summary.groupCounts(column.id)
+      : { values: WORD_VALUES };
     if (counted === undefined) return undefined;
     const values = this.#values(column);
     const ids = new Uint32Array(counted.values.length);
@@ -173,7 +214,15 @@ export class PartReader {
   }
 }
 
-type Dim = "minute" | Column;
+type Dim = "minute" | CountedColumn;
+
+/** Whether a text has words, by id: NULL first. */
+const WORD_VALUES: readonly GroupValue[] = [null, "false", "true"];
+
+/** Rows by the ids of `WORD_VALUES`. */
+function countsOf({ rows, withWords, nulls }: WordRows): readonly number[] {
+  return [nulls, rows - nulls - withWords, withWords];
+}
 
 function keysOf(cells: CubeCells, key: (a: number, b: number) => number): Float64Array {
   return Float64Array.from(cells.a, (a, at) => key(a, cells.b[at] as number));

@@ -5,6 +5,7 @@
 
 import type { EngineConnection } from "../duckdb/driver.ts";
 import type { Rewritten } from "../plan/rewrite_statement.ts";
+import type { CachedConnection } from "../statement/statement_cache.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import type { QueryRequest } from "../types.ts";
 import type { ColumnCounts } from "../types.ts";
@@ -37,8 +38,10 @@ export type ChosenPath =
 /** Reads summaries of data files. Errors: the deadline's, the store's. */
 export async function shortenStatement(
   rewritten: Rewritten,
-  { connection, request, deps, deadline }: {
+  { connection, cached, request, deps, deadline }: {
     readonly connection: EngineConnection;
+    /** `connection` behind the cache of statements. */
+    readonly cached: CachedConnection;
     readonly request: QueryRequest;
     readonly deps: { readonly answers: TableAnswers; readonly edgeTimes: EdgeTimes };
     readonly deadline: Deadline;
@@ -55,7 +58,7 @@ export async function shortenStatement(
   }
   if (rewritten.catalog.length > 0) return scanned(rewritten, "it reads PostgreSQL's catalog");
   const fast = await fastPath(statement.root, { references, tables, values }, {
-    ...{ connection, micros: bounds.micros, data },
+    ...{ connection, cached, micros: bounds.micros, data },
     ...{ answers: deps.answers, times: deps.edgeTimes },
     isExact: request.isExact ?? true,
     planOnly: request.planOnly === true || statement.explain,

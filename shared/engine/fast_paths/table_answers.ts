@@ -4,13 +4,15 @@
  * recently goes first, as a whole, because ids are its own.
  */
 
+import { isOperatingError } from "../../base/errors.ts";
+import { FileSummary } from "../../derived/summary/file_summary.ts";
 import type { Column } from "../../schema/schema.ts";
 import type { SidecarSource } from "../../derived/sidecar.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 import type { AnswerFiles } from "./answer_files.ts";
 import { type Cube, DayCube } from "./day_cube.ts";
-import { type CubeSpec, TableValues } from "./file_part.ts";
+import { type CountedColumn, type CubeSpec, TableValues } from "./file_part.ts";
 import { WideColumn, type WideKind } from "./wide_column.ts";
 
 /** Where summaries are read, and how many bytes may be kept. */
@@ -30,6 +32,8 @@ export interface TableAnswersOptions {
 export interface TableCubes {
   of(files: readonly DataFile[], spec: CubeSpec): Promise<CubesOfFiles>;
   valuesOf(column: Column): TableValues;
+  /** Whether a file's summary counts the words of `column`. */
+  countsWords(file: DataFile, column: CountedColumn): Promise<boolean>;
   /** Counts of a column with many values, for the days that `range` names. */
   wide(column: Column, range: string, kind: WideKind): WideColumn;
   /** Ids of columns that are known to have many values. Whoever finds such a column adds it. */
@@ -43,6 +47,9 @@ export interface CubesOfFiles {
   /** Files that are in none of them, because they have no usable summary. */
   readonly without: readonly DataFile[];
 }
+
+/** For the cubes by words of one table. */
+const WORD_CUBES_BYTES_MAX = 8 * 1024 * 1024;
 
 /** What is kept of all tables' summaries. */
 export class TableAnswers {
@@ -129,6 +136,8 @@ export class TableAnswers {
 class KeptTable implements TableCubes {
   readonly #values = new Map<number, TableValues>();
   readonly #cubes = new Map<string, DayCube>();
+  /** Cubes by words, of which there are many: those asked last come last. */
+  readonly #wordCubes = new Map<string, DayCube>();
   readonly wideIds = new Set<number>();
 
   constructor(
@@ -146,6 +155,7 @@ class KeptTable implements TableCubes {
     let bytes = 0;
     for (const values of this.#values.values()) bytes += values.bytes;
     for (const cube of this.#cubes.values()) bytes += cube.bytes;
+    for (const cube of this.#wordCubes.values()) bytes += cube.bytes;
     return bytes;
   }
 
@@ -159,6 +169,19 @@ class KeptTable implements TableCubes {
     return this.deps.wide(column, range, kind);
   }
 
+  /** A file that cannot be read counts none: `DayCube` tells of it. */
+  async countsWords({ key, rows }: DataFile, { id, words = [] }: CountedColumn): Promise<boolean> {
+    const { store, sidecars } = this.deps;
+    try {
+      const sidecar = await sidecars.read(store, { key, rows });
+      const summary = sidecar && FileSummary.of(store, sidecar, rows);
+      return summary !== undefined && await summary.wordRows(id, words) !== undefined;
+    } catch (error) {
+      if (!isOperatingError(error)) throw error;
+      return false;
+    }
+  }
+
   async of(files: readonly DataFile[], spec: CubeSpec): Promise<CubesOfFiles> {
     const cubes: Cube[] = [];
     const without: DataFile[] = [];
@@ -169,24 +192,34 @@ class KeptTable implements TableCubes {
         without.push(...own.filter(({ key }) => !cube.held.has(key)));
       }
     }
+    this.#trimWordCubes();
     this.deps.grown();
     return { cubes, without };
   }
 
   #dayCube(day: number, spec: CubeSpec): DayCube {
     const key = JSON.stringify([day, spec.minutes, idsOf(spec.columns), idsOf(spec.measures)]);
-    const known = this.#cubes.get(key);
-    if (known !== undefined) return known;
+    const isByWords = spec.columns.some(({ words }) => words !== undefined);
+    const cubes = isByWords ? this.#wordCubes : this.#cubes;
     const { store, sidecars, nowMs, damaged } = this.deps;
-    const cube = new DayCube(
+    const cube = cubes.get(key) ?? new DayCube(
       { ...{ store, sidecars, nowMs, damaged }, values: (column) => this.valuesOf(column) },
       spec,
     );
-    this.#cubes.set(key, cube);
+    if (isByWords) cubes.delete(key);
+    cubes.set(key, cube);
     return cube;
+  }
+
+  #trimWordCubes(): void {
+    let bytes = 0;
+    for (const [key, cube] of [...this.#wordCubes].reverse()) {
+      bytes += cube.bytes;
+      if (bytes > WORD_CUBES_BYTES_MAX) this.#wordCubes.delete(key);
+    }
   }
 }
 
-function idsOf(columns: readonly Column[]): string[] {
-  return columns.map(({ id, type }) => `${id} ${type}`);
+function idsOf(columns: readonly CountedColumn[]): string[] {
+  return columns.map(({ id, type, words = [] }) => [id, type, ...words].join(" "));
 }

@@ -26,7 +26,7 @@ import type { DataFile, TimeRange } from "../../iceberg/types.ts";
 import { meets, type TablePlan } from "../plan/plan.ts";
 import type { EdgeTimes, FileEdge, MinuteRows } from "./edge_times.ts";
 import { inexactMeasure } from "./exact_measures.ts";
-import type { CubeSpec } from "./file_part.ts";
+import type { CountedColumn, CubeSpec } from "./file_part.ts";
 import { type FileRanges, type OwnRows, OwnRowsReading, type OwnRowsSource } from "./own_rows.ts";
 import type { CubesOfFiles, TableCubes } from "./table_answers.ts";
 import type { WideCounts, WideKind } from "./wide_column.ts";
@@ -113,6 +113,13 @@ export async function weightedPlan(
  */
 const READ_SHARE_MIN = 4;
 
+/**
+ * Words are looked for in the rows when a smaller share of these is counted. A scan skips what
+ * indexes tell to have no such word; rows that are read beside counts are all looked at.
+ */
+const WORDS_READ_SHARE_MIN = 8;
+const FEW_COUNT_WORDS = "summaries count frequent words, and these are not in most files";
+
 function rowsOf(files: readonly DataFile[]): number {
   return files.reduce((sum, { rows }) => sum + rows, 0);
 }
@@ -138,6 +145,8 @@ class Planning {
   #edgesCounted = 0;
   #counted = 0;
   #filesWithout = 0;
+  /** Rows of these files. */
+  #rowsWithout = 0;
 
   constructor(statement: WeightedStatement, range: TimeRange, source: WeightedSource) {
     this.#statement = statement;
@@ -150,6 +159,8 @@ class Planning {
 
   async plan(): Promise<WeightedPlan | WeightedAside> {
     const days = await this.#days();
+    const aside = await this.#wordsAside(days.flatMap(({ files }) => files));
+    if (aside !== undefined) return { aside };
     const whole = days.filter(({ isCut }) => !isCut).flatMap(({ files }) => files);
     const cut = days.filter(({ isCut }) => isCut).flatMap(({ files }) => files);
     const pieces = [...await this.#wholeDays(whole), ...await this.#cutDays(cut)];
@@ -158,6 +169,9 @@ class Planning {
     const own = this.#own.scans;
     if (answered === 0 && this.wide === undefined && own.length > 0) {
       return { aside: "no summary holds a row of it", edgesMissed: this.#edgesMissed };
+    }
+    if (this.#words() !== undefined && this.#rowsWithout * WORDS_READ_SHARE_MIN > answered) {
+      return { aside: FEW_COUNT_WORDS };
     }
     const inexact = inexactMeasure(
       this.#statement.measures.map((measure, at) => ({
@@ -179,6 +193,21 @@ class Planning {
       isWide: this.wide !== undefined ||
         rows.columns.some(({ values }) => values.length > GROUP_VALUES_MAX + 1),
     };
+  }
+
+  /** The words that it looks for, as a column. */
+  #words(): CountedColumn | undefined {
+    return this.#statement.columns.find(({ words }) => words !== undefined);
+  }
+
+  /** Why words are looked for in the rows: the largest file does not count them. */
+  async #wordsAside(files: readonly DataFile[]): Promise<string | undefined> {
+    const column = this.#words();
+    if (column === undefined) return undefined;
+    const [largest, ...others] = files;
+    if (largest === undefined) return undefined;
+    const file = others.reduce((most, file) => file.rows > most.rows ? file : most, largest);
+    return await this.#source.cubes.countsWords(file, column) ? undefined : FEW_COUNT_WORDS;
   }
 
   /** Files of the range by day. A day that the range cuts has all of its files. */
@@ -244,6 +273,7 @@ class Planning {
   /** The column that is counted by value, where there is nothing else to count by. */
   #wideColumn(): Column | undefined {
     const { columns: [column, ...more], minutes, measures } = this.#statement;
+    if (column?.words !== undefined) return undefined;
     return minutes || measures.length > 0 || more.length > 0 ? undefined : column;
   }
 
@@ -370,6 +400,7 @@ class Planning {
       } else {
         this.#own.addFile(file);
         this.#filesWithout += 1;
+        this.#rowsWithout += file.rows;
       }
     }
   }

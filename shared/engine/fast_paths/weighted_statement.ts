@@ -28,6 +28,7 @@ import {
 } from "../statement/syntax_tree.ts";
 import { conjuncts, isTimeBound } from "../bounds/time_bounds.ts";
 import { finerThanMinute, isMinuteItself } from "./minute_calls.ts";
+import type { CountedColumn } from "./file_part.ts";
 import { Aside, type StepAside } from "./step_aside.ts";
 import { hasOnlyCounts, topGroups } from "./top_groups.ts";
 import { columnNode, conjunctionNode } from "../statement/tree_nodes.ts";
@@ -37,7 +38,7 @@ import { VALUE_FUNCTIONS } from "./weighted_functions.ts";
 /** A statement over weighted rows, and what these must have. */
 export interface WeightedStatement {
   /** Columns that weighted rows must have, without `timestamp`; by id. */
-  readonly columns: readonly Column[];
+  readonly columns: readonly CountedColumn[];
   /** Whether it looks at the minute. */
   readonly minutes: boolean;
   /** Conditions on the time, which weighted rows must meet; they are no longer in `root`. */
@@ -88,7 +89,7 @@ class Rewriting {
   /** Names of text columns whose values are counted. */
   readonly #tags: ReadonlySet<string>;
   readonly #aliases: ReadonlySet<string>;
-  readonly #used = new Map<number, Column>();
+  readonly #used = new Map<number, CountedColumn>();
   readonly #values: AttributeValues;
   /** What rows have in place of a column without a value, by the column's name. */
   readonly #rests = new Map<string, AttributeRest>();
@@ -316,10 +317,14 @@ class Rewriting {
     this.#add(column);
   }
 
-  #add(column: Column): void {
+  #add(column: CountedColumn): void {
     const known = this.#used.get(column.id);
     if (known !== undefined && known.name !== column.name) {
-      throw new Aside(`it looks at ${known.name} and, which is the same, at ${column.name}`);
+      throw new Aside(
+        known.words === undefined && column.words === undefined
+          ? `it looks at ${known.name} and, which is the same, at ${column.name}`
+          : "it looks for words in several ways, or at their text besides",
+      );
     }
     this.#used.set(column.id, column);
   }

@@ -47,11 +47,20 @@ export function holdsMatchCalls(root: TreeNode, stemmed: ReadonlySet<TreeNode>):
   return callsBelow(root, stemmed).length > 0;
 }
 
-interface MatchCall {
+/** A call with literal words. */
+export interface MatchCall {
   readonly node: TreeNode;
   readonly kind: MatchKind;
   readonly text: TreeNode;
   readonly words: readonly Word[];
+}
+
+/**
+ * What a node calls, if it is such a call, as a column without stems has it. Errors: those of
+ * `exchangeMatchCalls`.
+ */
+export function matchCallOf(node: TreeNode): MatchCall | undefined {
+  return callOf(node, new Set());
 }
 
 function callsBelow(root: TreeNode, stemmed: ReadonlySet<TreeNode>): MatchCall[] {

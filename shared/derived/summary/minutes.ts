@@ -1,0 +1,62 @@
+/** In which minute each row of a data file is. */
+
+import { halvesOf } from "../../columns/timestamps.ts";
+import type { ColumnPiece } from "./value_table.ts";
+
+const MICROS_PER_MINUTE = 60_000_000;
+
+/** Runs of rows of one minute, in order. */
+export interface Minutes {
+  readonly minutes: readonly number[];
+  /** The first row of each run; then the number of rows. */
+  readonly starts: readonly number[];
+}
+
+/** Undefined when rows are not in order of time. */
+export function minutesOf(pieces: readonly ColumnPiece[]): Minutes | undefined {
+  const minutes: number[] = [];
+  const starts: number[] = [];
+  let end = 0;
+  let last = -Infinity;
+  for (const { data, rows } of pieces) {
+    const halves = halvesOf(data, rows);
+    for (let row = 0; row < rows;) {
+      const minute = Math.floor(microsAt(halves, row) / MICROS_PER_MINUTE);
+      if (microsAt(halves, row) < last) return undefined;
+      if (minutes.at(-1) !== minute) {
+        minutes.push(minute);
+        starts.push(end + row);
+      }
+      row = endOfMinute(halves, { from: row, rows, next: (minute + 1) * MICROS_PER_MINUTE });
+      if (row < 0) return undefined;
+      last = microsAt(halves, row - 1);
+    }
+    end += rows;
+  }
+  return { minutes, starts: [...starts, end] };
+}
+
+/** The first row behind `from` from time `next` on; -1: a time is less than the one before it. */
+function endOfMinute(
+  halves: Int32Array,
+  { from, rows, next }: { readonly from: number; readonly rows: number; readonly next: number },
+): number {
+  let last = -Infinity;
+  for (let row = from; row < rows; row += 1) {
+    const micros = microsAt(halves, row);
+    if (micros < last) return -1;
+    if (micros >= next) return row;
+    last = micros;
+  }
+  return rows;
+}
+
+/** Exact: microseconds of the years that a table can hold are below 2^53. */
+function microsAt(halves: Int32Array, row: number): number {
+  return (halves[2 * row + 1] as number) * 0x1_0000_0000 + ((halves[2 * row] as number) >>> 0);
+}
+
+/** How many rows run `at` has. */
+export function rowsOfRun({ starts }: Pick<Minutes, "starts">, at: number): number {
+  return (starts[at + 1] as number) - (starts[at] as number);
+}

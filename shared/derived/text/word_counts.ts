@@ -1,0 +1,216 @@
+/**
+ * `svc-word-counts-v1`: how many rows of a data file have a frequent word of a text column, or two
+ * of them side by side. README.md has the bytes.
+ */
+
+import { deflateRawSync } from "node:zlib";
+import { textOf, utf8 } from "../../base/bytes.ts";
+import { ByteBuilder } from "../../columns/byte_builder.ts";
+import { writeVarint } from "../../columns/varint.ts";
+import { corruptSummary, SummaryReader, SummaryWriter } from "../summary/summary_bytes.ts";
+import { ByteReader } from "./bits.ts";
+import { inflated } from "./word_block.ts";
+
+export const WORD_COUNTS_TYPE = "svc-word-counts-v1";
+
+/** Far more than a writer's longest. */
+const PLAIN_BYTES_MAX = 64 * 1024 * 1024;
+
+/** What is counted of a column. */
+export interface WordCounts {
+  /** Minutes since 1970 that have rows, ascending. */
+  readonly minutes: readonly number[];
+  /** Rows of each minute, and those without a text. */
+  readonly rows: readonly number[];
+  readonly nulls: readonly number[];
+  /** The first so many entries have counts by minute. */
+  readonly timed: number;
+  /** The most frequent first; pairs come behind their words. */
+  readonly entries: readonly CountedEntry[];
+}
+
+/** A word, or a pair: the places of its words among the entries, the first word first. */
+export type CountedEntry = {
+  /** How many rows have it. */
+  readonly rows: number;
+  readonly byMinute: Float64Array | undefined;
+} & ({ readonly word: string } | { readonly pair: readonly number[] });
+
+/** How many rows there are, how many of them have certain words, and how many have no text. */
+export interface WordRows {
+  readonly rows: number;
+  readonly withWords: number;
+  readonly nulls: number;
+}
+
+/** The rows of a file, and, where that is known, of each minute in their order. */
+export interface FileWordRows extends WordRows {
+  readonly byMinute: readonly (WordRows & { readonly minute: number })[] | undefined;
+}
+
+export function encodeWordCounts(counts: WordCounts): Uint8Array {
+  const plain = new ByteBuilder();
+  const [first = 0] = counts.minutes;
+  writeVarint(plain, counts.minutes.length);
+  writeVarint(plain, first < 0 ? -2 * first - 1 : 2 * first);
+  counts.minutes.forEach((minute, at) => {
+    if (at > 0) writeVarint(plain, minute - (counts.minutes[at - 1] as number));
+  });
+  for (const rows of [...counts.rows, ...counts.nulls]) writeVarint(plain, rows);
+  writeVarint(plain, counts.timed);
+  writeVarint(plain, counts.entries.length);
+  for (const entry of counts.entries) {
+    if ("word" in entry) {
+      const bytes = utf8(entry.word);
+      writeVarint(plain, 0);
+      writeVarint(plain, bytes.length);
+      plain.append(bytes);
+    } else {
+      const [before = 0, behind = 0] = entry.pair;
+      writeVarint(plain, before + 1);
+      writeVarint(plain, behind);
+    }
+    writeVarint(plain, entry.rows);
+    for (const rows of entry.byMinute ?? []) writeVarint(plain, rows);
+  }
+  const bytes = plain.take();
+  const writer = new SummaryWriter();
+  writer.varint(bytes.length);
+  writer.bytes(deflateRawSync(bytes));
+  return writer.finish();
+}
+
+/**
+ * The rows of a file of `rows` rows that have a word, or two of them side by side. undefined: these
+ * are not counted. Errors: `corrupt`.
+ */
+export function findWordRows(
+  blob: Uint8Array,
+  words: readonly string[],
+  rows: number,
+): FileWordRows | undefined {
+  const counts = new CountsReader(blob, rows);
+  const wanted = words.map(utf8);
+  const places = wanted.map(() => -1);
+  for (let place = 0; place < counts.length; place += 1) {
+    const entry = counts.next();
+    if (entry.word !== undefined) {
+      for (const [at, word] of wanted.entries()) {
+        if (isSame(entry.word, word)) places[at] = place;
+      }
+    }
+    const isWanted = entry.word === undefined
+      ? words.length === 2 && entry.pair.every((own, at) => own === places[at])
+      : words.length === 1 && places[0] === place;
+    if (isWanted) return counts.rowsOf(entry);
+  }
+  counts.end();
+  return undefined;
+}
+
+/** Reads all of a blob. Errors: `corrupt`. */
+export function decodeWordCounts(blob: Uint8Array, rows: number): WordCounts {
+  const counts = new CountsReader(blob, rows);
+  const entries = Array.from({ length: counts.length }, (): CountedEntry => {
+    const { word, pair, rows, byMinute } = counts.next();
+    return {
+      ...word === undefined ? { pair } : { word: textOf(word) },
+      rows,
+      byMinute,
+    };
+  });
+  counts.end();
+  const { minutes, rowsOfMinutes, nulls, timed } = counts;
+  return { minutes, rows: rowsOfMinutes, nulls, timed, entries };
+}
+
+interface ReadEntry {
+  /** undefined: it is a pair. */
+  readonly word: Uint8Array | undefined;
+  readonly pair: readonly number[];
+  readonly rows: number;
+  readonly byMinute: Float64Array | undefined;
+}
+
+/** The parts of a blob, one entry after the other. */
+class CountsReader {
+  readonly minutes: readonly number[];
+  readonly rowsOfMinutes: readonly number[];
+  readonly nulls: readonly number[];
+  readonly timed: number;
+  /** Entries. */
+  readonly length: number;
+  readonly #reader: ByteReader;
+  readonly #bytes: number;
+  #read = 0;
+
+  /** Errors: `corrupt`. */
+  constructor(blob: Uint8Array, rows: number) {
+    const outer = new SummaryReader(blob);
+    const length = outer.varint();
+    if (length > PLAIN_BYTES_MAX) throw impossible();
+    const reader = new ByteReader(inflated(outer.rest(), length));
+    const count = reader.varint();
+    if (count > length) throw impossible();
+    const first = reader.varint();
+    let minute = first % 2 === 0 ? first / 2 : -(first + 1) / 2;
+    this.minutes = Array.from({ length: count }, (_, at) => {
+      if (at > 0) minute += reader.varint();
+      return minute;
+    });
+    this.rowsOfMinutes = this.minutes.map(() => reader.varint());
+    this.nulls = this.minutes.map(() => reader.varint());
+    if (sum(this.rowsOfMinutes) !== rows) throw impossible();
+    this.timed = reader.varint();
+    this.length = reader.varint();
+    this.#reader = reader;
+    this.#bytes = length;
+  }
+
+  next(): ReadEntry {
+    const reader = this.#reader;
+    const kind = reader.varint();
+    const word = kind === 0 ? reader.take(reader.varint()) : undefined;
+    const pair = kind === 0 ? [] : [kind - 1, reader.varint()];
+    const rows = reader.varint();
+    const byMinute = this.#read < this.timed
+      ? Float64Array.from(this.minutes, () => reader.varint())
+      : undefined;
+    this.#read += 1;
+    if (byMinute !== undefined && sum(byMinute) !== rows) throw impossible();
+    return { word, pair, rows, byMinute };
+  }
+
+  rowsOf({ rows, byMinute }: ReadEntry): FileWordRows {
+    return {
+      rows: sum(this.rowsOfMinutes),
+      withWords: rows,
+      nulls: sum(this.nulls),
+      byMinute: byMinute &&
+        this.minutes.map((minute, at) => ({
+          minute,
+          rows: this.rowsOfMinutes[at] as number,
+          withWords: byMinute[at] as number,
+          nulls: this.nulls[at] as number,
+        })),
+    };
+  }
+
+  end(): void {
+    if (this.#reader.at !== this.#bytes) throw impossible();
+  }
+}
+
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, at) => byte === b[at]);
+}
+
+function sum(numbers: Iterable<number>): number {
+  let total = 0;
+  for (const number of numbers) total += number;
+  return total;
+}
+
+function impossible() {
+  return corruptSummary("its counts of words are impossible");
+}

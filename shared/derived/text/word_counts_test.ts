@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { isOperatingError } from "../../base/errors.ts";
+import { SeededRandom } from "../../testing/seeded_random.ts";
+import { textPart } from "../../testing/text_part.ts";
+import type { Minutes } from "../summary/minutes.ts";
+import { collectWords } from "./collect_words.ts";
+import { countWords } from "./count_words.ts";
+import { tokenize } from "./tokenize.ts";
+import {
+  decodeWordCounts,
+  encodeWordCounts,
+  findWordRows,
+  type WordCounts,
+} from "./word_counts.ts";
+
+const ROWS = 3_000;
+const SHIFT = 4;
+const SEEDS = 4;
+const SHAPES = [
+  "login failed: user #",
+  "Login-failed, login failed # failed",
+  "user # failed login",
+  "été 日本 #",
+  "#",
+  "",
+];
+const WORDS = ["login", "Failed", "a", "b", "été", "日", "17", "x y"];
+
+type Texts = readonly (string | null)[];
+
+function makeTexts(random: SeededRandom): Texts {
+  const pick = (list: readonly string[]) => list[random.below(list.length)] as string;
+  return Array.from(
+    { length: ROWS },
+    () =>
+      random.below(20) === 0
+        ? null
+        : pick(SHAPES).replaceAll("#", () =>
+          random.chance(0.5) ? pick(WORDS) : `n${random.below(400)}`),
+  );
+}
+
+/** Runs of rows of all lengths, with minutes without rows between them. */
+function makeRuns(random: SeededRandom, count: number): Minutes {
+  const starts = [0, ...new Set(Array.from({ length: count }, () => 1 + random.below(ROWS - 1)))];
+  starts.sort((a, b) => a - b);
+  let minute = -3;
+  const minutes = starts.map(() => minute += 1 + random.below(3));
+  return { minutes, starts: [...starts, ROWS] };
+}
+
+function countsOf(texts: Texts, runs: Minutes): WordCounts | undefined {
+  const parts = [textPart(texts.slice(0, 700)), textPart(texts.slice(700))];
+  const words = collectWords(parts, { shift: SHIFT, keepsSequence: true });
+  assert.ok(words.sequence !== undefined);
+  return countWords({ ...words, sequence: words.sequence }, { parts, shift: SHIFT, runs });
+}
+
+/** Rows from `from` to `end` that have the words side by side. */
+function rowsWith(
+  tokens: readonly (readonly string[])[],
+  words: readonly string[],
+  [from, end]: readonly [number, number],
+): number {
+  return tokens.slice(from, end)
+    .filter((own) => own.some((_, at) => words.every((word, i) => own[at + i] === word))).length;
+}
+
+for (let seed = 0; seed < SEEDS; seed += 1) {
+  Deno.test(`each counted word and pair has its rows, of all and of each minute: seed ${seed}`, () => {
+    const random = new SeededRandom(seed);
+    const texts = makeTexts(random);
+    const runs = makeRuns(random, 1 + random.below(40));
+    const counts = countsOf(texts, runs);
+    assert.ok(counts !== undefined);
+    const blob = encodeWordCounts(counts);
+    assert.deepEqual(decodeWordCounts(blob, ROWS), counts);
+    const tokens = texts.map((text) => text === null ? [] : tokenize(text));
+    const spans = runs.minutes.map((_, at) =>
+      [runs.starts[at] as number, runs.starts[at + 1] as number] as const
+    );
+    const nulls = spans.map(([from, end]) =>
+      texts.slice(from, end).filter((t) => t === null).length
+    );
+    const wordAt = (place: number) => (counts.entries[place] as { readonly word: string }).word;
+    let pairs = 0;
+    counts.entries.forEach((entry, place) => {
+      const words = "word" in entry ? [entry.word] : entry.pair.map(wordAt);
+      pairs += words.length - 1;
+      const found = findWordRows(blob, words, ROWS);
+      assert.equal(found?.withWords, rowsWith(tokens, words, [0, ROWS]), words.join(" "));
+      assert.equal(found.rows, ROWS);
+      assert.equal(found.byMinute !== undefined, place < counts.timed);
+      found.byMinute?.forEach(({ minute, rows, withWords, nulls: ownNulls }, at) => {
+        const span = spans[at] as readonly [number, number];
+        assert.deepEqual([minute, rows, ownNulls], [
+          runs.minutes[at],
+          span[1] - span[0],
+          nulls[at],
+        ]);
+        assert.equal(withWords, rowsWith(tokens, words, span), `${words.join(" ")} at ${minute}`);
+      });
+    });
+    assert.ok(pairs > 5, `${pairs} pairs`);
+    for (const words of [["login"], ["login", "failed"], ["日", "本"]]) {
+      assert.ok(findWordRows(blob, words, ROWS) !== undefined, words.join(" "));
+    }
+    for (const words of [["n17"], ["failed", "nobody"], ["log"], []]) {
+      assert.equal(findWordRows(blob, words, ROWS), undefined, words.join(" "));
+    }
+  });
+}
+
+Deno.test("the most frequent words have counts by minute where there are many minutes", () => {
+  const texts = makeTexts(new SeededRandom(9));
+  const starts = Array.from({ length: 101 }, (_, at) => at * ROWS / 100);
+  const counts = countsOf(texts, { minutes: starts.slice(1).map((_, at) => at), starts });
+  assert.ok(counts !== undefined && counts.timed > 0 && counts.timed < counts.entries.length);
+  const rows = counts.entries.map((entry) => entry.rows);
+  assert.deepEqual(rows, rows.toSorted((a, b) => b - a));
+});
+
+Deno.test("a text that may match what its words do not is not counted", () => {
+  const texts = makeTexts(new SeededRandom(3)).with(5, "login e\u0301 failed");
+  assert.equal(countsOf(texts, { minutes: [1], starts: [0, ROWS] }), undefined);
+});
+
+Deno.test("no damaged byte goes unseen", () => {
+  const counts = countsOf(makeTexts(new SeededRandom(1)), { minutes: [1], starts: [0, ROWS] });
+  assert.ok(counts !== undefined);
+  const blob = encodeWordCounts(counts);
+  for (let at = 0; at < blob.length; at += 1) {
+    const damaged = blob.with(at, (blob[at] as number) ^ 1 << at % 8);
+    assert.throws(
+      () => findWordRows(damaged, ["login"], ROWS),
+      (error) => isOperatingError(error, "corrupt"),
+    );
+  }
+  assert.throws(() => findWordRows(blob, ["login"], ROWS - 1));
+});
