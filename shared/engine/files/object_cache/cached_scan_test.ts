@@ -407,7 +407,7 @@ Deno.test({
     store.reads.length = 0;
     const sql = "SELECT count(*) FROM events WHERE match_terms(raw, 'nowhere')";
     const late = () =>
-      lab.query(sql, { deadlineMs: 3_000 }).then(
+      lab.query(sql, { deadlineMs: 3_000, fastPaths: false }).then(
         () => undefined,
         (thrown: unknown) => thrown,
       );
