@@ -11,7 +11,7 @@ import { asOperatingError, errorHeaders, jsonResponse } from "../../shared/http/
 import type { TableIdent } from "../../shared/tenant/tenant.ts";
 import { readJsonText } from "../json_body.ts";
 import type { QueryCaller } from "../query_caller.ts";
-import { growAnswer, sendHeld } from "../sql/held_answer.ts";
+import { growAnswer, heldAnswer } from "../sql/held_answer.ts";
 import { parseCommit } from "./commit_request.ts";
 import { isHidden, noSuchTable, type RestCatalog } from "./rest_catalog.ts";
 import type { RestCommits } from "./rest_commits.ts";
@@ -274,7 +274,7 @@ async function tableAnswer(
       bytes,
       utf8(`,"config":${JSON.stringify(config)}${vended}}`),
     ];
-    return new Response(sendHeld(parts, hold), { headers: { "content-type": "application/json" } });
+    return heldAnswer(parts, hold);
   } catch (error) {
     hold[Symbol.dispose]();
     throw error;

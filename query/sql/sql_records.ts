@@ -8,7 +8,7 @@ import { formatBytes, utf8 } from "../../shared/base/bytes.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { Cost, ResultChunk, RunningQuery, Stats } from "../../shared/engine/types.ts";
 import type { ByteBudget, ByteHold } from "../../shared/base/byte_budget.ts";
-import { growAnswer, sendHeld } from "./held_answer.ts";
+import { growAnswer, heldAnswer } from "./held_answer.ts";
 import { RECORDS_BYTES_MAX } from "../limits.ts";
 import type { SqlCall } from "./sql_call.ts";
 import type { SqlRequest } from "./sql_request.ts";
@@ -61,10 +61,7 @@ async function recordsOf(
     });
     const parts = [utf8(head), ...rows.parts, utf8(tail)];
     call.end(rows.truncated ? "truncated" : "ok", { rowsReturned: rows.count });
-    return new Response(sendHeld(parts, hold), {
-      status: rows.truncated ? 413 : 200,
-      headers: { "content-type": "application/json" },
-    });
+    return heldAnswer(parts, hold, rows.truncated ? 413 : 200);
   } catch (error) {
     hold[Symbol.dispose]();
     throw error;

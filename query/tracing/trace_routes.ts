@@ -11,7 +11,7 @@ import { utf8 } from "../../shared/base/bytes.ts";
 import { othersTurn } from "../../shared/base/others_turn.ts";
 import type { ByteHold } from "../../shared/base/byte_budget.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
-import { growAnswer, sendHeld } from "../sql/held_answer.ts";
+import { growAnswer, heldAnswer } from "../sql/held_answer.ts";
 import type { QueryCaller } from "../query_caller.ts";
 import type { SqlService } from "../sql/sql_service.ts";
 import type { TraceHandler } from "./handler.ts";
@@ -108,11 +108,12 @@ function answerOf(
   parts: readonly Uint8Array<ArrayBuffer>[],
   hold: ByteHold,
 ): Response {
-  const headers = { "content-type": "application/json" };
-  if (method !== "HEAD") return new Response(sendHeld(parts, hold), { headers });
+  if (method !== "HEAD") return heldAnswer(parts, hold);
   hold[Symbol.dispose]();
   const length = parts.reduce((sum, part) => sum + part.byteLength, 0);
-  return new Response(null, { headers: { ...headers, "content-length": String(length) } });
+  return new Response(null, {
+    headers: { "content-type": "application/json", "content-length": String(length) },
+  });
 }
 
 /** A table has no other names, so a text that cannot be one need not be looked for. */
