@@ -1,4 +1,4 @@
-/** Which columns of attributes a summary counts: a dozen, after tags, where indexes are made. */
+/** How a summary counts columns of attributes: all of them, after tags, where indexes are made. */
 
 import assert from "node:assert/strict";
 import { present } from "../../base/assert.ts";
@@ -6,26 +6,30 @@ import { batchOfRows, type RowObject } from "../../columns/rows.ts";
 import { EVENTS_SCHEMA } from "../../schema/events.ts";
 import { parsePromotion, unaskedColumn, withPromoted } from "../../schema/promoted.ts";
 import type { Blob, FileRows } from "../types.ts";
-import { summaryBlobs, uncountedColumns } from "./build_summary.ts";
+import { summaryBlobs, type SummaryLimits, uncountedColumns } from "./build_summary.ts";
 import { CUBE_COUNTS_BLOB, GROUP_COUNTS_BLOB, MEASURES_BLOB } from "./summary_blobs.ts";
+import { VALUE_COUNTS_BLOB } from "./value_counts.ts";
 
 const ASKED = parsePromotion("asked:string");
 const CODE = present(unaskedColumn("code", "integer"));
 const TOOK = present(unaskedColumn("took", "number"));
 const SEVERITY = present(unaskedColumn("severity_text"));
-const FURTHER = Array.from({ length: 12 }, (_, at) => present(unaskedColumn(`further${at}`)));
+const NESTED = present(unaskedColumn("$.user.plan"));
+/** Each with as many values as its place, from 1 on. */
+const FURTHER = Array.from({ length: 30 }, (_, at) => present(unaskedColumn(`further${at}`)));
 const SCHEMA = withPromoted(EVENTS_SCHEMA, [
   CODE,
   TOOK,
-  ...FURTHER.slice(0, 9),
+  ...FURTHER.slice(9),
   SEVERITY,
   ASKED,
-  ...FURTHER.slice(9),
+  ...FURTHER.slice(0, 9),
+  NESTED,
 ]);
 const HOST = present(SCHEMA.columns.find(({ name }) => name === "host"));
 
 /** The blobs of 40 rows. */
-function blobsOf(text: FileRows["text"]): Blob[] {
+function blobsOf(text: FileRows["text"], limits: SummaryLimits = {}): Blob[] {
   const rows = Array.from({ length: 40 }, (_, n): RowObject => ({
     timestamp: BigInt(n),
     timestamp_ns: 1_000n * BigInt(n),
@@ -38,27 +42,85 @@ function blobsOf(text: FileRows["text"]): Blob[] {
     [CODE.name]: BigInt(n % 4),
     [TOOK.name]: n / 8,
     [SEVERITY.name]: n % 5 === 0 ? "WARN" : "INFO",
+    [NESTED.name]: n % 2 === 0 ? "free" : "paid",
     ...Object.fromEntries(FURTHER.map(({ name }, at) => [name, `${n % (at + 1)}`])),
   }));
   const batches = [batchOfRows(SCHEMA, rows)];
-  return summaryBlobs({ schema: SCHEMA, rows: rows.length, batches, text, rowGroupRows: 65_536 });
+  const file = { schema: SCHEMA, rows: rows.length, batches, text, rowGroupRows: 65_536 };
+  return summaryBlobs(file, limits);
 }
 
 function fieldsOf(blobs: readonly Blob[], type: string): string[] {
   return blobs.filter((blob) => blob.type === type).map(({ fields }) => fields.join());
 }
 
-Deno.test("summaryBlobs counts the first dozen columns of attributes by value, without fractions, after the others", () => {
+Deno.test("summaryBlobs counts all columns of attributes by value and minute, without fractions", () => {
   const blobs = blobsOf([]);
   const counted = fieldsOf(blobs, GROUP_COUNTS_BLOB);
-  const unasked = [CODE, ...FURTHER.slice(0, 9), SEVERITY, ...FURTHER.slice(9, 10)].map(({ id }) =>
-    String(id)
-  );
-  assert.deepEqual(counted.slice(-12), unasked);
-  assert.ok(counted.includes(String(ASKED.id)) && counted.indexOf(String(ASKED.id)) < 5);
+  const byMinute = fieldsOf(blobs, CUBE_COUNTS_BLOB);
   const [minute] = SCHEMA.columns;
-  assert.ok(fieldsOf(blobs, CUBE_COUNTS_BLOB).includes(`${minute?.id},${SEVERITY.id}`));
+  for (const { id, name } of [ASKED, CODE, SEVERITY, NESTED, ...FURTHER]) {
+    assert.ok(counted.includes(String(id)), name);
+    assert.ok(byMinute.includes(`${minute?.id},${id}`), name);
+  }
+  assert.ok(!counted.includes(String(TOOK.id)));
   assert.deepEqual(uncountedColumns({ schema: SCHEMA, rows: 40 }, blobs), []);
+});
+
+Deno.test("summaryBlobs counts tags first, then the severity, then what has fewer values", () => {
+  const counted = fieldsOf(blobsOf([]), GROUP_COUNTS_BLOB).map(Number);
+  const place = ({ id }: { readonly id: number }) => counted.indexOf(id);
+  assert.ok(place(ASKED) < 5);
+  const attributes = [SEVERITY, NESTED, ...FURTHER.slice(2, 30)].map(place);
+  assert.deepEqual(attributes, attributes.toSorted((a, b) => a - b));
+});
+
+Deno.test("summaryBlobs leaves out the attributes with the most values where bytes do not suffice", () => {
+  const whole = blobsOf([]);
+  const bytesOf = (all: readonly Blob[]) => all.reduce((sum, { data }) => sum + data.byteLength, 0);
+  // What has one value comes last, and takes next to nothing.
+  const last = bytesOf(whole.filter(({ fields }) => fields.at(-1) === FURTHER[0]?.id));
+  const blobs = blobsOf([], { bytesMax: bytesOf(whole) - last - 1 });
+  const dropped = fieldsOf(whole, CUBE_COUNTS_BLOB)
+    .filter((fields) => !fieldsOf(blobs, CUBE_COUNTS_BLOB).includes(fields));
+  assert.deepEqual(dropped, [`${SCHEMA.columns[0]?.id},${FURTHER.at(-1)?.id}`]);
+  assert.deepEqual(fieldsOf(blobs, MEASURES_BLOB), fieldsOf(whole, MEASURES_BLOB));
+});
+
+Deno.test("summaryBlobs counts four columns with many values beside the summary, texts first", () => {
+  const blobs = blobsOf([], { groupValuesMax: 3 });
+  const beside = blobs.filter(({ type }) => type === VALUE_COUNTS_BLOB).map(({ fields }) => fields);
+  const texts = FURTHER.filter((_, at) => at >= 9).slice(0, 4);
+  assert.deepEqual(beside, texts.map(({ id }) => [id]));
+  assert.deepEqual(uncountedColumns({ schema: SCHEMA, rows: 40 }, blobs), []);
+  const old = blobs.filter(({ fields }) => fields[0] !== texts[3]?.id);
+  assert.deepEqual(uncountedColumns({ schema: SCHEMA, rows: 40 }, old), [texts[3]]);
+});
+
+Deno.test("summaryBlobs measures fractions before whole numbers, and eight columns at most", () => {
+  const numbers = Array.from({ length: 9 }, (_, at) => [
+    present(unaskedColumn(`whole${at}`, "integer")),
+    present(unaskedColumn(`part${at}`, "number")),
+  ]).flat();
+  const schema = withPromoted(EVENTS_SCHEMA, numbers);
+  const rows = Array.from({ length: 600 }, (_, n): RowObject => ({
+    timestamp: BigInt(n),
+    timestamp_ns: 1_000n * BigInt(n),
+    host: "h",
+    source: "s",
+    sourcetype: "t",
+    index: "i",
+    raw: "",
+    ...Object.fromEntries(
+      numbers.map(({ name, type }) => [name, type === "long" ? BigInt(n) : n / 8]),
+    ),
+  }));
+  const batches = [batchOfRows(schema, rows)];
+  const blobs = summaryBlobs({ schema, rows: 600, batches, text: [], rowGroupRows: 65_536 });
+  const measured = fieldsOf(blobs, MEASURES_BLOB).filter((fields) => !fields.includes(","));
+  const times = schema.columns.slice(0, 2);
+  const fractions = numbers.filter(({ type }) => type === "double").slice(0, 6);
+  assert.deepEqual(measured, [...times, ...fractions].map(({ id }) => String(id)));
 });
 
 Deno.test("summaryBlobs pairs the severity first, and measures numbers but no codes", () => {

@@ -45,10 +45,8 @@ import type { ColumnPiece } from "./value_table.ts";
 export const GROUP_VALUES_MAX = 4_096;
 /** Default of `SVC_INDEX_FOOTER_MAX_BYTES`. */
 export const SUMMARY_BYTES_MAX = 1024 * 1024;
-/** Columns that are counted by value, tags first. */
-export const COLUMNS_MAX = 24;
-/** So many of them may be what a table has for attributes of its rows, the oldest first. */
-const UNASKED_MAX = 12;
+/** Columns that are counted by value, tags first. Those of attributes come on top of them. */
+const COLUMNS_MAX = 24;
 /** Values of a column that has one, beside NULL. */
 const SINGLE_VALUE = 2;
 /** Columns that are counted in pairs. */
@@ -163,50 +161,56 @@ interface Counted extends GroupIds {
 /** Everything but the first blob, the most wanted first. */
 function* partsOf(file: FileRows, valuesMax: number): Generator<Blob> {
   const { schema: { columns } } = file;
-  const counted = countedColumns(file).flatMap((column): Counted[] => {
-    const ids = groupIds(column.type as GroupType, piecesOf(file, column), valuesMax);
-    return ids === undefined ? [] : [{ column, ...ids }];
-  });
-  for (const group of counted) yield groupCountsBlob(group);
+  const counted = byUse(
+    countedColumns(file).flatMap((column): Counted[] => {
+      const ids = groupIds(column.type as GroupType, piecesOf(file, column), valuesMax);
+      return ids === undefined ? [] : [{ column, ...ids }];
+    }),
+  );
   const time = columns.find(({ name }) => name === "timestamp");
   const minutes = time === undefined ? undefined : minutesOf(piecesOf(file, time));
+  const [first, further] = [counted.slice(0, COLUMNS_MAX), counted.slice(COLUMNS_MAX)];
+  for (const group of first) yield groupCountsBlob(group);
   if (time !== undefined && minutes !== undefined) {
     yield blobOf([time.id], minuteCounts(minutes));
-    for (const group of counted) {
+    for (const group of first) {
       yield blobOf([time.id, group.column.id], minuteGroupCounts(minutes, group));
     }
   }
-  const used = byUse(counted);
-  const measured = { counted: used, time, minutes, measures: measuredColumns(file, counted) };
+  const measured = { counted: first, time, minutes, measures: measuredColumns(file, counted) };
   yield* measuresBlobs(file, measured);
   if (time !== undefined && minutes !== undefined) {
     yield* timedMeasuresBlobs(file, { ...measured, time, minutes });
   }
-  const paired = used.slice(0, PAIRED_MAX);
-  for (const [at, first] of paired.entries()) {
-    for (const second of paired.slice(at + 1)) {
-      if (first.values.length * second.values.length > PAIR_SLOTS_MAX) continue;
-      yield blobOf([first.column.id, second.column.id], pairCounts(first, second));
-    }
+  yield* pairsBlobs(first.slice(0, PAIRED_MAX));
+  for (const group of further) {
+    yield groupCountsBlob(group);
+    if (time === undefined || minutes === undefined) continue;
+    yield blobOf([time.id, group.column.id], minuteGroupCounts(minutes, group));
   }
 }
 
 /**
- * Tags first: they are asked most. A promoted column was promoted for being asked. Then come those
- * that a table has for attributes of its rows.
+ * Tags first: they are asked most. A promoted column was promoted for being asked. Then come all
+ * that a table has for attributes of its rows, texts before numbers.
  */
 function groupColumns({ schema: { columns, tags, promoted = [] } }: Pick<FileRows, "schema">) {
   const isTag = ({ name }: Column) =>
     !isUnasked(name) && (tags.includes(name) || promoted.includes(name));
-  const typed = columns.filter((column) =>
+  const counted = columns.filter(({ type }) => type !== "timestamptz");
+  const asked = counted.filter(isTag).slice(0, COLUMNS_MAX);
+  const typed = counted.filter((column) =>
     !isTag(column) && !isUnasked(column.name) && column.type !== "string" &&
     column.name !== "timestamp_ns"
-  );
-  // Numbers with fractions are measured: nobody groups by them, and their counts are large.
-  const unasked = columns.filter(({ name, type }) => isUnasked(name) && type !== "double")
-    .slice(0, UNASKED_MAX);
-  return [...columns.filter(isTag), ...unasked, ...typed]
-    .filter(({ type }) => type !== "timestamptz").slice(0, COLUMNS_MAX);
+  ).slice(0, COLUMNS_MAX - asked.length);
+  const unasked = counted.filter(({ name }) => isUnasked(name));
+  return [
+    ...asked,
+    ...unasked.filter(({ type }) => type === "string"),
+    // Numbers with fractions are measured: nobody groups by them, and their counts are large.
+    ...unasked.filter(({ type }) => type === "long"),
+    ...typed,
+  ];
 }
 
 /** A file whose indexes wait has no counts of attributes either: the merge makes both. */
@@ -216,8 +220,8 @@ function countedColumns(file: FileRows): Column[] {
 }
 
 /**
- * The columns in the order in which pairs and measures are made of them. Attributes come after
- * others: the severity, then those with fewer values. One with a single value tells nothing.
+ * The columns in the order in which they are wanted. Attributes come after others: the severity,
+ * then those with fewer values. One with a single value tells least.
  */
 function byUse(counted: readonly Counted[]): Counted[] {
   const rank = ({ column: { name }, values: { length } }: Counted) => {
@@ -310,6 +314,15 @@ function pairSlots(
   return slots;
 }
 
+function* pairsBlobs(paired: readonly Counted[]): Generator<Blob> {
+  for (const [at, first] of paired.entries()) {
+    for (const second of paired.slice(at + 1)) {
+      if (first.values.length * second.values.length > PAIR_SLOTS_MAX) continue;
+      yield blobOf([first.column.id, second.column.id], pairCounts(first, second));
+    }
+  }
+}
+
 function pairCounts(first: Counted, second: Counted): CubeCounts {
   const width = second.values.length;
   const slots = new Uint32Array(first.values.length * width);
@@ -357,7 +370,10 @@ function* measuresBlobs(
   }
 }
 
-/** An attribute of few integers is a code: its sum says nothing. */
+/**
+ * Fractions are measured first: they are not counted by value. An attribute of few integers is a
+ * code: its sum says nothing.
+ */
 function measuredColumns(
   { schema: { columns }, text }: FileRows,
   counted: readonly Counted[],
@@ -366,10 +382,17 @@ function measuredColumns(
     counted.filter(({ type, values }) => type !== "double" && values.length <= MEASURED_VALUES_MAX)
       .map(({ column }) => column),
   );
-  return columns.filter((column) =>
-    column.type !== "string" && column.type !== "bool" &&
-    !(isUnasked(column.name) && (codes.has(column) || text === undefined))
-  ).slice(0, MEASURES_MAX);
+  const numbers = columns.filter(({ type }) => type !== "string" && type !== "bool");
+  const own = numbers.filter(({ name }) => !isUnasked(name));
+  const attributes = text === undefined
+    ? []
+    : numbers.filter((column) => isUnasked(column.name) && !codes.has(column));
+  const isFraction = ({ type }: Column) => type === "double";
+  return [
+    ...own,
+    ...attributes.filter(isFraction),
+    ...attributes.filter((column) => !isFraction(column)),
+  ].slice(0, MEASURES_MAX);
 }
 
 /** By minute and value. */
