@@ -6,6 +6,9 @@
  * and to whoever reads a column called so. No name in it could be an element of an array.
  */
 
+/** Names of a path whose attribute gets a column, and whose texts are in indexes of values. */
+export const PATH_NAMES_MAX = 8;
+
 const PLAIN = "[A-Za-z_][\\w:/@-]*";
 const PATH = new RegExp(`^\\$(?:\\.${PLAIN}){2,}$`);
 

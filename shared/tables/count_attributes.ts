@@ -6,7 +6,7 @@
 import { textOf } from "../base/bytes.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
 import { isNull } from "../columns/rows.ts";
-import { attributeAt } from "../schema/attribute_path.ts";
+import { attributeAt, PATH_NAMES_MAX } from "../schema/attribute_path.ts";
 import { ATTRIBUTES } from "../schema/promoted.ts";
 import { MEMBER, MemberScanner } from "./member_scanner.ts";
 
@@ -32,8 +32,6 @@ export interface AttributeCounts {
 /** Names that are told apart: what generates names by the thousand does not fill the memory. */
 const NAMES_MAX = 1_024;
 const DIGITS_MAX = 18;
-/** Objects that lie deeper within each other have no attributes. */
-const DEPTH_MAX = 8;
 
 /**
  * Counts the attributes of `batches`, those within nested objects as well. A row whose attributes
@@ -127,7 +125,7 @@ function addNames(object: JsonObject, { names: before, within }: Place, names: S
     }
     if (!isObject(value)) {
       if (place.attribute !== undefined) names.add(place.attribute);
-    } else if (place.names.length < DEPTH_MAX) addNames(value, place, names);
+    } else if (place.names.length < PATH_NAMES_MAX) addNames(value, place, names);
   }
 }
 

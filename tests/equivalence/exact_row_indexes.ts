@@ -9,6 +9,7 @@ import { isTellable } from "../../shared/derived/rows/literal_words.ts";
 import type { RowQuery, RowSet, TermsQuery } from "../../shared/derived/rows/row_query.ts";
 import type { IndexCall, RowIndexes } from "../../shared/engine/pruning/row_index.ts";
 import { tokenize } from "../../shared/derived/text/tokenize.ts";
+import { namesTo } from "../../shared/schema/attribute_path.ts";
 import type { DataFile } from "../../shared/iceberg/types.ts";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -29,6 +30,11 @@ export class ExactRowIndexes implements RowIndexes {
 
 async function readRows(bytes: Uint8Array<ArrayBuffer>): Promise<readonly Row[]> {
   return await parquetReadObjects({ file: bytes.buffer, compressors });
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  return isObject ? (value as Row)[name] : undefined;
 }
 
 function meets(query: RowQuery, row: Row): boolean {
@@ -55,7 +61,7 @@ function meets(query: RowQuery, row: Row): boolean {
     case "equals":
       return query.values.includes(value);
     case "attribute": {
-      const attribute = (JSON.parse(value) as Row)[query.name];
+      const attribute = namesTo(query.name).reduce(memberOf, JSON.parse(value) as unknown);
       if (attribute === undefined || attribute === null) return false;
       // DuckDB's texts of numbers are its own.
       return typeof attribute === "string" ? query.values.includes(attribute) : true;

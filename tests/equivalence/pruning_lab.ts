@@ -255,7 +255,8 @@ function attributesOf(random: SeededRandom): string | null {
   const value = () => {
     const text = VALUES[random.below(VALUES.length)] ?? "";
     if (random.chance(0.6)) return JSON.stringify(text);
-    const others = ["200", "1.5", "1.50", "true", "null", "[1]", '{"user":"anna"}', "1e3", "-0.0"];
+    if (random.chance(0.4)) return JSON.stringify({ user: text });
+    const others = ["200", "1.5", "1.50", "true", "null", "[1]", '{"user":200}', "1e3", "-0.0"];
     return others[random.below(others.length)] ?? "";
   };
   const members = KEYS.filter(() => random.chance(0.4))

@@ -168,6 +168,8 @@ export class StatementMaker {
       `attr_get(${p}attributes, ${quoted(key)})`,
       `attr_get(${p}attributes, ${quoted(key)})`,
       `(${p}attributes ->> '$.user')`,
+      `(${p}attributes ->> '$.user.user')`,
+      `(${p}attributes -> 'status' ->> 'user')`,
       `(${p}attributes ->> 'status')`,
       `json_extract_string(${p}attributes, '$.status')`,
       `json_extract_string(${p}attributes, '/user')`,

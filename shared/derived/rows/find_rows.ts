@@ -10,6 +10,7 @@ import { isOperatingError, OperatingError } from "../../base/errors.ts";
 import { stemOf } from "../text/stem.ts";
 import { tokenize } from "../text/tokenize.ts";
 import { utf8 } from "../../base/bytes.ts";
+import { isNested } from "../../schema/attribute_path.ts";
 import type { BlobPlace } from "../puffin.ts";
 import {
   GRANULES_MIN_PROPERTY,
@@ -32,6 +33,7 @@ import {
   COLUMN_OBJECTS,
   COLUMN_PLAIN,
   columnHashes,
+  NESTED_PROPERTY,
   RISING_VALUES_TYPE,
   VALUES_TYPE,
 } from "../text/values_format.ts";
@@ -91,9 +93,9 @@ class RowFinder {
       case "or":
         return await this.#areAllOut(query.of);
       case "equals":
-        return await this.#isFiltered(query.column, COLUMN_PLAIN, equalHashes(query));
+        return await this.#isFiltered(query.column, equalValues(query));
       case "attribute":
-        return await this.#isFiltered(query.column, COLUMN_OBJECTS, attributeHashes(query));
+        return await this.#isFiltered(query.column, attributeValues(query));
       default:
         return false;
     }
@@ -199,18 +201,15 @@ class RowFinder {
       }
       return found;
     });
-    return both(
-      inWords,
-      await this.#inValues(column, { kind: COLUMN_PLAIN, hashesOf: equalHashes({ values }) }),
-    );
+    return both(inWords, await this.#inValues(column, equalValues({ values })));
   }
 
   #findAttribute(query: AttributeQuery): Promise<Found> {
-    return this.#inValues(query.column, {
-      kind: COLUMN_OBJECTS,
-      hashesOf: attributeHashes(query),
-      unhashed: (index, id) => risingRows(query, { index, id }),
-    });
+    return this.#inValues(
+      query.column,
+      attributeValues(query),
+      (index, id) => risingRows(query, { index, id }),
+    );
   }
 
   async #inWords(column: string, find: (lookup: WordLookup) => Promise<Found>): Promise<Found> {
@@ -220,27 +219,21 @@ class RowFinder {
     );
   }
 
-  /**
-   * Rows whose value has one of the hashes, in a column of this kind, and those that `unhashed`
-   * tells.
-   */
+  /** Rows that have one of the values, and those that `unhashed` tells. */
   async #inValues(
     column: string,
-    { kind, hashesOf, unhashed = () => NO_ROWS }: {
-      readonly kind: number;
-      readonly hashesOf: HashesOf;
-      readonly unhashed?: (index: ValuesIndex, id: number) => RowRanges;
-    },
+    wanted: WantedValues,
+    unhashed: (index: ValuesIndex, id: number) => RowRanges = () => NO_ROWS,
   ): Promise<Found> {
-    const letThrough = await this.#letThrough(column, kind, hashesOf);
+    const letThrough = await this.#letThrough(column, wanted);
     const opened = { types: VALUES_TYPES, column, Index: ValuesIndex };
-    return await this.#inIndex(opened, async ({ index, read, id }) => {
+    return await this.#inIndex(opened, async ({ index, read, id, place }) => {
       const actual = index.columns.get(id);
       if (actual?.kind === COLUMN_EMPTY) return NO_ROWS;
-      if (actual?.kind !== kind) return undefined;
+      if (actual?.kind !== wanted.kind || !tellsOf(place, wanted)) return undefined;
       const unknown = actual.hasUnknown ? [unknownHash(columnHashes(id))] : [];
       let found: Found = unhashed(index, id);
-      for (const hash of letThrough ?? [...unknown, ...hashesOf(id)]) {
+      for (const hash of letThrough ?? [...unknown, ...wanted.hashesOf(id)]) {
         const granules = await index.find(hash, read);
         if (granules === "everywhere") return undefined;
         found = either(found, rangesOfGranules(granules, index));
@@ -259,23 +252,21 @@ class RowFinder {
     return true;
   }
 
-  async #isFiltered(column: string, kind: number, hashesOf: HashesOf): Promise<boolean> {
-    return (await this.#letThrough(column, kind, hashesOf))?.length === 0;
+  async #isFiltered(column: string, wanted: WantedValues): Promise<boolean> {
+    return (await this.#letThrough(column, wanted))?.length === 0;
   }
 
   /**
    * The hashes that the filter of the column's values lets through. Undefined where there is no
    * filter.
    */
-  async #letThrough(
-    column: string,
-    kind: number,
-    hashesOf: HashesOf,
-  ): Promise<readonly number[] | undefined> {
+  async #letThrough(column: string, wanted: WantedValues): Promise<readonly number[] | undefined> {
     let hashes: readonly number[] | undefined;
-    await this.#inIndex({ types: [FILTER_TYPE], column, Index: ValueFilter }, ({ index, id }) => {
-      if (index.columns.get(id) !== kind) return undefined;
-      hashes = [unknownHash(columnHashes(id)), ...hashesOf(id)].filter((one) => index.mayHold(one));
+    const opened = { types: [FILTER_TYPE], column, Index: ValueFilter };
+    await this.#inIndex(opened, ({ index, id, place }) => {
+      if (index.columns.get(id) !== wanted.kind || !tellsOf(place, wanted)) return undefined;
+      hashes = [unknownHash(columnHashes(id)), ...wanted.hashesOf(id)]
+        .filter((one) => index.mayHold(one));
       return undefined;
     });
     return hashes;
@@ -338,22 +329,42 @@ class RowFinder {
   }
 }
 
-/** Hashes of what is looked for, given the column's id. */
-type HashesOf = (id: number) => readonly number[];
+/** What is looked for in an index of values. */
+interface WantedValues {
+  /** What the column must hold, one of `COLUMN_…`. */
+  readonly kind: number;
+  /** Whether they are of a member within nested objects. */
+  readonly isNested: boolean;
+  /** Given the column's id. */
+  readonly hashesOf: (id: number) => readonly number[];
+}
 
-function equalHashes({ values }: Pick<EqualsQuery, "values">): HashesOf {
-  return (id) => {
-    const hashes = columnHashes(id);
-    return values.map((value) => valueHash(hashes, value));
+function equalValues({ values }: Pick<EqualsQuery, "values">): WantedValues {
+  return {
+    kind: COLUMN_PLAIN,
+    isNested: false,
+    hashesOf: (id) => {
+      const hashes = columnHashes(id);
+      return values.map((value) => valueHash(hashes, value));
+    },
   };
 }
 
-function attributeHashes({ name, values }: AttributeQuery): HashesOf {
-  return (id) => {
-    const hashes = columnHashes(id);
-    const members = values.map((value) => memberHash(hashes, name, value));
-    return [unknownMemberHash(hashes, name), ...members];
+function attributeValues({ name, values }: AttributeQuery): WantedValues {
+  return {
+    kind: COLUMN_OBJECTS,
+    isNested: isNested(name),
+    hashesOf: (id) => {
+      const hashes = columnHashes(id);
+      const members = values.map((value) => memberHash(hashes, name, value));
+      return [unknownMemberHash(hashes, name), ...members];
+    },
   };
+}
+
+/** Whether the blob knows such values: an earlier version left nested members out. */
+function tellsOf({ properties }: BlobPlace, { isNested }: WantedValues): boolean {
+  return !isNested || properties[NESTED_PROPERTY] !== undefined;
 }
 
 /** Rows that may have one of the values as a number that has no hash. */

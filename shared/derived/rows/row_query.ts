@@ -43,7 +43,10 @@ export interface EqualsQuery {
   readonly values: readonly string[];
 }
 
-/** `attr_get(column, name)` is one of `values`, compared as text byte by byte. */
+/**
+ * `attr_get(column, name)` is one of `values`, compared as text byte by byte. A name may be the
+ * path to a member within nested objects (`shared/schema/attribute_path.ts`).
+ */
 export interface AttributeQuery {
   readonly kind: "attribute";
   readonly column: string;

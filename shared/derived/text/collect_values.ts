@@ -50,7 +50,7 @@ export interface ColumnValues {
 /** So many values of a column tell whether it holds JSON objects. */
 const SAMPLE = 64;
 /** Members of an object whose numbers are known at once where the one before had the same. */
-const LAST_HASHES = 64;
+const LAST_HASHES = 256;
 const UNKNOWN = -1;
 const BRACE = 0x7b;
 const BRACE_END = 0x7d;

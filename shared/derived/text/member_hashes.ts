@@ -1,15 +1,17 @@
 /**
- * The members of a JSON object, from its bytes, as the hashes of names and values that
- * `values_format.ts` describes.
+ * The members of a JSON object, and of the objects within it, from its bytes, as the hashes of
+ * names and values that `values_format.ts` describes. A member within an object is called by its
+ * path (`shared/schema/attribute_path.ts`).
  *
  * The value is the text that `attr_get` gives: the letters of a string, the JSON of a whole number
- * or a truth value. Null is as if it were absent. For other values only the name is kept. A name
- * that occurs twice gives both values. Anything but a well-formed object is refused as a whole, and
- * so is a string that DuckDB would not read.
+ * or a truth value. Null is as if it were absent. For other values, and for numbers within objects,
+ * only the name is kept. A name that occurs twice gives both values. Anything but a well-formed
+ * object is refused as a whole, and so is a string that DuckDB would not read.
  */
 
 import { textOf, utf8, viewOf } from "../../base/bytes.ts";
 import { areSameBytesAt } from "../../columns/value_bytes.ts";
+import { PATH_NAMES_MAX } from "../../schema/attribute_path.ts";
 import { hashByte, hashBytes, mixed } from "./hash.ts";
 import { RISING_DIGITS_MAX, RisingNumbers } from "./rising_numbers.ts";
 import type { ColumnHashes } from "./values_format.ts";
@@ -21,24 +23,43 @@ const COLON = 0x3a;
 const MINUS = 0x2d;
 const ZERO = 0x30;
 const NINE = 0x39;
+const DOT = 0x2e;
 const BRACE = 0x7b;
 const BRACE_END = 0x7d;
 const BRACKET = 0x5b;
 const BRACKET_END = 0x5d;
 const SPACE = 0x20;
 
+/** What the path to a member within an object begins with. */
+const PATH_START = utf8("$.");
 /** More digits are written otherwise by some readers. */
 const DIGITS_MAX = 18;
 /** Bytes of text that can be part of a number. */
 const IS_NUMBER_LETTER = new Uint8Array(256);
 for (const letter of utf8("+-.0123456789Ee")) IS_NUMBER_LETTER[letter] = 1;
-const LITERALS = ["true", "false", "null"].map((text) => ({ text, bytes: utf8(text) }));
+const [TRUE, FALSE, NULL] = [utf8("true"), utf8("false"), utf8("null")];
 
 /** Further members of an object are compared with each other. */
-const BEFORE_MAX = 64;
+const BEFORE_MAX = 256;
+
+/** An object, by what the hashes of its members begin with. */
+interface Within {
+  /** Names that lead to a member of it. */
+  readonly names: number;
+  /** Then: a name, a zero byte, a value; or a name, where the value is not told apart. */
+  readonly member: number;
+  readonly unknownMember: number;
+  /** Both for members within a member: then its name, a dot and their name. */
+  readonly path: number;
+  readonly unknownPath: number;
+}
 
 /** A member of an object before, in the same bytes. */
 interface MemberBefore {
+  /** The object that it is a member of. */
+  within: Within;
+  /** The object that it is, once there was one of this name. */
+  object: Within | undefined;
   start: number;
   /** Length of its name with the quotes, and of that with the colon; 0: there was none. */
   nameBytes: number;
@@ -46,11 +67,13 @@ interface MemberBefore {
   /** What the hashes of its values begin with. */
   nameHash: number;
   /**
-   * Length of the whole member, and the hash that was found. Kept for texts only, since numbers may
-   * rise; 0 for another value.
+   * Length of the whole member, and the hash that was found. Kept for texts and truth values, since
+   * numbers may rise; 0 for another value.
    */
   length: number;
   hash: number;
+  /** The hash where its value is not told apart; undefined until one was not. */
+  unknown: number | undefined;
 }
 
 export class MemberHashes {
@@ -59,16 +82,20 @@ export class MemberHashes {
   /** Hashes of the last object's members; `count` of them. */
   found = new Uint32Array(64);
   count = 0;
-  readonly #hashes: ColumnHashes;
+  readonly #outermost: Within;
   #bytes: Uint8Array = new Uint8Array(0);
   #view: DataView = new DataView(this.#bytes.buffer);
   /** Members of the objects before, in their order: mostly objects are alike. */
   #before: MemberBefore[] = [];
+  /** Members of the object so far, those within others too. */
+  #place = 0;
   #at = 0;
   #end = 0;
 
-  constructor(hashes: ColumnHashes) {
-    this.#hashes = hashes;
+  constructor({ member, unknownMember }: ColumnHashes) {
+    const path = hashBytes(PATH_START, member);
+    const unknownPath = hashBytes(PATH_START, unknownMember);
+    this.#outermost = { names: 1, member, unknownMember, path, unknownPath };
   }
 
   /** Whether bytes `start` to `end` are an object whose members are now in `found`. */
@@ -77,11 +104,8 @@ export class MemberHashes {
     this.#at = start;
     this.#end = end;
     this.count = 0;
-    if (this.#next() !== BRACE) return false;
-    this.#at += 1;
-    if (this.#next() === BRACE_END) this.#at += 1;
-    else if (!this.#members()) return false;
-    return this.#next() === -1;
+    this.#place = 0;
+    return this.#next() === BRACE && this.#object(this.#outermost) && this.#next() === -1;
   }
 
   #begin(bytes: Uint8Array): void {
@@ -90,10 +114,16 @@ export class MemberHashes {
     this.#before = [];
   }
 
-  #members(): boolean {
-    for (let member = 0;; member += 1) {
+  #object(within: Within): boolean {
+    this.#at += 1;
+    if (this.#next() === BRACE_END) {
+      this.#at += 1;
+      return true;
+    }
+    for (;;) {
       if (this.#next() !== QUOTE) return false;
-      if (!this.#isRepeated(member) && !this.#member(member)) return false;
+      const before = this.#beforeOf(within);
+      if (!this.#isRepeated(before) && !this.#member(before)) return false;
       const after = this.#next();
       if (after !== COMMA && after !== BRACE_END) return false;
       this.#at += 1;
@@ -101,13 +131,30 @@ export class MemberHashes {
     }
   }
 
+  #beforeOf(within: Within): MemberBefore {
+    const place = Math.min(this.#place, BEFORE_MAX);
+    this.#place += 1;
+    const before = this.#before[place];
+    if (before?.within === within) return before;
+    return this.#before[place] = {
+      within,
+      object: undefined,
+      start: 0,
+      nameBytes: 0,
+      headBytes: 0,
+      nameHash: 0,
+      length: 0,
+      hash: 0,
+      unknown: undefined,
+    };
+  }
+
   /**
    * Steps behind a member that has the same bytes as the one at its place in an object before, and
    * adds its hash.
    */
-  #isRepeated(member: number): boolean {
-    const before = this.#before[Math.min(member, BEFORE_MAX)];
-    if (before === undefined || before.length === 0) return false;
+  #isRepeated(before: MemberBefore): boolean {
+    if (before.length === 0) return false;
     const end = this.#at + before.length;
     // With what follows: a number may go on.
     if (end >= this.#end) return false;
@@ -120,26 +167,12 @@ export class MemberHashes {
     return true;
   }
 
-  #member(member: number): boolean {
+  #member(before: MemberBefore): boolean {
     const start = this.#at;
-    const before = this.#before[Math.min(member, BEFORE_MAX)] ??= {
-      start: 0,
-      nameBytes: 0,
-      headBytes: 0,
-      nameHash: 0,
-      length: 0,
-      hash: 0,
-    };
     if (!this.#isSameHead(before) && !this.#readHead(before)) return false;
     before.start = start;
     before.length = 0;
-    const isText = this.#next() === QUOTE;
-    if (!this.#value(before.nameHash, start, start + before.nameBytes)) return false;
-    if (isText) {
-      before.length = this.#at - start;
-      before.hash = this.found[this.count - 1] as number;
-    }
-    return true;
+    return this.#value(before);
   }
 
   /** Steps behind name and colon, where they are as before. */
@@ -153,7 +186,9 @@ export class MemberHashes {
   #readHead(before: MemberBefore): boolean {
     const start = this.#at;
     before.headBytes = 0;
-    const name = this.#string(this.#hashes.member);
+    before.object = undefined;
+    before.unknown = undefined;
+    const name = this.#string(before.within.member);
     before.nameBytes = this.#at - start;
     if (name === undefined || this.#next() !== COLON) return false;
     this.#at += 1;
@@ -162,28 +197,57 @@ export class MemberHashes {
     return true;
   }
 
-  #value(hash: number, nameStart: number, nameEnd: number): boolean {
+  #value(before: MemberBefore): boolean {
     const first = this.#next();
     if (first === QUOTE) {
-      const value = this.#string(hash);
-      if (value !== undefined) this.#add(value);
-      return value !== undefined;
-    }
-    const start = this.#at;
-    const isNumber = first === MINUS || (first >= ZERO && first <= NINE);
-    const literal = isNumber ? undefined : this.#literal();
-    if (literal === "null") return true;
-    if (literal !== undefined || (isNumber && this.#wholeNumber())) {
-      if (isNumber && this.#isRising(hash, start)) return true;
-      let value = hash;
-      for (let at = start; at < this.#at; at += 1) {
-        value = hashByte(value, this.#bytes[at] as number);
-      }
-      this.#add(value);
+      const value = this.#string(before.nameHash);
+      if (value === undefined) return false;
+      this.#addRepeatable(value, before);
       return true;
     }
-    if (!isNumber && !this.#skipNested(first)) return false;
-    return this.#addUnknown(nameStart, nameEnd);
+    if (first === BRACE) return this.#addUnknown(before) && this.#objectWithin(before);
+    if (first === BRACKET) return this.#skipNested() && this.#addUnknown(before);
+    const start = this.#at;
+    if (first === MINUS || (first >= ZERO && first <= NINE)) {
+      const isTold = this.#wholeNumber() && before.within === this.#outermost;
+      if (!isTold) return this.#addUnknown(before);
+      if (!this.#isRising(before.nameHash, start)) this.#add(this.#plain(before.nameHash, start));
+      return true;
+    }
+    if (this.#isLiteral(NULL)) return true;
+    if (!this.#isLiteral(TRUE) && !this.#isLiteral(FALSE)) return false;
+    this.#addRepeatable(this.#plain(before.nameHash, start), before);
+    return true;
+  }
+
+  /** The bytes from `start` on, added to `hash`. */
+  #plain(hash: number, start: number): number {
+    let sum = hash;
+    for (let at = start; at < this.#at; at += 1) sum = hashByte(sum, this.#bytes[at] as number);
+    return sum;
+  }
+
+  /** Adds the hash of the member that was read, and keeps it for the next of the same bytes. */
+  #addRepeatable(hash: number, before: MemberBefore): void {
+    this.#add(hash);
+    before.length = this.#at - before.start;
+    before.hash = this.found[this.count - 1] as number;
+  }
+
+  #objectWithin(before: MemberBefore): boolean {
+    const { within } = before;
+    if (within.names === PATH_NAMES_MAX) return this.#skipNested();
+    if (before.object === undefined) {
+      const path = this.#nameOf(before, within.path);
+      const unknownPath = this.#nameOf(before, within.unknownPath);
+      if (path === undefined || unknownPath === undefined) return false;
+      const [member, unknownMember] = [hashByte(path, DOT), hashByte(unknownPath, DOT)];
+      before.object = {
+        names: within.names + 1,
+        ...{ member, unknownMember, path: member, unknownPath: unknownMember },
+      };
+    }
+    return this.#object(before.object);
   }
 
   /**
@@ -199,15 +263,25 @@ export class MemberHashes {
     return this.rising.take(name, number);
   }
 
-  /** Lists the member whose name, with its quotes, is at `nameStart`. */
-  #addUnknown(nameStart: number, nameEnd: number): boolean {
-    const after = this.#at;
-    this.#at = nameStart;
-    const name = this.#string(this.#hashes.unknownMember);
-    if (name === undefined || this.#at !== nameEnd) return false;
-    this.#add(name);
-    this.#at = after;
+  /** Lists the member by its name alone. */
+  #addUnknown(before: MemberBefore): boolean {
+    if (before.unknown === undefined) {
+      const name = this.#nameOf(before, before.within.unknownMember);
+      if (name === undefined) return false;
+      before.unknown = mixed(name);
+    }
+    this.#addMixed(before.unknown);
     return true;
+  }
+
+  /** The name of the member that is being read, added to `hash`; undefined: it is none. */
+  #nameOf({ start, nameBytes }: MemberBefore, hash: number): number | undefined {
+    const after = this.#at;
+    this.#at = start;
+    const name = this.#string(hash);
+    const isName = this.#at === start + nameBytes;
+    this.#at = after;
+    return isName ? name : undefined;
   }
 
   /** Adds the string at the place to `hash` and steps behind it; undefined: it is none. */
@@ -247,16 +321,15 @@ export class MemberHashes {
     return false;
   }
 
-  #literal(): string | undefined {
-    for (const { text, bytes } of LITERALS) {
-      const end = this.#at + bytes.length;
-      if (end > this.#end || !bytes.every((byte, at) => this.#bytes[this.#at + at] === byte)) {
-        continue;
-      }
-      this.#at = end;
-      return text;
+  /** Whether these bytes come next, and steps behind them. */
+  #isLiteral(bytes: Uint8Array): boolean {
+    const end = this.#at + bytes.length;
+    if (end > this.#end) return false;
+    for (let at = 0; at < bytes.length; at += 1) {
+      if (this.#bytes[this.#at + at] !== bytes[at]) return false;
     }
-    return undefined;
+    this.#at = end;
+    return true;
   }
 
   /** Steps behind a number; whether its JSON is its text. */
@@ -276,8 +349,7 @@ export class MemberHashes {
   }
 
   /** Steps behind an array or object; whether it has an end. What is within is not checked. */
-  #skipNested(first: number): boolean {
-    if (first !== BRACE && first !== BRACKET) return false;
+  #skipNested(): boolean {
     let depth = 0;
     while (this.#at < this.#end) {
       const byte = this.#bytes[this.#at] as number;
@@ -327,7 +399,7 @@ export function unknownHash(hashes: ColumnHashes): number {
   return mixed(hashes.unknown);
 }
 
-/** The hash under which a member of this name and value is found. */
+/** The hash under which a member of this name, or at this path, and of this value is found. */
 export function memberHash(hashes: ColumnHashes, name: string, value: string): number {
   return mixed(hashBytes(utf8(value), memberNameHash(hashes, name)));
 }

@@ -17,7 +17,7 @@ import { TooMuchToIndex } from "./occurrences.ts";
 import { GRANULES_MIN_PROPERTY, PAIRS_TYPE } from "./pairs_format.ts";
 import { releaseScratch } from "./scratch.ts";
 import { FILTER_TYPE, writeValueFilter } from "./value_filter.ts";
-import { RISING_VALUES_TYPE, VALUES_TYPE } from "./values_format.ts";
+import { NESTED_PROPERTY, RISING_VALUES_TYPE, VALUES_TYPE } from "./values_format.ts";
 import { encodeWordCounts, WORD_COUNTS_TYPE } from "./word_counts.ts";
 import {
   HEADER_BYTES_PROPERTY,
@@ -157,7 +157,7 @@ function valueBlobs(file: FileRows, columns: readonly Column[]): Blob[] {
     return [
       blobOf(isRising ? RISING_VALUES_TYPE : VALUES_TYPE, columns.map(({ id }) => id), index),
       ...filter === undefined ? [] : [blobOf(FILTER_TYPE, filter.ids, filter)],
-    ];
+    ].map(withNested);
   });
 }
 
@@ -168,6 +168,10 @@ function blobOf(type: string, fields: readonly number[], { bytes, headerBytes }:
     data: bytes,
     properties: { [HEADER_BYTES_PROPERTY]: String(headerBytes) },
   };
+}
+
+function withNested(blob: Blob): Blob {
+  return { ...blob, properties: { ...blob.properties, [NESTED_PROPERTY]: "1" } };
 }
 
 /** Whatever memory of the thread `build` takes is free again. */

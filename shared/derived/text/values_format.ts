@@ -9,6 +9,12 @@ export const VALUES_TYPE = "svc-values-v1";
  */
 export const RISING_VALUES_TYPE = "svc-values-v2";
 
+/**
+ * Property of a blob that has members of objects within objects. One without it, of an earlier
+ * version, says nothing of them.
+ */
+export const NESTED_PROPERTY = "nested-members";
+
 /** A column without a value, of values compared as they are, of JSON objects. */
 export const COLUMN_EMPTY = 0;
 export const COLUMN_PLAIN = 1;
@@ -51,9 +57,9 @@ export interface ColumnHashes {
   readonly unknown: number;
   /** Then: a value. */
   readonly value: number;
-  /** Then: a name, a zero byte, a value as text. */
+  /** Then: a name or a path, a zero byte, a value as text. */
   readonly member: number;
-  /** Then: a name. Rows whose member of this name has a value that is not told apart. */
+  /** Then: a name or a path. Rows whose member called so has a value that is not told apart. */
   readonly unknownMember: number;
 }
 

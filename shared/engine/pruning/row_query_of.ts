@@ -1,6 +1,6 @@
 /** What is asked of a data file's indexes for a predicate. */
 
-import { isNested } from "../../schema/attribute_path.ts";
+import { namesTo, PATH_NAMES_MAX } from "../../schema/attribute_path.ts";
 import type { Column } from "../../schema/schema.ts";
 import type { RowQuery } from "../../derived/rows/row_query.ts";
 import type { CompareLeaf, Predicate } from "./predicate.ts";
@@ -19,8 +19,8 @@ export function rowQueryOf(predicate: Predicate<Column>): RowQuery {
     case "starts":
       return { kind: "all" };
     case "attribute":
-      // The index of values has the members of the outermost object.
-      if (isNested(predicate.name)) return { kind: "all" };
+      // The index of values looks into no more objects than these.
+      if (namesTo(predicate.name).length > PATH_NAMES_MAX) return { kind: "all" };
       return { ...predicate, column: predicate.column.name };
     default:
       return { ...predicate, column: predicate.column.name };
