@@ -1,10 +1,12 @@
 /**
  * What Tab makes of a word at the prompt: commands, keywords, functions, tables, columns, and
- * within `attr_get(attributes, '` the names of attributes. Names are asked of the server when they
- * are first wanted, and again after a minute. A server that does not answer leaves the keywords.
+ * within `attr_get(attributes, '` and behind `->>` the names of attributes. Names are asked of the
+ * server when they are first wanted, and again after a minute. A server that does not answer leaves
+ * the keywords.
  */
 
 import type { Clock } from "../../shared/os/clock.ts";
+import { isNested } from "../../shared/schema/attribute_path.ts";
 import type { SqlClient } from "./client.ts";
 
 const COMMANDS = ["\\?", "\\d", "\\dt", "\\e", "\\format", "\\q", "\\timing", "\\watch", "\\x"];
@@ -67,9 +69,10 @@ export class Completions {
     const text = `${before}\n${line}`;
     const quoted = /'([^']*)$/.exec(line)?.[1];
     if (quoted !== undefined && isOpen(text)) {
-      return namesAttribute(text)
-        ? matching(await this.#attributeNames(text), quoted)
-        : [[], quoted];
+      const kind = attributeKind(text);
+      if (kind === undefined) return [[], quoted];
+      const names = await this.#attributeNames(text);
+      return matching(kind === "any" ? names : names.filter((name) => !isNested(name)), quoted);
     }
     const word = /[\w.]*$/.exec(line)?.[0] ?? "";
     const { columns } = await this.#known();
@@ -120,9 +123,10 @@ function isOpen(text: string): boolean {
   return (text.match(/'/g)?.length ?? 0) % 2 === 1;
 }
 
-/** Whether the open text at the end names an attribute. */
-function namesAttribute(text: string): boolean {
-  return /(?:\battr_get\s*\(\s*[\w."]+\s*,\s*|->>?\s*)'[^']*$/i.test(text);
+/** Which attributes the open text at the end may name; `attr_get` knows no path. */
+function attributeKind(text: string): "outermost" | "any" | undefined {
+  if (/\battr_get\s*\(\s*[\w."]+\s*,\s*'[^']*$/i.test(text)) return "outermost";
+  return /->>?\s*'[^']*$/.test(text) ? "any" : undefined;
 }
 
 function matching(candidates: readonly string[], word: string): [string[], string] {

@@ -21,7 +21,7 @@ function openCompletions(isDown = false) {
     attributes: async (table) => {
       await Promise.resolve();
       ask(table);
-      return ["http.route", "http.status", "user"];
+      return ["http.route", "http.status", "user", "$.cart.id"];
     },
   }, { monotonicMs: () => nowMs });
   return { completions, asked, pass: (ms: number) => nowMs += ms };
@@ -39,6 +39,8 @@ const CASES: readonly (readonly [line: string, before: string, found: string[], 
   ["WHERE ho", "SELECT * FROM events", ["host"], "ho"],
   ["SELECT attr_get(attributes, 'http.", "", ["http.route", "http.status"], "http."],
   ["WHERE attributes->>'us", "SELECT 1 FROM traces", ["user"], "us"],
+  ["WHERE attributes->>'$.", "SELECT 1 FROM traces", ["$.cart.id"], "$."],
+  ["SELECT attr_get(attributes, '$.", "", [], "$."],
   ["WHERE host = 'ho", "SELECT * FROM events", [], "ho"],
 ];
 

@@ -3,6 +3,7 @@
 import { isJsonObject } from "../../shared/document/json_object.ts";
 import { quoteName } from "../../shared/engine/duckdb/statement_text.ts";
 import type { Column, ColumnType } from "../../shared/schema/schema.ts";
+import { flatAttributes, type NamedMembers } from "../../shared/search/flat_attributes.ts";
 import { ATTRIBUTES_NAME, type SearchTable } from "../../shared/search/search_fields.ts";
 
 /** What the values of a field are. */
@@ -81,8 +82,7 @@ function tallyOf({ type }: Column): Tally {
 }
 
 function addAttributes(attributes: Map<string, Tally>, text: string): void {
-  for (const [name, value] of Object.entries(objectOf(text))) {
-    if (value === null) continue;
+  for (const [name, value] of flatAttributes(membersOf(objectOf(text)) ?? [], membersOf)) {
     const type = typeOf(value);
     const known = attributes.get(name) ?? { rows: 0, type, values: new Set<string>() };
     attributes.set(name, known);
@@ -90,6 +90,11 @@ function addAttributes(attributes: Map<string, Tally>, text: string): void {
     known.type = commonType(known.type, type);
     known.values.add(typeof value === "string" ? value : JSON.stringify(value));
   }
+}
+
+function membersOf(value: unknown): NamedMembers<unknown> | undefined {
+  if (!isJsonObject(value)) return undefined;
+  return Object.entries(value).filter(([, member]) => member !== null);
 }
 
 /** A text that is no JSON object has no attributes. */

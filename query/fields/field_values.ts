@@ -4,7 +4,8 @@
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
-import { quoteName, quoteText } from "../../shared/engine/duckdb/statement_text.ts";
+import { quoteName } from "../../shared/engine/duckdb/statement_text.ts";
+import { attributeSql } from "../../shared/search/attribute_sql.ts";
 import { searchCondition } from "../../shared/search/search_condition.ts";
 import { ATTRIBUTES_NAME, type SearchTable } from "../../shared/search/search_fields.ts";
 import { type ValuesRequest, whereSql } from "./field_request.ts";
@@ -95,8 +96,7 @@ function fieldOf(name: string, { columns }: SearchTable): ReadField {
   const own = name.startsWith(`${ATTRIBUTES_NAME}.`)
     ? name.slice(ATTRIBUTES_NAME.length + 1)
     : name;
-  const sql = `attr_get(${quoteName(ATTRIBUTES_NAME)}, ${quoteText(own)})`;
-  return { name: own, isColumn: false, type: "text", sql };
+  return { name: own, isColumn: false, type: "text", sql: attributeSql(own) };
 }
 
 async function countedValues(

@@ -10,6 +10,7 @@
 export const PATH_NAMES_MAX = 8;
 
 const PLAIN = "[A-Za-z_][\\w:/@-]*";
+const PLAIN_NAME = new RegExp(`^${PLAIN}$`);
 const PATH = new RegExp(`^\\$(?:\\.${PLAIN}){2,}$`);
 
 /** Whether the attribute is called by a path into nested objects. */
@@ -30,6 +31,5 @@ export function attributeAt(names: readonly string[]): string | undefined {
   const [name, ...more] = names;
   if (name === undefined) return undefined;
   if (more.length === 0) return isNested(name) ? undefined : name;
-  const path = `$.${names.join(".")}`;
-  return isNested(path) && namesTo(path).length === names.length ? path : undefined;
+  return names.every((one) => PLAIN_NAME.test(one)) ? `$.${names.join(".")}` : undefined;
 }

@@ -8,10 +8,10 @@
 
 import { formatMicros, NS_PER_US, parseOptionalTimeNs } from "../base/time.ts";
 import { quoteName, quoteText } from "../engine/duckdb/statement_text.ts";
+import { attributeSql } from "./attribute_sql.ts";
 import { instantSql } from "./instant_sql.ts";
 import { SearchError } from "./search_error.ts";
 import {
-  ATTRIBUTES_NAME,
   LEVEL_NUMBER,
   type SearchTable,
   type SearchTarget,
@@ -261,7 +261,7 @@ function levelNumberCondition(
 function valueOf(target: SearchTarget): string {
   switch (target.kind) {
     case "attribute":
-      return `attr_get(${quoteName(ATTRIBUTES_NAME)}, ${quoteText(target.name)})`;
+      return attributeSql(target.name);
     case "column":
     case "text":
       return quoteName(target.column.name);

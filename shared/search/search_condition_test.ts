@@ -26,11 +26,16 @@ interface Row {
 
 const ROWS: readonly Row[] = [
   { host: "web-1", raw: "Request timeout after 30 ms", attributes: { level: "Error", code: 500 } },
-  { host: "web-1", raw: "blue chair sold", attributes: { severity_text: "INFO", code: "404" } },
+  {
+    host: "web-1",
+    raw: "blue chair sold",
+    attributes: { severity_text: "INFO", code: "404", cart: { id: "x y", sum: { all: 500 } } },
+  },
   { host: "web-2", raw: "chair, BLUE", attributes: { severity_text: "WARN", level: "fatal" } },
   { host: "web*", raw: "100 % *** done", attributes: { severity_number: 18, "a.b": "x y" } },
   { host: "db", raw: "timeouts: none", attributes: { severity_number: "9", code: 1.5 } },
-  { host: "db", raw: "", attributes: {} },
+  { host: "db", raw: "", attributes: { cart: { id: "web-1", sum: { all: 1.5 } } } },
+  { host: "db", raw: "none", attributes: { cart: { id: null, sum: "404" } } },
   { host: "it's", raw: "it's 'quoted' -- text; /a/b", attributes: { "it's": "'", code: "high" } },
   { host: 'a"b', raw: "connect port 12345 ssh2", attributes: { level: "debug", code: null } },
   { host: "é", raw: "Straße ÉCOLE 接続", attributes: { severity_text: "odd", code: -3 } },
@@ -79,7 +84,14 @@ function termFinds(field: string | undefined, match: SearchMatch, row: Row): boo
 function valueOf(field: string, { host, attributes }: Row): string | undefined {
   if (field === "host") return host;
   if (field === "service" || field === "source") return "s";
-  return textOf(attributes[field.replace(/^attributes\./, "")]);
+  const name = field.replace(/^attributes\./, "");
+  if (!name.startsWith("$.")) return textOf(attributes[name]);
+  return textOf(name.slice(2).split(".").reduce(memberOf, attributes));
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  const isObject = typeof value === "object" && value !== null;
+  return isObject ? (value as Record<string, unknown>)[name] : undefined;
 }
 
 function textFinds(text: string, match: SearchMatch): boolean {
@@ -161,6 +173,7 @@ const WORDS = fc.constantFrom(
 );
 const NAMES = fc.constantFrom(
   ...["host", "service", "source", "attributes.source", "code", "a.b", "absent", "it's", "raw"],
+  ...["$.cart.id", "$.cart.sum.all", "attributes.$.cart.id", "$.cart.none"],
 );
 const VALUES = fc.constantFrom(
   ...["web-1", "web*", String.raw`web\*`, "db", "s", "inner", "'", '"x y"', '"a\\"b"', "*", "500"],
@@ -243,7 +256,11 @@ const CONDITIONS: readonly (readonly [search: string, sql: string])[] = [
     `"timestamp" >= CAST('2026-11-20T00:00:00.000000Z' AS TIMESTAMPTZ) AND ` +
     `"timestamp" < CAST('2026-11-20T21:04:05.000000Z' AS TIMESTAMPTZ)`,
   ],
-  ["a.b:x", `attr_get("attributes", 'a.b') = 'x'`],
+  ["a.b:x", `attr_get(attributes, 'a.b') = 'x'`],
+  ["$.a.b:x", `(attributes ->> '$.a.b') = 'x'`],
+  ["attributes.$.a.b:>=5", `TRY_CAST((attributes ->> '$.a.b') AS DOUBLE) >= CAST('5' AS DOUBLE)`],
+  // A path has two names at least, and plain ones.
+  ["$.a:x", `attr_get(attributes, '$.a') = 'x'`],
 ];
 
 Deno.test({

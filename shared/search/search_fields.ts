@@ -14,6 +14,7 @@ export type SearchTarget =
   /** Words of a text. */
   | { readonly kind: "text"; readonly column: Column }
   | { readonly kind: "column"; readonly column: Column }
+  /** A member within nested objects is called by its path, such as `$.user.id`. */
   | { readonly kind: "attribute"; readonly name: string }
   | { readonly kind: "level"; readonly sources: readonly SearchTarget[] };
 

@@ -61,6 +61,7 @@ function rows(count: number, first = 0): LabEvent[] {
         status: n % 2 === 0 ? 200 : 404,
         ms: n / 4 + 0.5,
         none: null,
+        cart: { id: `c${n % 5}`, sum: { all: n % 3, none: null } },
         ...(n % 10 === 0 ? odd : {}),
         ...(n % 100 === 0 ? { "user.id": `u${n}`, ok: false } : {}),
       }),
@@ -101,6 +102,8 @@ Deno.test({
         ["ms", 700, 700, "number"],
         ["user.id", 7, 7, "text"],
         ["ok", 7, 1, "bool"],
+        ["$.cart.id", 700, 5, "text"],
+        ["$.cart.sum.all", 700, 3, "integer"],
         ...ODD_NAMES.map((name): [string, number, number, string] => [name, 70, 3, "text"]),
       ];
       for (const [name, count, distinct, type] of attributes) {
@@ -111,6 +114,7 @@ Deno.test({
       }
       strictEqual(of("none"), undefined);
       strictEqual(of("attributes"), undefined);
+      strictEqual(of("cart"), undefined);
       const order = fields.map((field: Answer) => field.rows);
       deepStrictEqual(order, order.toSorted((a: number, b: number) => b - a));
     });
@@ -145,6 +149,11 @@ Deno.test({
       }
       const failed = await get("fields/status/values?search=error");
       deepStrictEqual(failed.values, [{ value: "200", rows: 7, share: 1 }]);
+      for (const name of ["$.cart.id", "attributes.$.cart.id"]) {
+        const nested = await get(`fields/${encodeURIComponent(name)}/values?limit=1`);
+        deepStrictEqual([nested.name, nested.kind, nested.distinct], ["$.cart.id", "attribute", 5]);
+        deepStrictEqual(nested.values, [{ value: "c0", rows: 140, share: 1 / 5 }]);
+      }
       const second = await get("fields/attributes.status/values");
       deepStrictEqual([second.name, second.distinct], ["status", 2]);
       deepStrictEqual((await get("fields/absent/values")).values, []);
@@ -163,6 +172,8 @@ Deno.test({
       ["search=error", 7],
       ["search=host:web-3", 100],
       ["search=status:>=300%20host:web-3", 50],
+      ["search=$.cart.id:c3", 140],
+      ["search=$.cart.sum.all:>=1%20$.cart.id:c3", 93],
       [`from=${at(0n)}&to=${at(100n)}`, 50],
       [`from=${at(1n)}&to=${at(101n)}`, 50],
       ["from=2026-11-20T00:16:40Z", 200],

@@ -7,7 +7,8 @@ import assert from "node:assert/strict";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import type { EngineLab } from "../../shared/testing/engine_lab.ts";
 import type { ColumnCount, ColumnCountsRequest } from "../../shared/engine/types.ts";
-import { quoteName, quoteText } from "../../shared/engine/duckdb/statement_text.ts";
+import { quoteName } from "../../shared/engine/duckdb/statement_text.ts";
+import { attributeSql } from "../../shared/search/attribute_sql.ts";
 import {
   type Batch,
   openAttributeLab,
@@ -94,7 +95,7 @@ async function compareCounts(lab: EngineLab, range: ColumnCountsRequest["range"]
 }
 
 function valueOf({ name, isAttribute }: ColumnCount): string {
-  return isAttribute ? `attr_get(attributes, ${quoteText(name)})` : `${quoteName(name)}::VARCHAR`;
+  return isAttribute ? attributeSql(name) : `${quoteName(name)}::VARCHAR`;
 }
 
 Deno.test({

@@ -8,7 +8,7 @@ import { isTrueIn, withPage } from "./page_lab.ts";
 
 const NAME = "fields of the page Logs in Chromium";
 
-/** 40 rows: three of four of the shop, every second one with a status. */
+/** 40 rows: three of four of the shop, every second one with a status; carts in an object. */
 const LINES: readonly LogLine[] = Array.from({ length: 40 }, (_, at) => ({
   ms: 1_000 * at,
   raw: `request ${at}`,
@@ -17,6 +17,7 @@ const LINES: readonly LogLine[] = Array.from({ length: 40 }, (_, at) => ({
   attributes: {
     severity_text: at % 10 === 0 ? "ERROR" : "INFO",
     ...at % 2 === 0 ? { "http.status_code": at % 8 === 0 ? 500 : 200 } : {},
+    cart: { id: `c${at % 5}`, items: at % 3 },
   },
 }));
 
@@ -70,6 +71,31 @@ Deno.test({
           await values.getByText("two words").click();
           await rowsAre(page, 10);
           strictEqual(await page.inputValue("#search"), 'source:"two words"');
+        }),
+    );
+
+    await t.step(
+      "a member within an object is listed, completed, filtered by and shown as a column",
+      () =>
+        withPage(lab, `?range=${RANGE}`, async (page) => {
+          await rowsAre(page, 40);
+          const list = page.getByRole("complementary", { name: "Fields" });
+          await list.getByRole("button", { name: "$.cart.id", exact: true }).click();
+          await list.getByRole("list", { name: "Most frequent values of $.cart.id" })
+            .getByText("c3").click();
+          await rowsAre(page, 8);
+          strictEqual(await page.inputValue("#search"), "$.cart.id:c3");
+          await page.locator(".row .line").first().click();
+          const member = page.locator(".fields tr", {
+            has: page.locator('th:text-is("$.cart.items")'),
+          });
+          await member.getByText("+ filter").click();
+          await rowsAre(page, 3);
+          strictEqual(await page.inputValue("#search"), "$.cart.id:c3 $.cart.items:2");
+          await page.fill("#search", "");
+          await page.keyboard.type("cart.id");
+          await page.getByRole("option", { name: "$.cart.id" }).click();
+          strictEqual(await page.inputValue("#search"), "$.cart.id:");
         }),
     );
 

@@ -1,12 +1,31 @@
 /** The members of a JSON object as they are written: a number keeps each of its digits. */
 
+import { flatAttributes, type NamedMembers } from "../../shared/search/flat_attributes.ts";
+
 /**
  * Returns names and values of the outermost object: texts without their quotes, anything else as it
  * is written; a null is left out. Undefined: `text` is no object.
  */
-export function jsonMembers(text: string): readonly (readonly [string, string])[] | undefined {
+export function jsonMembers(text: string): NamedMembers<string> | undefined {
+  return isObject(text) ? withTexts(writtenMembers(text)) : undefined;
+}
+
+/** Returns them by the names that a search has for them, those within nested objects as well. */
+export function flatMembers(text: string): NamedMembers<string> | undefined {
   if (!isObject(text)) return undefined;
-  const members: (readonly [string, string])[] = [];
+  return withTexts(flatAttributes(
+    writtenMembers(text),
+    (value) => value.startsWith("{") ? writtenMembers(value) : undefined,
+  ));
+}
+
+function withTexts(members: NamedMembers<string>): NamedMembers<string> {
+  return members.map(([name, value]) => [name, valueText(value)]);
+}
+
+/** Values are as they are written. */
+function writtenMembers(text: string): NamedMembers<string> {
+  const members: [string, string][] = [];
   // The text is known to be JSON, so that a comma or a colon outside of all else ends a piece.
   let start = text.indexOf("{") + 1;
   let name = "";
@@ -20,7 +39,7 @@ export function jsonMembers(text: string): readonly (readonly [string, string])[
       start = at + 1;
     } else if (char === "," || char === "}") {
       const value = text.slice(start, at).trim();
-      if (value !== "" && value !== "null") members.push([name, valueText(value)]);
+      if (value !== "" && value !== "null") members.push([name, value]);
       start = at + 1;
       if (char === "}") break;
     }

@@ -1,9 +1,14 @@
 /** Rows as the page holds them: their places, their fields, and how pages and new rows join. */
 
 import { SEVERITIES, type Severity, severityOf } from "../../shared/search/severities.ts";
-import { LEVEL_ATTRIBUTES, LEVEL_NUMBER } from "../../shared/search/search_fields.ts";
+import type { NamedMembers } from "../../shared/search/flat_attributes.ts";
+import {
+  ATTRIBUTES_NAME,
+  LEVEL_ATTRIBUTES,
+  LEVEL_NUMBER,
+} from "../../shared/search/search_fields.ts";
 import type { Answer, Value } from "../api/sql_client.ts";
-import { jsonMembers } from "./json_members.ts";
+import { flatMembers, jsonMembers } from "./json_members.ts";
 
 /** The place of a row in the order newest first. */
 export interface RowPlace {
@@ -98,16 +103,27 @@ export interface RowField {
 /** Columns that only say again what another says. */
 const HIDDEN = new Set(["timestamp_ns", "attributes"]);
 
-/** Columns first, then attributes; nothing that is null. */
+/**
+ * Columns first, then attributes, those within nested objects by their paths; nothing that is null.
+ */
 export function fieldsOf(row: LogRow): readonly RowField[] {
+  return fieldsWith(row, [...attributesOf(row, FLAT)]);
+}
+
+/** Columns and attributes as they were sent: an object is one of them. */
+export function sentFieldsOf(row: LogRow): readonly RowField[] {
+  return fieldsWith(row, [...attributesOf(row, SENT)]);
+}
+
+function fieldsWith(row: LogRow, attributes: NamedMembers<string>): readonly RowField[] {
   const columns = Object.entries(row.values)
     .filter(([name, value]) => !HIDDEN.has(name) && value !== null)
     .map(([name, value]) => ({ name, text: textOf(value) }));
-  const attributes = [...attributesOf(row)].map(([name, text]) => ({
+  const named = attributes.map(([name, text]) => ({
     name: name in row.values || ALIASES.has(name) ? `attributes.${name}` : name,
     text,
   }));
-  return [...columns, ...attributes];
+  return [...columns, ...named];
 }
 
 /** Names that a search takes for a column. */
@@ -117,26 +133,37 @@ const ALIASES = new Set(["service", "service.name", "host.name"]);
 export function fieldText(row: LogRow, name: string): string | undefined {
   const value = row.values[name];
   if (value !== undefined && value !== null && !HIDDEN.has(name)) return textOf(value);
-  return fieldsOf(row).find((field) => field.name === name)?.text;
+  const isCalledSo = (field: RowField) => field.name === name;
+  return (sentFieldsOf(row).find(isCalledSo) ?? fieldsOf(row).find(isCalledSo))?.text;
 }
 
-const parsed = new WeakMap<LogRow, ReadonlyMap<string, string>>();
+/** A way to read attributes, and what it read. */
+interface AttributeReading {
+  readonly read: (text: string) => NamedMembers<string> | undefined;
+  readonly known: WeakMap<LogRow, ReadonlyMap<string, string>>;
+}
+
+const SENT: AttributeReading = { read: jsonMembers, known: new WeakMap() };
+const FLAT: AttributeReading = { read: flatMembers, known: new WeakMap() };
 
 /** The members of the row's attributes; one member where they are no object. */
-function attributesOf(row: LogRow): ReadonlyMap<string, string> {
-  const known = parsed.get(row);
-  if (known !== undefined) return known;
-  const text = row.values["attributes"];
+function attributesOf(
+  row: LogRow,
+  { read, known }: AttributeReading,
+): ReadonlyMap<string, string> {
+  const before = known.get(row);
+  if (before !== undefined) return before;
+  const text = row.values[ATTRIBUTES_NAME];
   const attributes = typeof text === "string"
-    ? new Map(jsonMembers(text) ?? [["attributes", text]])
+    ? new Map(read(text) ?? [[ATTRIBUTES_NAME, text]])
     : new Map();
-  parsed.set(row, attributes);
+  known.set(row, attributes);
   return attributes;
 }
 
 /** Returns the row's level as it names it, and the severity that this is. */
 export function levelOf(row: LogRow): { readonly name: string; readonly severity?: Severity } {
-  const attributes = attributesOf(row);
+  const attributes = attributesOf(row, SENT);
   const names = ["level", "severity_text"].map((name) => row.values[name])
     .concat(LEVEL_ATTRIBUTES.map((name) => attributes.get(name) ?? null));
   const name = names.find((value) => value !== undefined && value !== null);

@@ -1,14 +1,16 @@
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import fc from "fast-check";
-import { jsonMembers } from "./json_members.ts";
+import { flatMembers, jsonMembers } from "./json_members.ts";
 import {
   fieldsOf,
+  fieldText,
   isOneInstant,
   joinPages,
   levelOf,
   type LogRow,
   mergeRows,
   rowsOf,
+  sentFieldsOf,
 } from "./log_rows.ts";
 
 const COLUMNS = ["timestamp_ns text", "timestamp", "timestamp_ns", "host", "raw", "attributes"];
@@ -97,6 +99,35 @@ Deno.test({
 });
 
 Deno.test({
+  name:
+    "flatMembers names members within objects by their paths, and what no path calls as a whole",
+  fn() {
+    const cases: readonly (readonly [string, unknown])[] = [
+      ['{"a":1,"in":{"b":"x","deep":{"c":1.0}}}', [["a", "1"], ["$.in.b", "x"], [
+        "$.in.deep.c",
+        "1.0",
+      ]]],
+      ['{"in":{"b":1,"odd name":2}}', [["$.in.b", "1"], ["in", '{"b":1,"odd name":2}']]],
+      ['{"odd name":{"b":1}}', [["odd name", '{"b":1}']]],
+      ['{"none":{},"null":{"a":null},"list":[{"a":1}],"text":"{\\"a\\":1}"}', [
+        ["none", "{}"],
+        ["null", '{"a":null}'],
+        ["list", '[{"a":1}]'],
+        ["text", '{"a":1}'],
+      ]],
+      // What is called like a path is not what a search for it finds.
+      ['{"$.in.b":1,"in":{"b":2}}', [["$.in.b", "2"]]],
+      ['{"a":{"b":{"c":{"d":{"e":{"f":{"g":{"h":{"i":1}}}}}}}}}', [[
+        "$.a.b.c.d.e.f.g.h",
+        '{"i":1}',
+      ]]],
+      ["[1]", undefined],
+    ];
+    for (const [text, members] of cases) deepStrictEqual(flatMembers(text), members, text);
+  },
+});
+
+Deno.test({
   name: "fieldsOf names an attribute as a search finds it, also beside a column of that name",
   fn() {
     const row = rowWith('{"host":"inner","service":"x","http.status":500,"gone":null}');
@@ -108,6 +139,17 @@ Deno.test({
       { name: "attributes.service", text: "x" },
       { name: "http.status", text: "500" },
     ]);
+    const nested = rowWith('{"cart":{"id":"c1","sum":{"all":1.50}}}');
+    deepStrictEqual(fieldsOf(nested).slice(3), [
+      { name: "$.cart.id", text: "c1" },
+      { name: "$.cart.sum.all", text: "1.50" },
+    ]);
+    strictEqual(fieldText(nested, "$.cart.sum.all"), "1.50");
+    strictEqual(fieldText(nested, "cart"), '{"id":"c1","sum":{"all":1.50}}');
+    deepStrictEqual(sentFieldsOf(nested).at(-1), {
+      name: "cart",
+      text: '{"id":"c1","sum":{"all":1.50}}',
+    });
   },
 });
 

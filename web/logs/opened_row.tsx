@@ -8,7 +8,7 @@ import { ContextView } from "./context_view.tsx";
 import { CopyButton } from "./copy_text.tsx";
 import { fieldTerm } from "./field_term.ts";
 import { columns, linkTo, openRow, toggleColumn, toggleRow, zone } from "./log_address.ts";
-import { fieldsOf, type LogRow, type RowField } from "./log_rows.ts";
+import { fieldsOf, type LogRow, type RowField, sentFieldsOf } from "./log_rows.ts";
 import { asked, searchOnly, texts, toggleTerm } from "./log_state.ts";
 import type { Marker } from "./marks.ts";
 import { TopValues } from "./top_values.tsx";
@@ -42,7 +42,7 @@ export function OpenedRow({ row, markers }: {
             → trace
           </button>
         )}
-        <CopyButton text={() => jsonOf(fields)}>copy as JSON</CopyButton>
+        <CopyButton text={() => jsonOf(sentFieldsOf(row))}>copy as JSON</CopyButton>
         <CopyButton text={() => linkTo(asked.value?.query.instants)}>copy link</CopyButton>
         <span class="quiet">{instantText(Date.parse(row.place.timestamp), zone.value)}</span>
       </p>

@@ -1,6 +1,8 @@
 /** What may come next in a statement: tables, columns, attributes and functions. */
 
-import { quoteName, quoteText } from "../../shared/engine/duckdb/statement_text.ts";
+import { quoteName } from "../../shared/engine/duckdb/statement_text.ts";
+import { isNested } from "../../shared/schema/attribute_path.ts";
+import { attributeSql } from "../../shared/search/attribute_sql.ts";
 import { type SqlToken, sqlTokens } from "./sql_tokens.ts";
 import type { NamedType } from "./server_tables.ts";
 
@@ -86,6 +88,7 @@ function isOpen(before: string, from: number): boolean {
 function attributeName(sql: string, from: number, names: SqlNames): SqlOptions | undefined {
   if (!/\battr_get\s*\(\s*[\w.]+\s*,\s*$/i.test(sql.slice(0, from))) return undefined;
   const options = namedTables(sql, names).flatMap(({ attributes }) => attributes)
+    .filter(({ name }) => !isNested(name))
     .map(({ name, type }): SqlOption => ({
       label: name,
       kind: "attribute",
@@ -150,8 +153,7 @@ function columnOption({ name, type }: NamedType): SqlOption {
 }
 
 function attributeOption({ name }: NamedType): SqlOption {
-  const apply = `attr_get(attributes, ${quoteText(name)})`;
-  return { label: name, kind: "attribute", apply, detail: "attribute" };
+  return { label: name, kind: "attribute", apply: attributeSql(name), detail: "attribute" };
 }
 
 function functionOption(one: SqlFunction): SqlOption {

@@ -7,7 +7,7 @@ const NAMES: SqlNames = {
       name: "events",
       detail: "on the server",
       columns: [{ name: "raw", type: "VARCHAR" }, { name: "Odd name", type: "BIGINT" }],
-      attributes: [{ name: "it's", type: "text" }],
+      attributes: [{ name: "it's", type: "text" }, { name: "$.cart.id", type: "text" }],
     },
     { name: "traces", detail: "", columns: [{ name: "span_id", type: "VARCHAR" }], attributes: [] },
     { name: "local.hits", detail: "", columns: [{ name: "code", type: "BIGINT" }], attributes: [] },
@@ -28,7 +28,8 @@ const ATTRIBUTE = "attr_get(attributes, 'it''s')";
 
 Deno.test("completeSql offers what fits the place", () => {
   const tables = ["events", "traces", "local.hits"];
-  const ofEvents = ["raw", '"Odd name"', ATTRIBUTE, "log_pattern("];
+  const nested = "(attributes ->> '$.cart.id')";
+  const ofEvents = ["raw", '"Odd name"', ATTRIBUTE, nested, "log_pattern("];
   const cases: readonly (readonly [string, readonly string[] | undefined])[] = [
     ["SELECT * FROM |", tables],
     ["SELECT * FROM ev|", tables],

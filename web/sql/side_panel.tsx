@@ -12,6 +12,7 @@ import { type NamedType, serverTables } from "./server_tables.ts";
 import { describeTable, listServerTables, type ServerTable } from "./server_tables.ts";
 import { shortType } from "./column_kind.ts";
 import { quoteName } from "../../shared/engine/duckdb/statement_text.ts";
+import { attributeSql } from "../../shared/search/attribute_sql.ts";
 
 export function SidePanel(): JSX.Element {
   useEffect(() => {
@@ -58,7 +59,7 @@ function ServerEntry({ table: { name, columns, attributes } }: {
         {attributes.length > 0 && (
           <>
             <h3>Attributes</h3>
-            <Columns columns={attributes} write={writtenAttribute} />
+            <Columns columns={attributes} write={attributeSql} />
           </>
         )}
       </details>
@@ -108,8 +109,4 @@ function Columns({ columns, write }: {
 
 function writtenName(name: string): string {
   return /^[a-z_][a-z0-9_]*$/.test(name) ? name : quoteName(name);
-}
-
-function writtenAttribute(name: string): string {
-  return `attr_get(attributes, '${name.replaceAll("'", "''")}')`;
 }

@@ -11,7 +11,6 @@ import { floorDiv } from "../../base/floor_div.ts";
 import { NS_PER_DAY } from "../../base/time.ts";
 import { cellKey, type Cells, cellsBetween, IDS_MAX } from "../../derived/summary/cells.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
-import { isNested } from "../../schema/attribute_path.ts";
 import { attributeOf, isUnasked, unaskedColumn } from "../../schema/promoted.ts";
 import { type Column, columnOf } from "../../schema/schema.ts";
 import { meets, type TablePlan } from "../plan/plan.ts";
@@ -64,15 +63,11 @@ interface FilesOfRange {
   readonly cut: readonly DataFile[];
 }
 
-/**
- * Columns that summaries may count by value. Doubles of attributes are measures, and fields are
- * members of the outermost object.
- */
+/** Columns that summaries may count by value. Doubles of attributes are measures. */
 function countedColumns({ stored }: TablePlan): readonly Column[] {
   const byValue = new Set([...stored.tags, ...stored.promoted ?? []]);
   return stored.columns.filter(({ name, type }) =>
     name !== "timestamp_ns" && !(isUnasked(name) && type === "double") &&
-    !isNested(attributeOf(name)) &&
     (byValue.has(name) || type === "bool" || type === "int" || type === "long" || type === "double")
   );
 }
