@@ -4,14 +4,10 @@
  */
 
 import { present } from "../../../base/assert.ts";
-import { crc32 } from "../../../base/bytes.ts";
 import { lowerBound } from "../../../base/lower_bound.ts";
-import type { ColumnChunk, FilePlace, RowGroup, SummedPlace } from "../../../parquet/footer.ts";
+import type { ColumnChunk, FilePlace, RowGroup } from "../../../parquet/footer.ts";
 import {
   dictionaryPlace,
-  onlyPage,
-  type PagePlace,
-  pagesOfIndex,
   pagesWith,
   readChunkRows,
   type StoredValue,
@@ -21,6 +17,7 @@ import { FEW_ROWS_BYTES_MAX } from "../../limits.ts";
 import type { FilePart, ReadRows } from "../../plan/plan.ts";
 import type { Predicate } from "../../pruning/predicate.ts";
 import type { DataFileLease } from "../data_files.ts";
+import { chunkOf, pagePlaces, type PlaceReader, rangeOf, readPagePlaces } from "../page_places.ts";
 import {
   FILTERED_VALUE_NS,
   type PaysPages,
@@ -30,9 +27,6 @@ import {
   VALUE_NS,
 } from "./page_price.ts";
 import { conditionColumns, rowFilter, type TextFilter, textFilter } from "./row_filter.ts";
-
-/** Pages of chunks of which the offset index was read; as long as their footer is kept. */
-const PAGES = new WeakMap<ColumnChunk, readonly PagePlace[]>();
 
 /** Some rows of one row group. */
 interface GroupRows {
@@ -73,7 +67,7 @@ export async function readPartRows(
   if (!all.every(({ group }) => isReadable(chunksOf(group, columns), columns))) return undefined;
   await using opened = await lease.open(file);
   const read: PlaceReader = (places) => opened.read(places.map(rangeOf));
-  await readPagePlaces(all, columns, read);
+  await readPagePlaces(chunksIn(all, columns), read);
   const scannedNs = scanPrice(chunksIn(all, columns));
   let left: RowsLeft = { groups: all, values: new Map(), byteLength: 0 };
   let others = columns;
@@ -149,20 +143,20 @@ function rowsIn(groups: readonly GroupRows[]): number {
 }
 
 function chunksIn(groups: readonly GroupRows[], columns: readonly Column[]): ColumnChunk[] {
-  return groups.flatMap(({ group }) => columns.flatMap((column) => chunkOf(group, column) ?? []));
+  return groups.flatMap(({ group }) =>
+    columns.flatMap((column) => chunkOf(group, column.id) ?? [])
+  );
 }
 
 /** The pages that hold some rows of some columns. */
 function pagesOf(groups: readonly GroupRows[], columns: readonly Column[]): PricedPages[] {
   return groups.flatMap(({ group, rows }) =>
     chunksIn([{ group, rows }], columns).map((chunk) => {
-      const all = PAGES.get(chunk) ?? [];
+      const all = pagePlaces(chunk);
       return { chunk, pages: pagesWith(all, rows).length, allPages: all.length, rows: rows.length };
     })
   );
 }
-
-type PlaceReader = (places: readonly FilePlace[]) => Promise<readonly Uint8Array[]>;
 
 interface Reading {
   readonly read: PlaceReader;
@@ -183,8 +177,8 @@ async function readColumns(
 ): Promise<ColumnsRead> {
   const wanted = groups.flatMap(({ group, rows }) =>
     columns.map((column) => {
-      const chunk = chunkOf(group, column);
-      const pages = chunk === undefined ? [] : pagesWith(PAGES.get(chunk) ?? [], rows);
+      const chunk = chunkOf(group, column.id);
+      const pages = chunk === undefined ? [] : pagesWith(pagePlaces(chunk), rows);
       return { column, chunk, rows, pages };
     })
   );
@@ -227,12 +221,8 @@ function groupRows(groups: readonly RowGroup[], numbers: Uint32Array): GroupRows
   });
 }
 
-function chunkOf(group: RowGroup, { id }: Column): ColumnChunk | undefined {
-  return group.columns.find(({ fieldId }) => fieldId === id);
-}
-
 function chunksOf(group: RowGroup, columns: readonly Column[]): Chunks {
-  return new Map(columns.map((column) => [column.id, chunkOf(group, column)]));
+  return new Map(columns.map((column) => [column.id, chunkOf(group, column.id)]));
 }
 
 function isReadable(chunks: Chunks, columns: readonly Column[]): boolean {
@@ -251,37 +241,8 @@ function isSameType(stored: Column["type"], now: Column["type"]): boolean {
 function valueBytes(groups: readonly GroupRows[], columns: readonly Column[]): number {
   return groups.reduce((sum, { group, rows }) =>
     columns.reduce((own, column) => {
-      const chunk = chunkOf(group, column);
+      const chunk = chunkOf(group, column.id);
       if (chunk === undefined || chunk.values === 0) return own;
       return own + rows.length * chunk.bytesDecompressed / chunk.values;
     }, sum), 0);
-}
-
-async function readPagePlaces(
-  groups: readonly GroupRows[],
-  columns: readonly Column[],
-  read: PlaceReader,
-): Promise<void> {
-  const unknown = chunksIn(groups, columns).filter((chunk) => !PAGES.has(chunk));
-  for (const chunk of unknown) {
-    if (chunk.offsetIndex === undefined) PAGES.set(chunk, [onlyPage(chunk)]);
-  }
-  const indexed = unknown.flatMap((chunk) =>
-    chunk.offsetIndex === undefined ? [] : [{ chunk, index: chunk.offsetIndex }]
-  );
-  if (indexed.length === 0) return;
-  const bytes = await read(indexed.map(({ index }) => index));
-  indexed.forEach(({ chunk, index }, at) =>
-    PAGES.set(chunk, pagesOfIndex(checked(present(bytes[at]), index)))
-  );
-}
-
-/** Whoever scans the file tells which one it is. */
-function checked(bytes: Uint8Array, { sum }: SummedPlace): Uint8Array {
-  if (sum !== undefined && sum !== crc32(bytes)) throw new Error("a page index is damaged");
-  return bytes;
-}
-
-function rangeOf({ offset, byteLength }: FilePlace) {
-  return { start: offset, end: offset + byteLength };
 }
