@@ -16,13 +16,16 @@ const ROOM_BYTES_MIN = 64;
 const ROOM_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * The `bytes` bytes that `packed` unpacks to, in a buffer of their own. Throws when it is damaged,
- * or longer or shorter.
+ * The `bytes` bytes that `packed` unpacks to: in a buffer of their own, or in `room` where that has
+ * more bytes and they are not very many. Throws when it is damaged, or longer or shorter.
  */
-export function unpackZstd(packed: Uint8Array, bytes: number): Uint8Array {
-  if (bytes < KEPT_BYTES) {
-    // One more, to see that it is not longer.
-    const room = new Uint8Array(bytes + 1);
+export function unpackZstd(
+  packed: Uint8Array,
+  bytes: number,
+  // One more, to see that it is not longer.
+  room: Uint8Array = new Uint8Array(bytes < KEPT_BYTES ? bytes + 1 : 0),
+): Uint8Array {
+  if (bytes < KEPT_BYTES && bytes < room.length) {
     const frame = new StartedFrame(packed);
     if (frame.unpack(room) === bytes && frame.isOver) return room.subarray(0, bytes);
   }

@@ -9,9 +9,17 @@ import { parquetMetadata } from "hyparquet";
 import { batchOfRows, type ColumnValue, type RowObject, rowsOf } from "../../columns/rows.ts";
 import type { Column, ColumnType } from "../../schema/schema.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
-import { type FilePlace, parseFooter } from "../footer.ts";
+import { type ColumnChunk, type FilePlace, parseFooter } from "../footer.ts";
 import { writeParquet } from "../write_parquet.ts";
-import { onlyPage, pagesOfIndex, pagesWith, readChunkRows } from "./chunk_rows.ts";
+import {
+  dictionaryPlace,
+  onlyPage,
+  type PagePlace,
+  pagesOfIndex,
+  pagesWith,
+  readChunkRows,
+} from "./chunk_rows.ts";
+import { arePagesReadable, ColumnPages, type PageRows } from "./column_pages.ts";
 import { batchesOf, readOwnFile } from "./own_file.ts";
 
 const SEEDS = Number(Deno.env.get("SVC_PARQUET_SEEDS") ?? 40);
@@ -83,6 +91,7 @@ for (let seed = 0; seed < SEEDS; seed += 1) {
     assert.equal(read.length, count);
     read.forEach((row, at) => assert.deepEqual(row, rows[at], `row ${at}`));
     someRowsAreThose(bytes, rows, random);
+    pagesAreThose(bytes, rows);
   });
 }
 
@@ -104,10 +113,7 @@ function someRowsAreThose(
         .filter((row) => isIn(row) || row === group.rows - 1),
     );
     for (const chunk of group.columns) {
-      const index = chunk.offsetIndex;
-      const pages = index === undefined
-        ? [onlyPage(chunk)]
-        : pagesOfIndex(bytes.subarray(index.offset, index.offset + index.byteLength));
+      const pages = pagesIn(bytes, chunk);
       const bytesOf = ({ offset, byteLength }: FilePlace) =>
         bytes.subarray(offset, offset + byteLength);
       const values = readChunkRows(chunk, pagesWith(pages, wanted), { bytesOf });
@@ -124,4 +130,44 @@ function someRowsAreThose(
       });
     }
   }
+}
+
+function pagesIn(bytes: Uint8Array, chunk: ColumnChunk): readonly PagePlace[] {
+  const index = chunk.offsetIndex;
+  if (index === undefined) return [onlyPage(chunk)];
+  return pagesOfIndex(bytes.subarray(index.offset, index.offset + index.byteLength));
+}
+
+/** `ColumnPages` gives all rows of the file, page by page, with one memory for all chunks. */
+function pagesAreThose(bytes: Uint8Array, rows: readonly RowObject[]): void {
+  const reader = new ColumnPages();
+  for (const group of parseFooter(bytes, "a file").rowGroups) {
+    for (const chunk of group.columns.filter(arePagesReadable)) {
+      const bytesOf = ({ offset, byteLength }: FilePlace) =>
+        bytes.subarray(offset, offset + byteLength);
+      const dictionary = dictionaryPlace(chunk);
+      reader.begin(chunk, dictionary && bytesOf(dictionary));
+      const pages = pagesIn(bytes, chunk);
+      for (const [at, page] of [...pages.entries()].reverse()) {
+        const end = pages[at + 1]?.firstRow ?? group.rows;
+        const read = reader.read(page, end, bytesOf(page));
+        for (let row = page.firstRow; row < end; row += 1) {
+          const expected = rows[group.firstRow + row]?.[chunk.name] ?? null;
+          assert.equal(valueAt(read, row - page.firstRow), expected, `${chunk.name}, row ${row}`);
+        }
+      }
+    }
+  }
+}
+
+function valueAt({ values, places }: PageRows, row: number): ColumnValue {
+  const place = places === undefined ? row : places[row] as number;
+  if (place < 0) return null;
+  if (values.kind === "texts") {
+    return new TextDecoder().decode(
+      values.bytes.subarray(values.starts[place], values.ends[place]),
+    );
+  }
+  const [low, high] = values.halves.subarray(2 * place, 2 * place + 2);
+  return BigInt(high ?? 0) << 32n | BigInt((low ?? 0) >>> 0);
 }
