@@ -149,6 +149,13 @@ export const SMALL_SCAN_BYTES_MAX = 4_194_304;
  * send its rows. That one would mostly wait (`duckdb/awaited_result.ts`).
  */
 export const SHORT_STEP_ROWS_MAX = 131_072;
+/**
+ * Rows in order of time that are written as JSON from the pages of data files (`json_rows/`). Fewer
+ * are left to DuckDB, which has a page's last rows as soon.
+ */
+export const JSON_ROWS_MIN = 8_192;
+/** Files of which such rows are merged at the same time: a page of each column is in memory. */
+export const JSON_ROWS_FILES_MAX = 8;
 /** Streams that may have this many rows are run without a LIMIT. */
 export const UNLIMITED_ROWS_MIN = 100_000;
 /**

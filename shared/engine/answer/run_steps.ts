@@ -6,6 +6,7 @@
 import { planRelations } from "../bind/statement_relations.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
 import { heldPlan, withHeld } from "../held_rows/held_plan.ts";
+import { areJsonRows } from "../json_rows/json_rows_of.ts";
 import { stepsOf } from "../order/ordered_bands.ts";
 import type { Plan } from "../plan/plan.ts";
 import type { Prepared } from "../prepared.ts";
@@ -46,13 +47,19 @@ function bandsOf({ path }: Prepared) {
   return path.kind === "scan" ? path.bands : undefined;
 }
 
-/** The plan to scan. Rows are in memory in the DuckDB of cheap statements alone. */
+/**
+ * The plan to scan. Rows are in memory in the DuckDB of cheap statements alone, and those that are
+ * written without it are read of their files.
+ */
 export async function broughtPlan(
-  { data, path }: Prepared,
+  prepared: Prepared,
   plan: Plan,
   turn: TurnKind,
 ): Promise<Plan> {
-  if (path.kind !== "scan" || turn !== "light") return await data.bring(plan);
+  const { data, path } = prepared;
+  if (path.kind !== "scan" || turn !== "light" || areJsonRows(prepared, plan)) {
+    return await data.bring(plan);
+  }
   const exchanged = heldPlan(plan, { lease: path.held, wants: true });
   return withHeld(await data.bring(exchanged.rest), exchanged);
 }

@@ -8,6 +8,7 @@ import type { SecondChance } from "../duckdb/once_more.ts";
 import { breakOnRows, checkRowsScanned } from "../duckdb/rows_breaker.ts";
 import { sumOfProfiles } from "../duckdb/run_profile.ts";
 import type { StatementText } from "../duckdb/statement_text.ts";
+import { jsonRowsOf } from "../json_rows/json_rows_of.ts";
 import { isNearestHeld } from "../held_rows/held_plan.ts";
 import { SHORT_STEP_ROWS_MAX, UNLIMITED_ROWS_MIN, WHOLE_ROWS_MAX } from "../limits.ts";
 import { countFiles, isRead, type Plan } from "../plan/plan.ts";
@@ -124,6 +125,8 @@ export class StatementRun implements RunningQuery {
   #bytesScanned = 0;
   /** Planned rows of this step. */
   #ahead = 0;
+  /** Rows of this step that were written without DuckDB; undefined: DuckDB has them. */
+  #writtenRows: number | undefined;
 
   constructor(private readonly prepared: Prepared, private readonly options: RunOptions) {
     this.columns = prepared.columns.map(({ name, type }) => ({ name, type: type.text }));
@@ -162,7 +165,7 @@ export class StatementRun implements RunningQuery {
     yield* this.#rowsOnceMore(shape, { step: first, brought, left: left() });
     for (const step of later) {
       if (left() === 0) return;
-      this.#before.rows += this.options.seat.progress().rows;
+      this.#before.rows += this.#stepProgress().rows;
       this.#before.rowsPlanned += this.#ahead;
       const startMs = nowMs();
       const brought = await this.#broughtFor(step);
@@ -223,8 +226,10 @@ export class StatementRun implements RunningQuery {
     const isWhole = !isMeasured && (isInMemory || !isKnown) &&
       (limit ?? Infinity) <= WHOLE_ROWS_MAX;
     const isShort = isMeasured && this.#isShort();
-    const rows = connection.rows({ sql, values, isMeasured, isWhole, isShort, ...arrow })
-      [Symbol.asyncIterator]();
+    const written = await this.#written(shape, plan, left);
+    this.#writtenRows = written && 0;
+    const run = { sql, values, isMeasured, isWhole, isShort, ...arrow };
+    const rows = written ?? connection.rows(run)[Symbol.asyncIterator]();
     try {
       for (;;) {
         const startMs = nowMs();
@@ -233,6 +238,7 @@ export class StatementRun implements RunningQuery {
         // An interrupted stream may just end.
         deadline.check();
         if (next.done === true) break;
+        if (this.#writtenRows !== undefined) this.#writtenRows += next.value.rowCount;
         seat.pause();
         yield this.#timed(next.value);
         await seat.resume();
@@ -245,9 +251,22 @@ export class StatementRun implements RunningQuery {
       await rows.return?.();
     }
     // Measuring takes a third of what such a statement does, and it tells little more.
-    const profile = isKnown ? plannedProfile(plan) : withReadRows(await connection.profile(), plan);
+    const profile = isKnown || written !== undefined
+      ? plannedProfile(plan)
+      : withReadRows(await connection.profile(), plan);
     this.#profile = sumOfProfiles(this.#profile, profile);
     checkRowsScanned(this.#profile, this.options);
+  }
+
+  /** The rows where they are written here; undefined: DuckDB has them. */
+  async #written(
+    shape: AnyShape,
+    plan: Plan,
+    left: number,
+  ): Promise<AsyncGenerator<TextChunk> | undefined> {
+    const { rowsScannedMax, nowMs } = this.options;
+    if (typeof shape === "object" || scannedRows(plan) > (rowsScannedMax ?? Infinity)) return;
+    return await jsonRowsOf(this.prepared, { plan, shape, rowsMax: left, nowMs });
   }
 
   /** Whether few row groups are read, by a statement that is planned in no time. */
@@ -269,7 +288,7 @@ export class StatementRun implements RunningQuery {
   }
 
   progress(): RunProgress {
-    const { rows, percent } = this.options.seat.progress();
+    const { rows, percent } = this.#stepProgress();
     const planned = this.#rowsPlanned;
     return {
       rows: this.#before.rows + rows,
@@ -277,6 +296,12 @@ export class StatementRun implements RunningQuery {
         ? percent
         : (100 * this.#before.rowsPlanned + percent * this.#ahead) / planned,
     };
+  }
+
+  #stepProgress(): RunProgress {
+    const rows = this.#writtenRows;
+    if (rows === undefined) return this.options.seat.progress();
+    return { rows, percent: Math.min(100, 100 * rows / Math.max(1, this.#ahead)) };
   }
 
   /** The chunk, with the time that bringing its bytes takes counted. */

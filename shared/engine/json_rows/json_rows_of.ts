@@ -1,0 +1,76 @@
+/** Rows of a statement that are written as JSON here, where they can be and it pays. */
+
+import type { TextChunk } from "../duckdb/driver.ts";
+import { JSON_ROWS_FILES_MAX, JSON_ROWS_MIN } from "../limits.ts";
+import { type FilePart, partRows, type Plan } from "../plan/plan.ts";
+import type { Prepared } from "../prepared.ts";
+import type { RowShape } from "../types.ts";
+import { jsonRows } from "./json_rows.ts";
+import {
+  areReadable,
+  filesAtOnce,
+  isWritable,
+  type JsonRowsForm,
+  jsonRowsForm,
+} from "./json_rows_form.ts";
+
+/** Whether rows of a step are likely to be written here, before it is known how they are wanted. */
+export function areJsonRows(prepared: Prepared, plan: Plan): boolean {
+  const form = jsonRowsForm(prepared, "objects");
+  return form !== undefined && wantedParts(plan, form, Infinity) !== undefined;
+}
+
+/**
+ * At most `rowsMax` rows of a step, whose plan was brought. Undefined: DuckDB is to be asked, which
+ * also tells what is wrong with a file that cannot be read. Errors of later rows: the store's,
+ * `damaged_file`.
+ */
+export async function jsonRowsOf(
+  prepared: Prepared,
+  { plan, shape, rowsMax, nowMs }: {
+    readonly plan: Plan;
+    readonly shape: RowShape;
+    readonly rowsMax: number;
+    readonly nowMs: () => number;
+  },
+): Promise<AsyncGenerator<TextChunk> | undefined> {
+  const form = jsonRowsForm(prepared, shape);
+  const parts = form && wantedParts(plan, form, rowsMax);
+  if (form === undefined || parts === undefined) return undefined;
+  const lease = prepared.data;
+  try {
+    if (!await areReadable(parts, form, lease)) return undefined;
+    const all = jsonRows(form, { parts, lease, rowsMax, nowMs });
+    const first = await all.next();
+    return behind(first, all);
+  } catch {
+    return undefined;
+  }
+}
+
+async function* behind(
+  first: IteratorResult<TextChunk>,
+  all: AsyncGenerator<TextChunk>,
+): AsyncGenerator<TextChunk> {
+  try {
+    if (first.done === true) return;
+    yield first.value;
+    yield* all;
+  } finally {
+    await all.return(undefined);
+  }
+}
+
+/** The parts of a plan where all of them can be written and they are enough to pay. */
+function wantedParts(
+  { tables: [table] }: Plan,
+  { isFiner }: JsonRowsForm,
+  rowsMax: number,
+): readonly FilePart[] | undefined {
+  if (table === undefined) return undefined;
+  const parts = table.parts.filter((part) => isWritable(part, table));
+  if (parts.length < table.parts.length || isFiner && parts.length > 1) return undefined;
+  if (filesAtOnce(parts) > JSON_ROWS_FILES_MAX) return undefined;
+  const rows = parts.reduce((sum, part) => sum + partRows(part), 0);
+  return Math.min(rows, rowsMax) < JSON_ROWS_MIN ? undefined : parts;
+}
