@@ -203,6 +203,35 @@ Deno.test({
 });
 
 Deno.test({
+  name: "all columns are written, and a star that changes some is not",
+  async fn() {
+    await using lab = await EngineLab.open();
+    await lab.commit(
+      Array.from({ length: 9_000 }, (_, at) => ({
+        ns: START_NS + BigInt(at) * 1_000n,
+        raw: `line ${at}`,
+      })),
+    );
+    const list = (select: string) =>
+      ({ list: select, where: "", limit: "", direction: "DESC" }) as const;
+    for (
+      const [select, isOwn] of [
+        ["*", true],
+        ["events.*, raw AS again", true],
+        ["* REPLACE (upper(raw) AS raw)", false],
+        ["* RENAME (host AS raw, raw AS host)", false],
+        ["* EXCLUDE (host)", false],
+      ] as const
+    ) {
+      const own = await answer(lab, `SELECT ${select} FROM events`, { shape: "objects" });
+      assert.equal(own.first !== CHUNK_ROWS, isOwn, select);
+      const expected = await rendered(lab, list(select), "objects");
+      assert.ok(own.text === expected.text, select);
+    }
+  },
+});
+
+Deno.test({
   name: "a reader that leaves rows that are written leaves no file open",
   async fn() {
     await using lab = await openLab(new SeededRandom(8));
