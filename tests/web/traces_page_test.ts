@@ -104,7 +104,7 @@ const STEPS: readonly {
       await page.click("text=Errors only");
       await tracesAre(page, PLAIN + 3);
       await page.selectOption(".trace-list select", "longest");
-      match(await page.locator(".trace-row").first().innerText(), /batch nightly run/);
+      await page.locator(".trace-row").first().filter({ hasText: /batch\s+nightly run/ }).waitFor();
       match(page.url(), /order=longest/);
     },
   },
