@@ -82,7 +82,7 @@ export class PostgresPool implements AsyncDisposable {
       const pool = await this.#opened();
       const client = await pool.connect();
       let broken: Error | undefined;
-      // Between two statements nobody else hears of its end, and unheard it would end the process.
+      // Between two statements nobody else hears of its end.
       const onEnd = (error: Error) => broken = error;
       client.on("error", onEnd);
       try {
@@ -118,6 +118,9 @@ export class PostgresPool implements AsyncDisposable {
     // @ts-types="@types/pg"
     const { default: pg } = await import("pg");
     const pool = new pg.Pool(this.#settings);
+    // It may end in the very moment in which it is ready, before anybody else hears of that. Unheard
+    // it would end the process.
+    pool.on("connect", (client) => client.on("error", () => {}));
     // An idle connection that the server closed is no failure of anybody: the next one is made
     // anew.
     pool.on("error", (error) => {
