@@ -118,8 +118,8 @@ export class PostgresPool implements AsyncDisposable {
     // @ts-types="@types/pg"
     const { default: pg } = await import("pg");
     const pool = new pg.Pool(this.#settings);
-    // It may end in the very moment in which it is ready, before anybody else hears of that. Unheard
-    // it would end the process.
+    // It may end in the very moment in which it is ready, before anybody else hears of that.
+    // Unheard it would end the process.
     pool.on("connect", (client) => client.on("error", () => {}));
     // An idle connection that the server closed is no failure of anybody: the next one is made
     // anew.
