@@ -145,7 +145,7 @@ Deno.test({
       }
       await over;
       assert.deepEqual(await writing, {});
-      assert.ok(sent.length > 3, "rows came meanwhile");
+      assert.ok(sent.length > 1, "rows came meanwhile");
       await committed(stack);
       const raced = Array.from({ length: 8 }, (_, at) => `raced ${at}`);
       await checkRows(lab, [...STEPS.at(-1)?.[2] ?? [], ...raced, ...sent]);
