@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { utf8 } from "../../base/bytes.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
+import { textPart } from "../../testing/text_part.ts";
 import { collectValues } from "./collect_values.ts";
-import type { ColumnPart } from "./collect_words.ts";
 
 const ROWS = 1_000;
 const SEEDS = 3;
@@ -22,19 +21,10 @@ const MEMBERS = [
   '"\\u0062":"A"',
 ];
 
-function partOf(texts: readonly string[]): ColumnPart {
-  const bytes = texts.map(utf8);
-  const offsets = new Int32Array(texts.length + 1);
-  bytes.forEach(({ length }, at) => offsets[at + 1] = (offsets[at] as number) + length);
-  const values = new Uint8Array(offsets[texts.length] as number);
-  bytes.forEach((one, at) => values.set(one, offsets[at]));
-  return { rows: texts.length, data: { validity: null, nullCount: 0, offsets, values } };
-}
-
 /** The hashes by row. */
 function hashesOf(texts: readonly string[]): number[][] {
   const { hashes, places: { starts, granules } } = collectValues(7, {
-    parts: [partOf(texts)],
+    parts: [textPart(texts)],
     shift: 0,
   });
   const rows: number[][] = texts.map(() => []);

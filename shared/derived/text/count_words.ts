@@ -53,7 +53,7 @@ export function countWords(
       if (thing < rowsOf.length) rowsOf[thing] = rowsOf[thing] as number + (counts[at] as number);
     }
   }
-  const wanted = [...wantedThings(rowsOf, { words: terms.length, rows })];
+  const wanted = wantedThings(rowsOf, { words: terms.length, rows });
   const timed = Math.min(wanted.length, Math.floor(CELLS_PER_ROW * rows / runs.minutes.length));
   const places = new Map(wanted.map((thing, place) => [thing, place]));
   const entries = wanted.map((thing, place): CountedEntry => ({

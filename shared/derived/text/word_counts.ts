@@ -4,7 +4,7 @@
  */
 
 import { deflateRawSync } from "node:zlib";
-import { textOf, utf8 } from "../../base/bytes.ts";
+import { areSameBytes, textOf, utf8 } from "../../base/bytes.ts";
 import { ByteBuilder } from "../../columns/byte_builder.ts";
 import { writeVarint } from "../../columns/varint.ts";
 import { corruptSummary, SummaryReader, SummaryWriter } from "../summary/summary_bytes.ts";
@@ -96,7 +96,7 @@ export function findWordRows(
     const entry = counts.next();
     if (entry.word !== undefined) {
       for (const [at, word] of wanted.entries()) {
-        if (isSame(entry.word, word)) places[at] = place;
+        if (areSameBytes(entry.word, word)) places[at] = place;
       }
     }
     const isWanted = entry.word === undefined
@@ -199,10 +199,6 @@ class CountsReader {
   end(): void {
     if (this.#reader.at !== this.#bytes) throw impossible();
   }
-}
-
-function isSame(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, at) => byte === b[at]);
 }
 
 function sum(numbers: Iterable<number>): number {
