@@ -80,6 +80,11 @@ export class DayCube {
       FILE_BYTES * (this.#cube.held.size + this.#absent.size);
   }
 
+  /** Whether the rows of a file are counted already. */
+  holds({ key }: Pick<SidecarSubject, "key">): boolean {
+    return this.#cube.held.has(key);
+  }
+
   /**
    * The cube of `files`, without files that have no usable summary. Never fails because of a file.
    */

@@ -4,6 +4,7 @@
  * recently goes first, as a whole, because ids are its own.
  */
 
+import { present } from "../../base/assert.ts";
 import { isOperatingError } from "../../base/errors.ts";
 import { FileSummary } from "../../derived/summary/file_summary.ts";
 import type { Column } from "../../schema/schema.ts";
@@ -32,8 +33,8 @@ export interface TableAnswersOptions {
 export interface TableCubes {
   of(files: readonly DataFile[], spec: CubeSpec): Promise<CubesOfFiles>;
   valuesOf(column: Column): TableValues;
-  /** Whether a file's summary counts the words of `column`. */
-  countsWords(file: DataFile, column: CountedColumn): Promise<boolean>;
+  /** Whether a file's summary counts the words of a column of `spec`. */
+  countsWords(file: DataFile, spec: CubeSpec): Promise<boolean>;
   /** Counts of a column with many values, for the days that `range` names. */
   wide(column: Column, range: string, kind: WideKind): WideColumn;
   /** Ids of columns that are known to have many values. Whoever finds such a column adds it. */
@@ -170,8 +171,10 @@ class KeptTable implements TableCubes {
   }
 
   /** A file that cannot be read counts none: `DayCube` tells of it. */
-  async countsWords({ key, rows }: DataFile, { id, words = [] }: CountedColumn): Promise<boolean> {
+  async countsWords({ key, rows, day }: DataFile, spec: CubeSpec): Promise<boolean> {
+    if (this.#wordCubes.get(cubeKey(day, spec))?.holds({ key }) === true) return true;
     const { store, sidecars } = this.deps;
+    const { id, words = [] } = present(spec.columns.find(({ words }) => words !== undefined));
     try {
       const sidecar = await sidecars.read(store, { key, rows });
       const summary = sidecar && FileSummary.of(store, sidecar, rows);
@@ -198,7 +201,7 @@ class KeptTable implements TableCubes {
   }
 
   #dayCube(day: number, spec: CubeSpec): DayCube {
-    const key = JSON.stringify([day, spec.minutes, idsOf(spec.columns), idsOf(spec.measures)]);
+    const key = cubeKey(day, spec);
     const isByWords = spec.columns.some(({ words }) => words !== undefined);
     const cubes = isByWords ? this.#wordCubes : this.#cubes;
     const { store, sidecars, nowMs, damaged } = this.deps;
@@ -218,6 +221,10 @@ class KeptTable implements TableCubes {
       if (bytes > WORD_CUBES_BYTES_MAX) this.#wordCubes.delete(key);
     }
   }
+}
+
+function cubeKey(day: number, { minutes, columns, measures }: CubeSpec): string {
+  return JSON.stringify([day, minutes, idsOf(columns), idsOf(measures)]);
 }
 
 function idsOf(columns: readonly CountedColumn[]): string[] {

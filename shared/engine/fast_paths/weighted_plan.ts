@@ -159,7 +159,7 @@ class Planning {
 
   async plan(): Promise<WeightedPlan | WeightedAside> {
     const days = await this.#days();
-    const aside = await this.#wordsAside(days.flatMap(({ files }) => files));
+    const aside = await this.#wordsAside(days);
     if (aside !== undefined) return { aside };
     const whole = days.filter(({ isCut }) => !isCut).flatMap(({ files }) => files);
     const cut = days.filter(({ isCut }) => isCut).flatMap(({ files }) => files);
@@ -201,13 +201,17 @@ class Planning {
   }
 
   /** Why words are looked for in the rows: the largest file does not count them. */
-  async #wordsAside(files: readonly DataFile[]): Promise<string | undefined> {
-    const column = this.#words();
-    if (column === undefined) return undefined;
-    const [largest, ...others] = files;
+  async #wordsAside(days: readonly Day[]): Promise<string | undefined> {
+    if (this.#words() === undefined) return undefined;
+    let largest: { readonly file: DataFile; readonly isCut: boolean } | undefined;
+    for (const { files, isCut } of days) {
+      for (const file of files) {
+        if (largest === undefined || file.rows > largest.file.rows) largest = { file, isCut };
+      }
+    }
     if (largest === undefined) return undefined;
-    const file = others.reduce((most, file) => file.rows > most.rows ? file : most, largest);
-    return await this.#source.cubes.countsWords(file, column) ? undefined : FEW_COUNT_WORDS;
+    const spec = this.#spec(largest.isCut || this.#statement.minutes);
+    return await this.#source.cubes.countsWords(largest.file, spec) ? undefined : FEW_COUNT_WORDS;
   }
 
   /** Files of the range by day. A day that the range cuts has all of its files. */
