@@ -26,9 +26,8 @@ Deno.test({
         assert.equal(await file.readAt(into, 0), 8);
         assert.deepEqual([...into], [4, 0, 1, 2, 0, 0, 3, 5, 0, 0]);
         await assert.rejects(fs.create(path), Deno.errors.AlreadyExists);
-        for (const call of [fs.openRead(`${dir}/none`), fs.openAppend(`${dir}/none`)]) {
-          await assert.rejects(call, Deno.errors.NotFound);
-        }
+        await assert.rejects(fs.openRead(`${dir}/none`), Deno.errors.NotFound);
+        await assert.rejects(fs.openAppend(`${dir}/none`), Deno.errors.NotFound);
       }
     } finally {
       await Deno.remove(dir, { recursive: true });
@@ -53,8 +52,8 @@ Deno.test({
         assert.deepEqual(await near.stat(path), await other.stat(path));
       }
       // Errors must come as rejections: nobody catches what such a call throws.
-      const absent = [near.stat(`${dir}/none`), near.readDir(`${dir}/none`)];
-      for (const call of absent) await assert.rejects(call, Deno.errors.NotFound);
+      const [stat, list] = [near.stat(`${dir}/none`), near.readDir(`${dir}/none`)];
+      await Promise.all([stat, list].map((call) => assert.rejects(call, Deno.errors.NotFound)));
     } finally {
       await Deno.remove(dir, { recursive: true });
     }

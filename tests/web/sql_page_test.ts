@@ -135,19 +135,22 @@ Deno.test({
       strictEqual(await page.locator("table[role=grid]").getAttribute("aria-rowcount"), "3001");
       ok(await page.locator("tbody tr").count() < 100, "rows in the document");
       await page.click("th button[title='Sort by timestamp']");
+      await page.locator("th[aria-sort=ascending] .name", { hasText: "timestamp" }).waitFor();
       deepStrictEqual((await cellsOf(page, 1)).slice(0, 2), [
         START_TEXT,
         "GET /item/0 took 0 ms",
       ]);
       await page.click("th button[title='Sort by raw']");
       await page.click("th button[title='Sort by raw']");
+      await page.locator("th[aria-sort=descending] .name", { hasText: "raw" }).waitFor();
       strictEqual((await cellsOf(page, 1))[1], "GET /item/999 took 29 ms");
-      strictEqual(await page.locator("th[aria-sort=descending] .name").textContent(), "raw");
       await page.locator("td", { hasText: "status_code" }).first().click();
-      const dialog = page.locator(".value-dialog");
+      const dialog = page.locator(".value-dialog[open]");
       match(await dialog.textContent() ?? "", /attributes\{\n {2}"http.status_code": 200\n\}/);
       await expectAccessible(page, { within: ".value-dialog" });
       await page.keyboard.press("Escape");
+      // It is empty once the page has heard that it was closed.
+      await page.locator(".value-dialog:not([open]) h2:empty").waitFor({ state: "attached" });
       await page.focus("table[role=grid]");
       for (const key of ["ArrowDown", "ArrowDown", "ArrowRight", "Enter"]) {
         await page.keyboard.press(key);

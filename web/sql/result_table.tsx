@@ -1,7 +1,7 @@
 /** The rows of a result: only those in view are in the document. A head sorts, a cell opens. */
 
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Value } from "../api/sql_client.ts";
 import { type Cell, cellAfterKey } from "./active_cell.ts";
 import { type ResultColumn, shortType } from "./column_kind.ts";
@@ -25,7 +25,8 @@ export function ResultTable({ columns, rows }: {
   const { pane, first, last } = useRowsInView(rows.length);
   const [active, setActive] = useState<Cell | undefined>(undefined);
   useEffect(() => setActive(undefined), [rows]);
-  useEffect(() => show(pane.current, active), [active]);
+  // At once, lest it takes back a scroll that came before the next frame.
+  useLayoutEffect(() => show(pane.current, active), [active]);
   const widths = useMemo(() => columns.map((column, at) => widthOf(column, at, rows)), [rows]);
   const order = useMemo(() => {
     const kind = columns[sort?.column ?? 0]?.kind ?? "text";

@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Value } from "../api/sql_client.ts";
 import { wholeText } from "../view/number_text.ts";
 import { readableText, valueText } from "./value_text.ts";
@@ -22,7 +22,8 @@ export function ValueDialog(): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   const [isCopied, setCopied] = useState(false);
   const open = shown.value;
-  useEffect(() => {
+  // At once, so that Escape right after Enter finds it open.
+  useLayoutEffect(() => {
     setCopied(false);
     if (open === undefined) dialog.current?.close();
     else dialog.current?.showModal();
