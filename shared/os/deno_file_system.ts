@@ -338,8 +338,16 @@ class DenoFileLock implements FileLock {
     }
   }
 
+  /**
+   * A process that is being started has a copy of each open file for a moment. So closing this one
+   * would leave the lock held until then.
+   */
   [Symbol.dispose](): void {
-    this.#file[Symbol.dispose]();
+    try {
+      this.#file.unlockSync();
+    } finally {
+      this.#file[Symbol.dispose]();
+    }
   }
 }
 

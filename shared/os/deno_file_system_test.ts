@@ -56,6 +56,29 @@ Deno.test({
 });
 
 Deno.test({
+  name: "DenoFileSystem.tryLock() has what was just let go of, while processes are started",
+  fn: () =>
+    withDir(async (dir) => {
+      const files = new DenoFileSystem();
+      const path = join(dir, "LOCK");
+      let tries = 0;
+      const ended = new AbortController();
+      const start = async () => {
+        for (let n = 0; n < 150; n += 1) await new Deno.Command("true").output();
+      };
+      const started = Promise.all(Array.from({ length: 4 }, start));
+      const take = async () => {
+        for (; !ended.signal.aborted; tries += 1) {
+          using lock = await files.tryLock(path);
+          assert.notEqual(lock, undefined, `try ${tries}`);
+        }
+      };
+      await Promise.all([started.finally(() => ended.abort()), take()]);
+      assert.ok(tries > 150, `${tries} tries`);
+    }),
+});
+
+Deno.test({
   name: "DenoFileSystem file keeps writing at its end across reads, truncation and reopening",
   fn: () =>
     withDir(async (dir) => {
