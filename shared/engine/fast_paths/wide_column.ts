@@ -144,7 +144,8 @@ export class WideColumn {
         ...{ sum, parts, pending: 0 },
         errorMax: [...this.#parts.values(), ...sum?.held.values() ?? []]
           .reduce((total, { restMax }) => total + restMax, 0),
-        without: files.filter(({ key }) => this.#absent.has(key)),
+        // Not by what is remembered as absent: `look` changes that at any time.
+        without: files.filter(({ key }) => sum?.held.has(key) !== true && !this.#parts.has(key)),
         [Symbol.dispose]: () => lease[Symbol.dispose](),
       };
     });
@@ -166,18 +167,20 @@ export class WideColumn {
     const parts = [...this.#parts.values()].map(({ file }) => file);
     const lease = this.#deps.files.lease([...parts, ...(sum === undefined ? [] : [sum.file])]);
     try {
-      const missing = files.filter(({ key }) => !held.has(key) && !this.#absent.has(key));
+      const others = files.filter(({ key }) => !held.has(key));
+      const missing = others.filter(({ key }) => !this.#absent.has(key));
+      const isWithout = new Set(others.filter(({ key }) => this.#absent.has(key)));
       const kinds = await inBatches(missing, (file) => this.#kindOf(file));
-      const isWithout = new Set(missing.filter((_, at) => kinds[at] === undefined));
-      for (const { key } of isWithout) this.#absent.set(key, this.#deps.nowMs());
+      for (const file of missing.filter((_, at) => kinds[at] === undefined)) {
+        isWithout.add(file);
+        this.#absent.set(file.key, this.#deps.nowMs());
+      }
       return {
         ...{ sum, parts },
-        pending: missing.length - isWithout.size,
+        pending: others.length - isWithout.size,
         errorMax: files.reduce((total, { key }) => total + (held.get(key)?.restMax ?? 0), 0) +
           kinds.filter((kind) => kind === "top").length,
-        without: files.filter((file) =>
-          isWithout.has(file) || (!held.has(file.key) && this.#absent.has(file.key))
-        ),
+        without: [...isWithout],
         [Symbol.dispose]: () => lease[Symbol.dispose](),
       };
     } catch (error) {

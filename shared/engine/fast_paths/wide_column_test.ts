@@ -4,10 +4,18 @@
  */
 
 import assert from "node:assert/strict";
+import { DuckDBInstance } from "@duckdb/node-api";
+import { present } from "../../base/assert.ts";
 import { textOf } from "../../base/bytes.ts";
 import { inlineDeriver } from "../../derived/deriver.ts";
+import { SIDECARS_AS_STORED, type SidecarSource } from "../../derived/sidecar.ts";
+import { IcebergReader } from "../../iceberg/iceberg_reader.ts";
+import { DenoFileSystem } from "../../os/deno_file_system.ts";
+import { EVENTS_SCHEMA } from "../../schema/events.ts";
 import { EngineLab, type LabEvent } from "../../testing/engine_lab.ts";
 import { RemoteStore } from "../../testing/remote_store.ts";
+import { AnswerFiles } from "./answer_files.ts";
+import { WideColumn } from "./wide_column.ts";
 
 const FEW = inlineDeriver({ groupValuesMax: 4 });
 const START_NS = 1_790_000_040_000_000_000n;
@@ -169,6 +177,70 @@ Deno.test("that a file has no counts of a column is read once, and not for each 
   assert.ok(first >= 3, `${first} reads of sidecars`);
   assert.equal((await lab.query(HOT)).stats.served_by, "scan");
   assert.equal(ofSidecars(), first);
+});
+
+/** The counts of `host` in a table of two files with counts of it, and one without. */
+async function openCounts(sidecars: SidecarSource) {
+  const lab = await EngineLab.open();
+  for (let file = 0; file < 2; file += 1) await lab.commit(rows(60, 10), { derived: FEW });
+  await lab.commit(rows(9, 2));
+  const ident = { namespace: "svc", name: "events" };
+  const reader = new IcebergReader(lab.store);
+  const location = present(await lab.catalog.metadataLocation(ident));
+  const { files } = await reader.selectFiles(await reader.loadTable(ident, location));
+  const dir = `${lab.dir}/counts`;
+  await Deno.mkdir(dir);
+  const counts = new WideColumn({
+    ...{ store: lab.store, sidecars, files: new AnswerFiles(new DenoFileSystem(), dir) },
+    nowMs: () => 0,
+    damaged: () => {},
+  }, { column: present(EVENTS_SCHEMA.columns.find(({ name }) => name === "host")), kind: "all" });
+  const connection = await (await DuckDBInstance.create()).connect();
+  const texts = async (sql: string) =>
+    (await connection.runAndReadAll(sql)).getRows()
+      .map((row) => row.map((value) => value === null ? null : String(value)));
+  const without = async (asked = texts) => {
+    using told = await counts.of(files, {
+      connection: { texts: asked },
+      signal: new AbortController().signal,
+    });
+    return told.without.map(({ key }) => files.findIndex((file) => file.key === key));
+  };
+  return { lab, files, counts, texts, without };
+}
+
+Deno.test("which files counts lack does not depend on what is explained while they are added up", async () => {
+  const { lab, counts, texts, without } = await openCounts(SIDECARS_AS_STORED);
+  await using _lab = lab;
+  let looks = 0;
+  const told = await without(async (sql) => {
+    looks += 1;
+    using _other = await counts.look([]);
+    return await texts(sql);
+  });
+  assert.deepEqual(told, [2]);
+  assert.ok(looks > 0, "nothing was added up");
+});
+
+Deno.test("a file that was found without counts and has them by now is counted once", async () => {
+  const late = Promise.withResolvers<void>();
+  let isEarly = true;
+  const { lab, files, counts, without } = await openCounts({
+    ...SIDECARS_AS_STORED,
+    async read(...what) {
+      if (!isEarly) return await SIDECARS_AS_STORED.read(...what);
+      await late.promise;
+      return undefined;
+    },
+  });
+  await using _lab = lab;
+  const looking = counts.look(files);
+  isEarly = false;
+  assert.deepEqual(await without(), [2]);
+  late.resolve();
+  using looked = await looking;
+  assert.equal(looked.without.length, 3);
+  assert.deepEqual(await without(), [2]);
 });
 
 Deno.test("a statement that is only priced or explained adds no counts up, and tells what it would read", async () => {
