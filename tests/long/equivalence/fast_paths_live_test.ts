@@ -45,6 +45,7 @@ const SCHEMA: TableSchema = {
     { id: 5, name: "took", type: "long", required: true },
     { id: 6, name: "page", type: "string", required: true },
     { id: 7, name: "request", type: "string", required: true },
+    { id: 8, name: "raw", type: "string", required: true },
   ],
   tags: ["host", "page", "request"],
 };
@@ -54,6 +55,7 @@ const LANE = { tenant: "default", index: "visits" };
 const DERIVER = inlineDeriver({ groupValuesMax: 12 });
 const PAGES = 60;
 const HOSTS = 5;
+const OUTCOMES = ["was served", "was served late", "Was refused", "failed", "failed, was refused"];
 
 const DAY_NS = 86_400_000_000_000n;
 const MINUTE_NS = 60_000_000_000n;
@@ -73,6 +75,7 @@ interface Visit {
   readonly took: number;
   readonly page: string;
   readonly request: string;
+  readonly raw: string;
 }
 
 type State = readonly Visit[];
@@ -138,6 +141,27 @@ const QUESTIONS: readonly Question[] = [
         .slice(0, 5),
   },
   {
+    sql: "SELECT count(*) FROM visits WHERE match_terms(raw, 'failed')",
+    of: (state) => [[state.filter(({ raw }) => raw.includes("failed")).length]],
+  },
+  {
+    sql: "SELECT date_trunc('hour', timestamp), count(*) FROM visits " +
+      "WHERE match_phrase(raw, 'was refused') GROUP BY 1",
+    of: (state) =>
+      counted(
+        state.filter(({ raw }) => raw.toLowerCase().includes("was refused")),
+        (visit) => [hourOf(visit)],
+      ),
+  },
+  {
+    sql: "SELECT count(*) FROM visits WHERE NOT match_terms(raw, 'served') " +
+      `AND timestamp >= ${atNs(CUT.fromNs)} AND timestamp < ${atNs(CUT.endNs)}`,
+    of: (state) => [[
+      state.filter(({ ns, raw }) => ns >= CUT.fromNs && ns < CUT.endNs && !raw.includes("served"))
+        .length,
+    ]],
+  },
+  {
     sql: "SELECT count(DISTINCT page) FROM visits",
     of: (state) => [[new Set(state.map(({ page }) => page)).size]],
   },
@@ -192,6 +216,7 @@ class Live {
         took: random.below(1_000),
         page: `/p${Math.min(random.below(PAGES), random.below(PAGES))}`,
         request: random.chance(0.1) ? `often-${random.below(3)}` : `own-${this.#visits}`,
+        raw: `visit ${this.#visits} ${OUTCOMES[random.below(OUTCOMES.length)]}`,
       };
     });
     const rows = visits.map(({ ns, took, ...others }) => ({
