@@ -58,7 +58,6 @@ export const THREADS = [
   "shared/parquet/arrow_parquet_worker.ts",
   "shared/parquet/arrow_file_worker.ts",
   "shared/parquet/parquet_worker.ts",
-  "shared/parquet/parquet_lz4_worker.ts",
   "shared/derived/derive_worker.ts",
   "shared/engine/duckdb/process/engine_worker.ts",
   "shared/storage/upload_worker.ts",

@@ -85,7 +85,7 @@ function storedBytes(lines: readonly Line[], times: readonly number[]): number {
     raw: text,
     attributes: null,
   })).sort((a, b) => Number(a.timestamp - b.timestamp));
-  const options = { schema: EVENTS_SCHEMA, compression: "zstd", isThorough: true } as const;
+  const options = { schema: EVENTS_SCHEMA, effort: "thorough" } as const;
   return writeParquet([batchOfRows(EVENTS_SCHEMA, rows)], options).bytes.byteLength;
 }
 

@@ -64,7 +64,7 @@ export class WarehouseParts implements ResultParts {
     const { store, encoder } = await this.#opened.get();
     // A file is kept for a day, and somebody waits while it is made and read: speed goes before
     // size.
-    const options = { schema: SCHEMA, compression: "lz4_raw" } as const;
+    const options = { schema: SCHEMA, effort: "quick" } as const;
     using input = encoder.input([rowBatch(rows)], SCHEMA);
     const file = await encoder.encode(input, options);
     await store.putNew(this.#key(id, part), file.bytes);

@@ -1,40 +1,65 @@
 /**
- * Rows to a Parquet file's bytes, on the calling thread: an Arrow IPC stream in. What is kept is
- * written by `encode_zstd.ts`, what is soon thrown away by the WASM writer, whose codec is quicker.
- *
- * WASM memory never shrinks, so callers bound a file. All that is allocated there is free again
- * when the call returns.
+ * Rows to a Parquet file's bytes, on the calling thread. What is read of an Arrow IPC stream comes
+ * from another thread.
  */
 
-import * as wasm from "parquet-wasm";
-import { encodeZstd, type ParquetOptions } from "./encode_zstd.ts";
-import { ROW_GROUP_ROWS } from "./row_groups.ts";
+import { present } from "../base/assert.ts";
+import type { ColumnBatch } from "../columns/batch.ts";
+import type { BatchSlice } from "../columns/gather.ts";
+import { rowsOfStream } from "../columns/ipc_stream.ts";
+import type { TableSchema } from "../schema/schema.ts";
+import { evenStarts, rowGroupStarts } from "./row_groups.ts";
+import type { Effort } from "./writer/packing.ts";
+import { ParquetFileWriter } from "./writer/parquet_file.ts";
 
-const CREATED_BY = "svc";
+export interface ParquetOptions {
+  readonly schema: TableSchema;
+  /** Rows of all row groups but the last; default as `row_groups.ts` has it. */
+  readonly rowGroupRowsMax?: number;
+  /** Default `usual`. */
+  readonly effort?: Effort;
+}
 
-/** The file that holds the rows of `stream`, whose schema is that of `options`. */
-export function encodeParquet(
+/** The file that holds the rows of `batches`, all with the columns of `options.schema`. */
+export function encodeBatches(
+  batches: readonly ColumnBatch[],
+  { schema, rowGroupRowsMax, effort = "usual" }: ParquetOptions,
+): Uint8Array<ArrayBuffer> {
+  const rows = batches.reduce((sum, batch) => sum + batch.rows, 0);
+  const starts = rowGroupRowsMax === undefined
+    ? rowGroupStarts(rows)
+    : evenStarts(rows, rowGroupRowsMax);
+  const file = new ParquetFileWriter(schema, { effort });
+  for (const group of byRowGroup(batches, [...starts.slice(1), rows])) file.add(group);
+  return file.finish();
+}
+
+/** The file that holds the rows of an Arrow IPC stream, whose schema is that of `options`. */
+export function encodeStream(
   stream: Uint8Array,
   options: ParquetOptions,
 ): Uint8Array<ArrayBuffer> {
-  return options.compression === "zstd" ? encodeZstd(stream, options) : encodeLz4(stream, options);
+  return encodeBatches(rowsOfStream(stream).batches, options);
 }
 
-/**
- * Times are delta-encoded: sorted, they took 38 % of what a dictionary made of them, and writing
- * was 11 to 19 % faster.
- */
-function encodeLz4(stream: Uint8Array, options: ParquetOptions): Uint8Array<ArrayBuffer> {
-  let builder = new wasm.WriterPropertiesBuilder()
-    .setCreatedBy(CREATED_BY)
-    .setCompression(wasm.Compression.LZ4_RAW)
-    .setMaxRowGroupSize(options.rowGroupRowsMax ?? ROW_GROUP_ROWS);
-  for (const { name, type } of options.schema.columns) {
-    if (name !== "timestamp" && !(name === "timestamp_ns" && type === "long")) continue;
-    builder = builder.setColumnDictionaryEnabled(name, false)
-      .setColumnEncoding(name, wasm.Encoding.DELTA_BINARY_PACKED);
+/** The rows up to each of `ends`, the last of which is the end of all. */
+function* byRowGroup(
+  batches: readonly ColumnBatch[],
+  ends: readonly number[],
+): Generator<readonly BatchSlice[]> {
+  let ranges: BatchSlice[] = [];
+  let [row, group] = [0, 0];
+  for (const batch of batches) {
+    for (let at = 0; at < batch.rows;) {
+      const end = present(ends[group], "row group");
+      const until = Math.min(batch.rows, at + end - row);
+      ranges.push({ batch, start: at, count: until - at });
+      row += until - at;
+      at = until;
+      if (row < end) continue;
+      yield ranges;
+      ranges = [];
+      group += 1;
+    }
   }
-  const table = wasm.Table.fromIPCStream(stream);
-  // The writer consumes both, also when it throws; its result is a copy out of WASM memory.
-  return wasm.writeParquet(table, builder.build()) as Uint8Array<ArrayBuffer>;
 }

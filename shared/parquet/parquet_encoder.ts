@@ -10,7 +10,7 @@ import type { TableSchema } from "../schema/schema.ts";
 import { SharedBuffers } from "../os/shared_buffers.ts";
 import { TaskThread, type ThreadMemory, ThreadUnavailable } from "../os/task_thread.ts";
 import { describeParquet, type ParquetFile } from "./describe_parquet.ts";
-import type { ParquetCompression, ParquetOptions } from "./encode_zstd.ts";
+import { encodeStream, type ParquetOptions } from "./encode_parquet.ts";
 import { OpenInput, type ParquetInput, parquetInput } from "./parquet_input.ts";
 
 export interface EncodeRequest {
@@ -54,38 +54,24 @@ export const INLINE_PARQUET_ENCODER: ParquetEncoder = {
   inputBytes: 0,
   input: (batches, schema) => parquetInput(batches, schema),
   open: (schema, bytes) => new OpenInput(schema, { bytes: Math.min(bytes, OWN_ROOM_BYTES_MAX) }),
-  async encode({ stream, rows }, options) {
-    // Loaded when it is needed: a process with a thread does not need a second copy of the writer.
-    const { encodeParquet } = await import("./encode_parquet.ts");
-    return describeParquet(encodeParquet(stream, options), { schema: options.schema, rows });
-  },
+  encode: ({ stream, rows }, options) =>
+    Promise.try(() =>
+      describeParquet(encodeStream(stream, options), { schema: options.schema, rows })
+    ),
   [Symbol.dispose]() {},
 };
 
-type EncodeThread = TaskThread<EncodeRequest, ArrayBuffer>;
-
-function encodeThread(
-  module: URL,
-  options: { readonly memory: ThreadMemory | undefined; readonly onIdle: () => void },
-): EncodeThread {
-  const category = ["svc", "parquet"];
-  return new TaskThread(module, { what: "writes Parquet", category, ...options });
-}
-
 class ThreadEncoder implements ParquetEncoder {
-  /**
-   * Each compression has a thread of its own, which starts with the first file of it: one of them
-   * needs no WASM.
-   */
-  readonly #threads: Readonly<Record<ParquetCompression, EncodeThread>>;
+  readonly #thread: TaskThread<EncodeRequest, ArrayBuffer>;
   readonly #buffers = new SharedBuffers();
 
   constructor(memory: ThreadMemory | undefined) {
-    const options = { memory, onIdle: () => this.#buffers.drop() };
-    this.#threads = {
-      zstd: encodeThread(new URL("./parquet_worker.ts", import.meta.url), options),
-      lz4_raw: encodeThread(new URL("./parquet_lz4_worker.ts", import.meta.url), options),
-    };
+    this.#thread = new TaskThread(new URL("./parquet_worker.ts", import.meta.url), {
+      what: "writes Parquet",
+      category: ["svc", "parquet"],
+      memory,
+      onIdle: () => this.#buffers.drop(),
+    });
   }
 
   get inputBytes(): number {
@@ -102,10 +88,9 @@ class ThreadEncoder implements ParquetEncoder {
 
   async encode(input: ParquetInput, options: ParquetOptions): Promise<ParquetFile> {
     const { stream, rows } = input;
-    const thread = this.#threads[options.compression];
-    if (thread.isAvailable) {
+    if (this.#thread.isAvailable) {
       try {
-        const bytes = await thread.run({ stream, options });
+        const bytes = await this.#thread.run({ stream, options });
         return describeParquet(new Uint8Array(bytes), { schema: options.schema, rows });
       } catch (error) {
         if (!(error instanceof ThreadUnavailable)) {
@@ -121,7 +106,7 @@ class ThreadEncoder implements ParquetEncoder {
   }
 
   [Symbol.dispose](): void {
-    for (const thread of Object.values(this.#threads)) thread[Symbol.dispose]();
+    this.#thread[Symbol.dispose]();
     this.#buffers.drop();
   }
 }

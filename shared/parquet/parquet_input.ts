@@ -11,7 +11,7 @@ import { decodeBatch, encodeColumns, encodeSchemaMessage } from "../columns/ipc.
 import type { TableSchema } from "../schema/schema.ts";
 import type { SharedBuffers } from "../os/shared_buffers.ts";
 
-/** Bytes of batches that one file takes at most. WASM memory has 4 GiB. */
+/** Bytes of batches that one file takes at most. */
 export const PARQUET_INPUT_BYTES_MAX = 512 * 1024 * 1024;
 /** What memory grows by that was too small. */
 const GROWTH = 1.5;

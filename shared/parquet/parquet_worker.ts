@@ -1,10 +1,10 @@
-/** The thread behind `openParquetEncoder` for files that are kept: one file for each request. */
+/** The thread behind `openParquetEncoder`: one file for each request. */
 
 import { serveTasks } from "../os/serve_tasks.ts";
-import { encodeZstd } from "./encode_zstd.ts";
+import { encodeStream } from "./encode_parquet.ts";
 import type { EncodeRequest } from "./parquet_encoder.ts";
 
 serveTasks(({ stream, options }: EncodeRequest) => {
-  const { buffer } = encodeZstd(stream, options);
+  const { buffer } = encodeStream(stream, options);
   return { value: buffer, transfer: [buffer] };
 });

@@ -41,7 +41,7 @@ Deno.test({
 });
 
 function written(rows: readonly RowObject[], rowGroupRowsMax: number): Uint8Array<ArrayBuffer> {
-  const options = { schema: ALL_TYPES_SCHEMA, compression: "zstd", rowGroupRowsMax } as const;
+  const options = { schema: ALL_TYPES_SCHEMA, rowGroupRowsMax };
   return writeParquet([batchOfRows(ALL_TYPES_SCHEMA, rows)], options).bytes.slice();
 }
 

@@ -5,20 +5,16 @@
 
 import type { ColumnBatch } from "../columns/batch.ts";
 import { describeParquet, type ParquetFile } from "./describe_parquet.ts";
-import { encodeParquet } from "./encode_parquet.ts";
-import type { ParquetOptions } from "./encode_zstd.ts";
-import { parquetInput } from "./parquet_input.ts";
+import { encodeBatches, type ParquetOptions } from "./encode_parquet.ts";
 
 export type { ParquetFile } from "./describe_parquet.ts";
-export type { ParquetCompression, ParquetOptions } from "./encode_zstd.ts";
+export type { ParquetOptions } from "./encode_parquet.ts";
 
-/**
- * Writes `batches`, all with the columns of `options.schema`, in their order. Errors: `too_large`.
- */
+/** Writes `batches`, all with the columns of `options.schema`, in their order. */
 export function writeParquet(
   batches: readonly ColumnBatch[],
   options: ParquetOptions,
 ): ParquetFile {
-  const { stream, rows } = parquetInput(batches, options.schema);
-  return describeParquet(encodeParquet(stream, options), { schema: options.schema, rows });
+  const rows = batches.reduce((sum, batch) => sum + batch.rows, 0);
+  return describeParquet(encodeBatches(batches, options), { schema: options.schema, rows });
 }

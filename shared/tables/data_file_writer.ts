@@ -26,6 +26,7 @@ import { footerSum } from "../parquet/footer.ts";
 import type { ParquetEncoder } from "../parquet/parquet_encoder.ts";
 import type { OpenInput, ParquetInput } from "../parquet/parquet_input.ts";
 import { nextWholeRows, ROW_GROUP_ROWS } from "../parquet/row_groups.ts";
+import type { Effort } from "../parquet/writer/packing.ts";
 import type { ObjectStore } from "../storage/object_store.ts";
 import { type LiftPromoted, liftPromoted } from "./lift_promoted.ts";
 import { type DayRows, inTimeOrder } from "./time_order.ts";
@@ -70,8 +71,8 @@ export interface DataFileWriterOptions {
    * Bytes of rows from which on a file is as large as files get, wherever it was cut: default none.
    */
   readonly fullBytes?: number;
-  /** Whether files are packed as small as pays, being kept long: default false. */
-  readonly isThorough?: boolean;
+  /** How hard files are compressed: default `usual`. */
+  readonly effort?: Effort;
   /**
    * Whether rows of the next file are taken while one is made: quicker, and twice the memory.
    * Default true.
@@ -93,7 +94,7 @@ export class DataFileWriter {
   readonly #lift: LiftPromoted;
   readonly #marksFull: boolean;
   readonly #fullBytes: number;
-  readonly #isThorough: boolean;
+  readonly #effort: Effort;
   readonly #isPipelined: boolean;
   readonly #files: NewDataFile[] = [];
   readonly #keys: string[] = [];
@@ -118,7 +119,7 @@ export class DataFileWriter {
     this.#lift = liftPromoted(table.schema);
     this.#marksFull = options.marksFull ?? false;
     this.#fullBytes = options.fullBytes ?? Infinity;
-    this.#isThorough = options.isThorough ?? false;
+    this.#effort = options.effort ?? "usual";
     this.#isPipelined = options.isPipelined ?? true;
   }
 
@@ -241,8 +242,7 @@ export class DataFileWriter {
   async #encode(day: number, input: ParquetInput, traits: DataFileTraits): Promise<EncodedFile> {
     const { encoder, random } = this.#deps;
     const { schema } = this.#table;
-    const isThorough = this.#isThorough;
-    const written = await encoder.encode(input, { schema, compression: "zstd", isThorough });
+    const written = await encoder.encode(input, { schema, effort: this.#effort });
     const uuid = withSum(uuidV4(random), footerSum(written.bytes));
     return { key: dataFileKey(this.#table, day, uuid, traits), written };
   }

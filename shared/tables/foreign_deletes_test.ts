@@ -25,7 +25,6 @@ async function goneOf(
   const schema = schemaOf(type);
   const written = writeParquet([batchOfRows(schema, deleted.map((v) => ({ v })))], {
     schema,
-    compression: "zstd",
   });
   const touched = {
     file: { key: "d", location: "d", rows: rows.length, day: 1 },

@@ -115,7 +115,7 @@ function writtenDelete({ schema }: LoadedTable, one: NewDelete): {
     ? one.rows.map(({ location, place }) => ({ file_path: location, pos: BigInt(place) }))
       .sort((a, b) => a.file_path < b.file_path ? -1 : a.file_path > b.file_path ? 1 : 0)
     : one.rows;
-  const written = writeParquet([batchOfRows(own, rows)], { schema: own, compression: "zstd" });
+  const written = writeParquet([batchOfRows(own, rows)], { schema: own });
   return { bytes: new Uint8Array(written.bytes), rows: written.rows };
 }
 

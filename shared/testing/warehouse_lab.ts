@@ -119,7 +119,6 @@ export class WarehouseLab implements AsyncDisposable {
     const batches = [batchOfRows(schema, rows)];
     const written = writeParquet(batches, {
       schema,
-      compression: "zstd",
       ...(options.rowGroupRowsMax === undefined
         ? {}
         : { rowGroupRowsMax: options.rowGroupRowsMax }),

@@ -140,7 +140,7 @@ export async function applyMerge(
     inputBytesMax: options.inputBytesMax ?? MERGED_INPUT_BYTES,
     text: await textOfTable(deps, table),
     marksFull: true,
-    isThorough: true,
+    effort: "thorough",
     isPipelined: false,
   });
   let files: readonly NewDataFile[];

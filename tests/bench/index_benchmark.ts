@@ -65,7 +65,7 @@ export const INDEX: Benchmark = {
     const file = fileRows(rows);
     const { blobs, seconds } = build(file);
     const sidecar = writePuffin(blobs);
-    const dataBytes = writeParquet(file.batches, { schema: file.schema, compression: "zstd" })
+    const dataBytes = writeParquet(file.batches, { schema: file.schema })
       .bytes.byteLength;
     const rate = rows / seconds;
     const share = sidecar.byteLength / dataBytes;

@@ -121,7 +121,6 @@ async function writeFile(
 ): Promise<NewDataFile> {
   const parquet = writeParquet([batchOfRows(EVENTS_SCHEMA, rows)], {
     schema: EVENTS_SCHEMA,
-    compression: "zstd",
     rowGroupRowsMax: 100,
   });
   const timestampNsMin = rows[0]?.timestamp_ns as bigint;

@@ -7,12 +7,7 @@ import type { DrainDeps } from "../../shared/drain/drain.ts";
 import type { RowMatcher } from "../../shared/engine/predicate/row_matcher.ts";
 import { IcebergReader } from "../../shared/iceberg/iceberg_reader.ts";
 import { INLINE_PARQUET_DECODER } from "../../shared/parquet/parquet_decoder.ts";
-import { describeParquet } from "../../shared/parquet/describe_parquet.ts";
-import { encodeParquet } from "../../shared/parquet/encode_parquet.ts";
-import {
-  INLINE_PARQUET_ENCODER,
-  type ParquetEncoder,
-} from "../../shared/parquet/parquet_encoder.ts";
+import { INLINE_PARQUET_ENCODER } from "../../shared/parquet/parquet_encoder.ts";
 import { RetryingStore } from "../../shared/storage/retrying_store.ts";
 import { numbersOfFile } from "../../shared/testing/delete_lab.ts";
 import { inlinePacker } from "../../shared/testing/inline_packer.ts";
@@ -47,15 +42,6 @@ const MERGE = {
 };
 /** The sweeps that keep files and snapshots in order; the others make derived files alone. */
 const SWEEPS: ReadonlySet<string> = new Set(["expire", "orphans", "merge"]);
-
-/** The inline encoder loads its writer when it first writes, which no seed decides. */
-const ENCODER: ParquetEncoder = {
-  ...INLINE_PARQUET_ENCODER,
-  encode({ stream, rows }, options) {
-    const bytes = encodeParquet(stream, options);
-    return Promise.resolve(describeParquet(bytes, { schema: options.schema, rows }));
-  },
-};
 
 export interface CompactorParts {
   readonly drain: DrainDeps;
@@ -96,7 +82,7 @@ export async function compactorParts(
     reader,
     clock,
     random,
-    encoder: ENCODER,
+    encoder: INLINE_PARQUET_ENCODER,
     ...(world.plan.derives ? { deriver: INLINE_DERIVER } : {}),
   };
   const claims = gatedParts(process, "claims", world.claims);

@@ -9,8 +9,7 @@ import type { ColumnBatch, ColumnData } from "../../columns/batch.ts";
 import { columnBuilderOf } from "../../columns/column_builders.ts";
 import { putValue } from "../../columns/rows.ts";
 import type { Column, TableSchema } from "../../schema/schema.ts";
-import { encodeZstd } from "../../parquet/encode_zstd.ts";
-import { parquetInput } from "../../parquet/parquet_input.ts";
+import { encodeBatches } from "../../parquet/encode_parquet.ts";
 import type { Blob } from "../types.ts";
 import type { GroupCounts, GroupType, GroupValue } from "./summary_blobs.ts";
 import { corruptSummary, SummaryReader, SummaryWriter } from "./summary_bytes.ts";
@@ -125,7 +124,7 @@ export function valueCountsParquet({ type, values, rows }: ValueCounts): Uint8Ar
       values: new Uint8Array(rows.buffer, rows.byteOffset, rows.byteLength),
     }],
   };
-  return encodeZstd(parquetInput([batch], schema).stream, { schema });
+  return encodeBatches([batch], { schema });
 }
 
 /** What a blob of either type holds. */

@@ -60,7 +60,6 @@ async function openLab(): Promise<Lab> {
     }));
     const { bytes } = writeParquet([batchOfRows(OLD, rows)], {
       schema: OLD,
-      compression: "zstd",
       rowGroupRowsMax: count * 2 / 5,
     });
     await Deno.writeFile(`${dir}/it's ${file}.parquet`, bytes);

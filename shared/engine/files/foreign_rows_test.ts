@@ -30,7 +30,7 @@ async function commitFile(lab: EngineLab, said: number): Promise<void> {
     attributes: null,
   }));
   const schema = EVENTS_SCHEMA;
-  const written = writeParquet([batchOfRows(schema, rows)], { schema, compression: "zstd" });
+  const written = writeParquet([batchOfRows(schema, rows)], { schema });
   const key = `${table.locationKey}/data/written-elsewhere-${said}.parquet`;
   await store.putNew(key, written.bytes);
   const file = {

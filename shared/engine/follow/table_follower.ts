@@ -174,7 +174,11 @@ class TableSteps {
     if (!("frames" in found)) return { kind: "none", position: { ...after, lane: found } };
     const { columns, epoch, frames, rows, isCut } = found;
     const path = `${this.#source.dir}/${crypto.randomUUID()}.parquet`;
-    const file = await writeDeltaFile(this.#source.files, path, { columns, frames });
+    const file = await writeDeltaFile(this.#source.files, path, {
+      columns,
+      frames,
+      effort: "none",
+    });
     return {
       kind: "rows",
       rows,

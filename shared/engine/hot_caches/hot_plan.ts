@@ -10,6 +10,7 @@ import { EVENTS_SCHEMA } from "../../schema/events.ts";
 import type { TableSchema } from "../../schema/schema.ts";
 import type { IndexState } from "../../catalog/index_catalog.ts";
 import type { FileSystem } from "../../os/file_system.ts";
+import { writeParquet } from "../../parquet/write_parquet.ts";
 import { type DeltaFile, placeDeltaFile } from "../plan/delta_file.ts";
 import type { TablePlan } from "../plan/plan.ts";
 import { projectedColumns } from "../plan/projection.ts";
@@ -156,9 +157,7 @@ async function writeRows(
   schema: TableSchema,
   rows: readonly RowObject[],
 ): Promise<DeltaFile> {
-  // WASM, which is loaded with its first use.
-  const { writeParquet } = await import("../../parquet/write_parquet.ts");
-  const written = writeParquet([batchOfRows(schema, rows)], { schema, compression: "lz4_raw" });
+  const written = writeParquet([batchOfRows(schema, rows)], { schema, effort: "none" });
   filesMade += 1;
   const path = `${dir}/hot-${filesMade}.parquet`;
   try {

@@ -1,12 +1,13 @@
 /**
  * Writes a piece of a WAL segment as a Parquet file in the cache directory: made once, read by
- * statements, removed. The writer is loaded with the first of them: it is WASM, of 5 MB.
+ * statements, removed.
  */
 
 import type { Column, TableSchema } from "../../schema/schema.ts";
 import { decodeBatch } from "../../columns/ipc.ts";
 import type { FileSystem } from "../../os/file_system.ts";
-import type { ParquetFile } from "../../parquet/write_parquet.ts";
+import { type ParquetFile, writeParquet } from "../../parquet/write_parquet.ts";
+import type { Effort } from "../../parquet/writer/packing.ts";
 import type { WalFrame } from "../../wal/types.ts";
 
 /**
@@ -32,13 +33,27 @@ export interface DeltaFile {
 export async function writeDeltaFile(
   files: Pick<FileSystem, "create">,
   path: string,
-  content: { readonly columns: readonly Column[]; readonly frames: readonly WalFrame[] },
+  { columns, frames, effort }: {
+    readonly columns: readonly Column[];
+    readonly frames: readonly WalFrame[];
+    readonly effort: Effort;
+  },
 ): Promise<DeltaFile> {
-  const schema: TableSchema = { columns: content.columns, tags: [] };
-  const batches = content.frames.map((frame) => decodeBatch(frame.message, schema));
-  const { writeParquet } = await import("../../parquet/write_parquet.ts");
-  const written = writeParquet(batches, { schema, compression: "lz4_raw" });
-  return await placeDeltaFile(files, path, { file: written, times: content.frames });
+  const schema: TableSchema = { columns, tags: [] };
+  const batches = frames.map((frame) => decodeBatch(frame.message, schema));
+  const file = writeParquet(batches, { schema, effort });
+  const columnSizes = effort === "none" ? packedSizes(file) : file.columnSizes;
+  return await placeDeltaFile(files, path, { file: { ...file, columnSizes }, times: frames });
+}
+
+/**
+ * What a file without compression would leave of its bytes with it, about: LZ4 left 144 of 481
+ * bytes of a row. Prices and limits are of compressed bytes, as in data files.
+ */
+const PACKED_SHARE = 0.3;
+
+function packedSizes({ columnSizes }: ParquetFile): ReadonlyMap<number, number> {
+  return new Map(columnSizes.entries().map(([id, bytes]) => [id, Math.ceil(PACKED_SHARE * bytes)]));
 }
 
 /** Times of rows, in Unix nanoseconds, both inclusive. */

@@ -168,7 +168,7 @@ export class RemainingRows implements Disposable {
   ): Promise<DeltaFile> {
     const { encoder, files, dir } = this.#options;
     using input = encoder.input(batches, schema);
-    const written = await encoder.encode(input, { schema, compression: "lz4_raw" });
+    const written = await encoder.encode(input, { schema, effort: "quick" });
     this.#filesMade += 1;
     const path = `${dir}/remaining-${this.#filesMade}.parquet`;
     const times = batches.map(timestampRangeOf)

@@ -1,4 +1,5 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
+import { present } from "../../base/assert.ts";
 import { isOperatingError, OperatingError } from "../../base/errors.ts";
 import { encodeBatch, encodeSchemaMessage } from "../../columns/ipc.ts";
 import { batchOfRows } from "../../columns/rows.ts";
@@ -21,6 +22,7 @@ import { WalDelta } from "./wal_delta.ts";
 
 const LANE: LaneId = { tenant: "default", index: "events" };
 const NONE: ReadonlySet<string> = new Set();
+const RAW_ID = EVENTS_SCHEMA.columns.find(({ name }) => name === "raw")?.id ?? -1;
 
 /** A WAL in memory that counts what is read of it. */
 class CountingWal implements WalReader {
@@ -41,7 +43,7 @@ class CountingWal implements WalReader {
   opened = 0;
   framesRead = 0;
 
-  append(name: string, times: readonly bigint[]): void {
+  append(name: string, times: readonly bigint[], raw: (ns: bigint) => string = () => "r"): void {
     const frames = this.segments.get(name) ?? [];
     const offset = frames.at(-1)?.endOffset ?? 100;
     const batch = encodeBatch(batchOfRows(
@@ -53,7 +55,7 @@ class CountingWal implements WalReader {
         source: "s",
         sourcetype: "t",
         index: "i",
-        raw: "r",
+        raw: raw(ns),
       })),
     ));
     frames.push({
@@ -242,6 +244,25 @@ Deno.test({
     strictEqual(lab.delta.bytes, 0);
     using again = await lab.delta.lease(LANE, ["s1"], { range: ALL_TIME, complete });
     strictEqual(rowsIn(again), 1);
+  },
+});
+
+Deno.test({
+  name: "WalDelta compresses files once they take a quarter of its bound, and counts packed bytes",
+  fn: async () => {
+    const times = Array.from({ length: 2_000 }, (_, at) => BigInt(at));
+    await using lab = await openLab({ bytesMax: 400_000 });
+    const [stored, told]: [number[], number[]] = [[], []];
+    for (const name of ["s1", "s2", "s3"]) {
+      lab.wal.append(name, times, (ns) => `request ${ns} of a client was refused: no such item`);
+      using lease = await lab.delta.lease(LANE, [name], { range: ALL_TIME, complete: NONE });
+      strictEqual(rowsIn(lease), times.length);
+      stored.push(present(lease.files[0]).byteLength);
+      told.push(present(present(lease.files[0]).columnSizes.get(RAW_ID)));
+    }
+    const [plain = 0, packed = 0] = stored;
+    ok(plain > 100_000 && packed < plain / 3 && stored[2] === packed, `${stored} bytes`);
+    ok(told.every((bytes) => bytes < plain / 3), `${told} bytes`);
   },
 });
 

@@ -1,10 +1,11 @@
 /**
  * What merges read is what was written: columns of every type whose values come in every fashion,
- * in row groups and pages that end anywhere, packed either way. Values are one, few, many or all
+ * in row groups and pages that end anywhere, packed in every way. Values are one, few, many or all
  * distinct, in order or not, with nulls here or there. `SVC_PARQUET_SEEDS=2000` for a long run.
  */
 
 import assert from "node:assert/strict";
+import { present } from "../../base/assert.ts";
 import { parquetMetadata } from "hyparquet";
 import { batchOfRows, type ColumnValue, type RowObject, rowsOf } from "../../columns/rows.ts";
 import type { Column, ColumnType } from "../../schema/schema.ts";
@@ -24,6 +25,7 @@ import { batchesOf, readOwnFile } from "./own_file.ts";
 
 const SEEDS = Number(Deno.env.get("SVC_PARQUET_SEEDS") ?? 40);
 const ROWS_MAX = 12_000;
+const EFFORTS = ["thorough", "usual", "quick", "none"] as const;
 const TYPES: readonly ColumnType[] = ["timestamptz", "long", "int", "double", "bool", "string"];
 
 /** The value that the number `n` stands for, in order of `n` where the type has one. */
@@ -80,8 +82,7 @@ for (let seed = 0; seed < SEEDS; seed += 1) {
       .map((part) => batchOfRows(schema, part));
     const { bytes } = writeParquet(batches, {
       schema,
-      compression: "zstd",
-      isThorough: random.chance(0.5),
+      effort: present(EFFORTS[random.below(EFFORTS.length)]),
       ...(random.chance(0.5) ? { rowGroupRowsMax: 1 + random.below(count) + count / 16 | 0 } : {}),
     });
     const groups = parquetMetadata(bytes).row_groups.map((_, at) => at);

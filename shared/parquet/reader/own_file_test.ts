@@ -7,23 +7,21 @@ import { EVENTS_SCHEMA } from "../../schema/events.ts";
 import type { TableSchema } from "../../schema/schema.ts";
 import { batchOf } from "../../testing/drain_lab.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
+import { wasmParquet } from "../../testing/wasm_parquet.ts";
 import { writeParquet } from "../write_parquet.ts";
 import { batchesOf, readOwnFile } from "./own_file.ts";
 
 const BATCH = batchOf(Array.from({ length: 3_000 }, (_, at) => at));
 const FLIPS = 300;
 
-function fileOf(compression: "zstd" | "lz4_raw"): Uint8Array {
-  return writeParquet([BATCH], { schema: EVENTS_SCHEMA, compression, rowGroupRowsMax: 1_000 })
-    .bytes;
-}
+const OPTIONS = { schema: EVENTS_SCHEMA, rowGroupRowsMax: 1_000 };
 
 Deno.test("readOwnFile leaves files of other writers to who can read them", () => {
-  assert.equal(readOwnFile(fileOf("lz4_raw"), [0]), undefined);
+  assert.equal(readOwnFile(wasmParquet([BATCH], OPTIONS), [0]), undefined);
 });
 
 Deno.test("readOwnFile gives the row groups asked for, in memory that it was lent, whatever that held", () => {
-  const file = fileOf("zstd");
+  const file = writeParquet([BATCH], OPTIONS).bytes;
   const spare = new ArrayBuffer(4 * 1024 * 1024);
   new Uint8Array(spare).fill(0xa5);
   const placed = readOwnFile(file, [2, 0], spare);
@@ -58,7 +56,7 @@ Deno.test("readOwnFile gives numbers and texts of dictionaries that are compress
     tags: [],
   };
   const batch = batchOfRows(schema, rows);
-  const { bytes, footer } = writeParquet([batch], { schema, compression: "zstd" });
+  const { bytes, footer } = writeParquet([batch], { schema });
   const packed = parquetMetadata(bytes).row_groups.flatMap(({ columns }) => columns)
     .filter(({ meta_data: chunk }) =>
       chunk?.codec === "ZSTD" && chunk.dictionary_page_offset !== undefined
@@ -72,7 +70,7 @@ Deno.test("readOwnFile gives numbers and texts of dictionaries that are compress
 });
 
 Deno.test("readOwnFile refuses what a damaged file says, or gives as many rows as it has", () => {
-  const file = fileOf("zstd");
+  const file = writeParquet([BATCH], OPTIONS).bytes;
   const random = new SeededRandom(5);
   let refused = 0;
   for (let turn = 0; turn < FLIPS; turn += 1) {

@@ -13,7 +13,7 @@ import { type Bounds, type Extremes, ValueOrder } from "./bounds.ts";
 import { areTexts, type ChunkValues, chunkValues, startOf } from "./chunk_values.ts";
 import { type Dictionary, dictionaryOf, writeDictionary } from "./dictionary.ts";
 import { ENCODING, PAGE } from "./format.ts";
-import { packFirst, type Packing, packPage, waysOf } from "./packing.ts";
+import { type Effort, packFirst, type Packing, packPage, waysOf } from "./packing.ts";
 import { ThriftWriter } from "./thrift_writer.ts";
 import { type ValueEncoder, valueEncoder } from "./value_encoder.ts";
 import { writeRun, writeRuns } from "./runs.ts";
@@ -73,8 +73,7 @@ interface PlainPage {
 export interface ChunkOptions {
   /** At least one. */
   readonly rows: number;
-  /** Whether texts are packed thoroughly where that pays, also if they take more than a page. */
-  readonly isThorough: boolean;
+  readonly effort: Effort;
   /** What the column was packed with before, in a chunk of several pages. */
   readonly packingBefore?: Packing | undefined;
 }
@@ -95,7 +94,7 @@ class ChunkWriter {
   readonly #column: Column;
   readonly #data: ColumnData;
   readonly #rows: number;
-  readonly #isThorough: boolean;
+  readonly #effort: Effort;
   readonly #packingBefore: Packing | undefined;
   readonly #values: ChunkValues;
   readonly #dictionary: Dictionary | undefined;
@@ -118,13 +117,13 @@ class ChunkWriter {
   constructor(
     column: Column,
     data: ColumnData,
-    { rows, isThorough, packingBefore }: ChunkOptions,
+    { rows, effort, packingBefore }: ChunkOptions,
   ) {
     this.#page.clear();
     this.#column = column;
     this.#data = data;
     this.#rows = rows;
-    this.#isThorough = isThorough;
+    this.#effort = effort;
     this.#packingBefore = packingBefore;
     this.#values = chunkValues(column.type, data, rows);
     if (!areTexts(this.#values)) throw new Error(`column ${column.name} is not UTF-8`);
@@ -260,9 +259,9 @@ class ChunkWriter {
     const isText = this.#column.type === "string";
     const plain = pages.map((one) => one.plain);
     const { packing, bodies } = packFirst(plain, {
-      ways: waysOf(plain, { isText, isAll: isLast }),
+      ways: waysOf(plain, { isText, isAll: isLast, effort: this.#effort }),
       isAll: isLast,
-      isThorough: this.#isThorough && isText && !isLast,
+      isThorough: this.#effort === "thorough" && isText && !isLast,
       before: this.#packingBefore,
     });
     this.#packing = packing;

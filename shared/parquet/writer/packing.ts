@@ -16,6 +16,12 @@ const WAYS = {
 
 type Way = keyof typeof WAYS;
 
+/**
+ * How hard a file is compressed. `thorough` is for files that are kept long: texts as small as
+ * pays. `quick` and `none` are for files that are soon thrown away.
+ */
+export type Effort = "thorough" | "usual" | "quick" | "none";
+
 /** A chunk has one codec for all its pages. */
 export type Packing = Way | "none";
 
@@ -59,8 +65,14 @@ const ROOM_BYTES_MIN = 4 * 1024;
 /** The ways to try with a chunk whose first pages these are; `isAll`: it has no others. */
 export function waysOf(
   pages: readonly Uint8Array[],
-  { isText, isAll }: { readonly isText: boolean; readonly isAll: boolean },
+  { isText, isAll, effort }: {
+    readonly isText: boolean;
+    readonly isAll: boolean;
+    readonly effort: Effort;
+  },
 ): readonly Way[] {
+  if (effort === "none") return [];
+  if (effort === "quick") return ["quick"];
   if (isText) return isAll ? FEW_TEXTS_WAYS : TEXT_WAYS;
   return isAll && bytesOf(pages) <= FEW_NUMBERS_BYTES ? FEW_NUMBERS_WAYS : NUMBER_WAYS;
 }

@@ -31,7 +31,7 @@ import {
   STATISTICS,
   TYPE,
 } from "./format.ts";
-import type { Packing } from "./packing.ts";
+import type { Effort, Packing } from "./packing.ts";
 import { type PlaceSums, SUMS_KEY, sumsText } from "../sums.ts";
 import { ThriftWriter } from "./thrift_writer.ts";
 
@@ -76,7 +76,7 @@ interface PlacedGroup {
 
 export class ParquetFileWriter {
   readonly #schema: TableSchema;
-  readonly #isThorough: boolean;
+  readonly #effort: Effort;
   readonly #pieces: Uint8Array[] = [MAGIC];
   readonly #groups: PlacedGroup[] = [];
   readonly #memory = new ColumnMemory();
@@ -84,10 +84,9 @@ export class ParquetFileWriter {
   readonly #packings: Packing[] = [];
   #length = MAGIC.byteLength;
 
-  /** `isThorough`: texts are packed as small as pays, for files that are kept long. */
-  constructor(schema: TableSchema, { isThorough }: Pick<ChunkOptions, "isThorough">) {
+  constructor(schema: TableSchema, { effort }: Pick<ChunkOptions, "effort">) {
     this.#schema = schema;
-    this.#isThorough = isThorough;
+    this.#effort = effort;
   }
 
   /**
@@ -100,7 +99,7 @@ export class ParquetFileWriter {
       const data = joinColumn(ranges, at, this.#memory.take);
       const offset = this.#length;
       const packingBefore = this.#packings[at];
-      const chunk = writeChunk(column, data, { rows, isThorough: this.#isThorough, packingBefore });
+      const chunk = writeChunk(column, data, { rows, effort: this.#effort, packingBefore });
       if (chunk.pages.length > 1) this.#packings[at] = chunk.packing;
       this.#memory.free();
       for (const piece of chunk.pieces) this.#append(piece);

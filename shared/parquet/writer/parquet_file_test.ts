@@ -13,14 +13,16 @@ import type { ColumnBatch, ColumnData } from "../../columns/batch.ts";
 import { rowsOfStream } from "../../columns/ipc_stream.ts";
 import { batchOfRows, type ColumnValue, type RowObject, rowsOf } from "../../columns/rows.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
+import { wasmParquet } from "../../testing/wasm_parquet.ts";
 import { decodeParquet } from "../decode_parquet.ts";
-import { encodeParquet } from "../encode_parquet.ts";
+import { encodeBatches, encodeStream } from "../encode_parquet.ts";
 import { parquetInput } from "../parquet_input.ts";
 import { batchesOf, readOwnFile } from "../reader/own_file.ts";
 
 const SEEDS = Array.from({ length: Number(Deno.env.get("SVC_PARQUET_SEEDS") ?? 2) }, (_, at) => at);
 const ROWS = 33_000;
 const GROUP_ROWS = 30_000;
+const OPTIONS = { schema: ALL_TYPES_SCHEMA, rowGroupRowsMax: GROUP_ROWS };
 /** Texts as long as bounds are, and longer. */
 const TEXTS = ["", "a", "é", "line", "x".repeat(64), "ü".repeat(40), "\u{10ffff}".repeat(20)];
 const DOUBLES = [0, -0, NaN, Infinity, -Infinity, 1.5, -2.25e-300];
@@ -28,7 +30,7 @@ const DOUBLES = [0, -0, NaN, Infinity, -Infinity, 1.5, -2.25e-300];
 for (const seed of SEEDS) {
   Deno.test(`rows of every type, values of every kind come back from other readers: seed ${seed}`, async () => {
     const rows = rowsFor(seed);
-    const file = fileOf(rows, "zstd");
+    const file = fileOf(rows);
     const groups = parquetMetadata(file.buffer).row_groups.map((_, at) => at);
     const decoded = rowsOfStream(decodeParquet(file, groups)).batches.flatMap(rowsOf);
     const expected = rowsOf(batchOfRows(ALL_TYPES_SCHEMA, rows));
@@ -49,8 +51,8 @@ for (const seed of SEEDS) {
     const connection = await instance.connect();
     try {
       const [ours, theirs] = [`${dir}/ours.parquet`, `${dir}/theirs.parquet`];
-      await Deno.writeFile(ours, fileOf(rows, "zstd"));
-      await Deno.writeFile(theirs, fileOf(rows, "lz4_raw"));
+      await Deno.writeFile(ours, fileOf(rows));
+      await Deno.writeFile(theirs, wasmParquet(inThreeBatches(rows), OPTIONS));
       const value = rows[ROWS >> 1];
       for (
         const where of [
@@ -88,7 +90,7 @@ for (const seed of SEEDS) {
 
   Deno.test(`page indexes lead to the pages and bound their values: seed ${seed}`, () => {
     const rows = rowsFor(seed);
-    const file = fileOf(rows, "zstd");
+    const file = fileOf(rows);
     const view = new DataView(file.buffer);
     const { row_groups: groups, schema } = parquetMetadata(file.buffer);
     let at = 4;
@@ -148,7 +150,7 @@ Deno.test("what compression gains nothing of has no codec, and places in a dicti
     note: at < 9 ? "first" : "rest",
     big: distantNumber(random),
   }));
-  const file = fileOf(rows, "zstd");
+  const file = fileOf(rows);
   const columns = parquetMetadata(file.buffer).row_groups[0]?.columns ?? [];
   const chunkOf = (name: string) =>
     columns.find(({ meta_data: chunk }) => chunk?.path_in_schema[0] === name);
@@ -168,7 +170,7 @@ Deno.test("a column that begins with nulls is compressed where its values begin"
     name: "",
     note: at < 21_000 ? null : `line ${at} ${"of many that are alike ".repeat(9)}`,
   }));
-  const chunks = parquetMetadata(fileOf(rows, "zstd").buffer).row_groups[0]?.columns ?? [];
+  const chunks = parquetMetadata(fileOf(rows).buffer).row_groups[0]?.columns ?? [];
   const note = chunks.find(({ meta_data: chunk }) => chunk?.path_in_schema[0] === "note")
     ?.meta_data;
   assert.equal(note?.codec, "ZSTD");
@@ -184,7 +186,7 @@ Deno.test("each row group has a codec where compression gains, whatever the one 
       name: "",
       big: at < GROUP_ROWS === isNoiseFirst ? distantNumber(random) : BigInt(at),
     }));
-    const codecs = parquetMetadata(fileOf(rows, "zstd").buffer).row_groups.map(({ columns }) =>
+    const codecs = parquetMetadata(fileOf(rows).buffer).row_groups.map(({ columns }) =>
       columns.find(({ meta_data: chunk }) => chunk?.path_in_schema[0] === "big")?.meta_data?.codec
     );
     const expected = ["UNCOMPRESSED", "ZSTD"];
@@ -200,7 +202,7 @@ Deno.test("ids of ten thousand users are places in a dictionary, ids of rows are
     name: `u${random.below(10_000)}`,
     note: `u${at}`,
   }));
-  const file = fileOf(rows, "zstd");
+  const file = fileOf(rows);
   const columns = parquetMetadata(file.buffer).row_groups[0]?.columns ?? [];
   const hasDictionary = (name: string) =>
     columns.some(({ meta_data: chunk }) =>
@@ -223,7 +225,7 @@ Deno.test("times whose distances repeat, and lengths that do, take few bytes", (
     const name = `line ${at} ${"x".repeat(random.below(12) ** 2)}`;
     return { timestamp: ns / 1_000n, timestamp_ns: ns, name };
   });
-  const columns = parquetMetadata(fileOf(rows, "zstd").buffer).row_groups[0]?.columns ?? [];
+  const columns = parquetMetadata(fileOf(rows).buffer).row_groups[0]?.columns ?? [];
   const perRow = columns.slice(0, 3).map(({ meta_data: chunk }) =>
     Number(chunk?.total_compressed_size) / GROUP_ROWS
   );
@@ -256,8 +258,8 @@ Deno.test("lines that are kept take fewer bytes, and come back", async () => {
     return { timestamp: BigInt(at), timestamp_ns: 1_000n * BigInt(at), name };
   });
   const { stream } = parquetInput([batchOfRows(ALL_TYPES_SCHEMA, rows)], ALL_TYPES_SCHEMA);
-  const [drained, merged] = [false, true].map((isThorough) =>
-    encodeParquet(stream, { schema: ALL_TYPES_SCHEMA, compression: "zstd", isThorough })
+  const [drained, merged] = (["usual", "thorough"] as const).map((effort) =>
+    encodeStream(stream, { schema: ALL_TYPES_SCHEMA, effort })
   );
   assert.ok(drained !== undefined && merged !== undefined);
   assert.ok(merged.length < 0.93 * drained.length, `${merged.length} of ${drained.length} bytes`);
@@ -267,7 +269,7 @@ Deno.test("lines that are kept take fewer bytes, and come back", async () => {
 
 Deno.test("a file of chunks of one page has no page indexes", () => {
   const rows = rowsFor(0).slice(0, 100);
-  const [group] = parquetMetadata(fileOf(rows, "zstd").buffer).row_groups;
+  const [group] = parquetMetadata(fileOf(rows).buffer).row_groups;
   assert.equal(group?.columns.length, ALL_TYPES_SCHEMA.columns.length);
   for (const { meta_data: _, ...chunk } of group?.columns ?? []) {
     assert.deepEqual([chunk.offset_index_offset, chunk.column_index_offset], [
@@ -298,10 +300,7 @@ Deno.test("a text that is no UTF-8, or begins within a letter, is not written", 
     const { stream } = parquetInput([batch], ALL_TYPES_SCHEMA);
     shared.set(stream);
     const write = () =>
-      encodeParquet(shared.subarray(0, stream.length), {
-        schema: ALL_TYPES_SCHEMA,
-        compression: "zstd",
-      });
+      encodeStream(shared.subarray(0, stream.length), { schema: ALL_TYPES_SCHEMA });
     if (isWritten) assert.ok(write().length > 0);
     else assert.throws(write, /column name is not UTF-8/);
   }
@@ -320,7 +319,7 @@ Deno.test("DuckDB finds a NaN wherever it sorts it: what has one has no bounds",
         name: "n",
         ratio: at === 7 ? NaN : at % distinct / 8,
       }));
-      const bytes = fileOf(rows, "zstd");
+      const bytes = fileOf(rows);
       await Deno.writeFile(`${dir}/file.parquet`, bytes);
       const [first, second] = parquetMetadata(bytes.buffer).row_groups.map(({ columns }) =>
         columns.find(({ meta_data }) => meta_data?.path_in_schema[0] === "ratio")?.meta_data
@@ -391,16 +390,12 @@ function distantNumber(random: SeededRandom): bigint {
   return BigInt.asIntN(64, BigInt(random.below(2 ** 32)) * 0x9e37_79b9_7f4a_7c15n);
 }
 
-function fileOf(
-  rows: readonly RowObject[],
-  compression: "zstd" | "lz4_raw",
-): Uint8Array<ArrayBuffer> {
-  // The rows come in three batches, which end elsewhere than row groups.
+function fileOf(rows: readonly RowObject[]): Uint8Array<ArrayBuffer> {
+  return encodeBatches(inThreeBatches(rows), OPTIONS);
+}
+
+/** They end elsewhere than row groups. */
+function inThreeBatches(rows: readonly RowObject[]): ColumnBatch[] {
   const cuts = [0, 7, 20_003, rows.length];
-  const batches = cuts.slice(1).map((end, at) =>
-    batchOfRows(ALL_TYPES_SCHEMA, rows.slice(cuts[at], end))
-  );
-  const { stream } = parquetInput(batches, ALL_TYPES_SCHEMA);
-  const options = { schema: ALL_TYPES_SCHEMA, compression, rowGroupRowsMax: GROUP_ROWS };
-  return encodeParquet(stream, options);
+  return cuts.slice(1).map((end, at) => batchOfRows(ALL_TYPES_SCHEMA, rows.slice(cuts[at], end)));
 }

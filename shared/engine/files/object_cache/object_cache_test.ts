@@ -36,7 +36,7 @@ async function openLab(options: Partial<ObjectCacheOptions> = {}): Promise<Lab> 
   }));
   const { bytes } = writeParquet([batchOfRows(NUMBERED_SCHEMA, rows)], {
     schema: NUMBERED_SCHEMA,
-    compression: "lz4_raw",
+    effort: "none",
   });
   const cache = new ObjectCache({
     store,
