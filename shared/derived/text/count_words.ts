@@ -1,14 +1,17 @@
 /**
- * How many rows have each frequent word of a text column, and each pair of them side by side,
- * minute by minute. A word that is in few granules is not counted: its index finds its rows.
+ * How many rows have each frequent word of a text column, and each pair of them side by side. They
+ * are counted minute by minute, and by the level of the rows besides. A word that is in few
+ * granules is not counted: its index finds its rows.
  */
 
 import { textOf } from "../../base/bytes.ts";
 import { isNull } from "../../columns/rows.ts";
+import type { GroupIds } from "../summary/group_ids.ts";
 import { type Minutes, rowsOfRun } from "../summary/minutes.ts";
 import type { ColumnPart, Sequence, Words } from "./collect_words.ts";
 import { scratchInts } from "./scratch.ts";
-import type { CountedEntry, WordCounts } from "./word_counts.ts";
+import type { CountedWords, WordCounts } from "./word_counts.ts";
+import type { LevelCell, WordLevels } from "./word_levels.ts";
 import { granulesOf } from "./words_format.ts";
 
 /** A word in a smaller share of the granules is found by its index. */
@@ -24,6 +27,11 @@ const PAIR_SHARE_MIN = 1 / 1_024;
 const WORD_BYTES_MAX = 64;
 /** Counts by minute of a file, for each of its rows: the most frequent words have them. */
 const CELLS_PER_ROW = 1 / 4;
+/** Counts by minute and level of a file, for each of its rows. */
+const LEVEL_CELLS_PER_ROW = 1 / 2;
+
+/** A value of one column for each row: 0 is NULL. */
+export type Levels = Pick<GroupIds, "ids" | "values">;
 
 /**
  * The counts of a column whose words are `words`, in granules of 2^`shift` rows. undefined: there
@@ -31,53 +39,53 @@ const CELLS_PER_ROW = 1 / 4;
  */
 export function countWords(
   words: Words & { readonly sequence: Sequence },
-  { parts, shift, runs }: {
+  { parts, shift, runs, levels }: {
     readonly parts: readonly ColumnPart[];
     readonly shift: number;
     readonly runs: Minutes;
+    /** undefined: words are not counted by level. */
+    readonly levels: Levels | undefined;
   },
-): WordCounts | undefined {
+): { readonly counts: WordCounts; readonly levels: WordLevels | undefined } | undefined {
   const rows = parts.reduce((sum, part) => sum + part.rows, 0);
   const terms = frequentTerms(words, granulesOf(rows, shift));
   if (words.disputed.length > 0 || terms.length === 0) return undefined;
-  const counter = new RowCounter(words.sequence, { terms, termCount: words.table.count });
-  const byMinute = runs.minutes.map((_, at) =>
+  const { ids, values } = levels ?? { ids: new Uint16Array(rows), values: [null] };
+  const counter = new RowCounter(words.sequence, {
+    ...{ terms, termCount: words.table.count, ids, width: values.length },
+  });
+  const counts = runs.minutes.map((_, at) =>
     counter.countTo(runs.starts[at] as number, runs.starts[at + 1] as number)
   );
+  const rowsOf = rowsOfThings(counts, counter);
+  const wanted = wantedThings(rowsOf, { words: terms.length, rows });
   const texts = terms.map((term) =>
     textOf(words.table.bytes.subarray(words.table.startOf(term), words.table.endOf(term)))
   );
-  const rowsOf = new Float64Array(counter.things);
-  for (const { things, counts } of byMinute) {
-    for (const [at, thing] of things.entries()) {
-      if (thing < rowsOf.length) rowsOf[thing] = rowsOf[thing] as number + (counts[at] as number);
-    }
-  }
-  const wanted = wantedThings(rowsOf, { words: terms.length, rows });
+  const placeOf = new Int32Array(counter.things).fill(NO_PLACE);
+  wanted.forEach((thing, place) => placeOf[thing] = place);
+  const named = wanted.map((thing): CountedWords =>
+    counter.isPair(thing)
+      ? { pair: counter.wordsOf(thing).map((word) => placeOf[word] as number) }
+      : { word: texts[thing] as string }
+  );
   const timed = Math.min(wanted.length, Math.floor(CELLS_PER_ROW * rows / runs.minutes.length));
-  const places = new Map(wanted.map((thing, place) => [thing, place]));
-  const entries = wanted.map((thing, place): CountedEntry => ({
-    ...counter.isPair(thing)
-      ? { pair: counter.wordsOf(thing).map((word) => places.get(word) as number) }
-      : { word: texts[thing] as string },
-    rows: rowsOf[thing] as number,
-    byMinute: place < timed ? new Float64Array(runs.minutes.length) : undefined,
-  }));
-  for (const [minute, { things, counts }] of byMinute.entries()) {
-    things.forEach((thing, at) => {
-      const own = entries[places.get(thing) ?? -1]?.byMinute;
-      if (own !== undefined) own[minute] = counts[at] as number;
-    });
-  }
+  const byMinute = minuteCounts(counts, { placeOf, timed, width: values.length });
   return {
-    minutes: runs.minutes,
-    rows: runs.minutes.map((_, at) => rowsOfRun(runs, at)),
-    nulls: nullsOf(parts, runs),
-    timed,
-    entries,
+    counts: {
+      minutes: runs.minutes,
+      rows: runs.minutes.map((_, at) => rowsOfRun(runs, at)),
+      nulls: nullsOf(parts, runs),
+      timed,
+      entries: named.map((words, place) => ({
+        ...words,
+        rows: rowsOf[wanted[place] as number] as number,
+        byMinute: byMinute[place],
+      })),
+    },
+    levels: levels && countLevels(counts, { levels, runs, placeOf, wanted: wanted.length }),
   };
 }
-
 /** Terms that are in many granules, the most first. */
 function frequentTerms({ table, places }: Words, granules: number): readonly number[] {
   const min = Math.max(2, granules * GRANULES_SHARE_MIN);
@@ -89,6 +97,93 @@ function frequentTerms({ table, places }: Words, granules: number): readonly num
     if (granulesWith(term) >= min && length <= WORD_BYTES_MAX) terms.push(term);
   }
   return terms.sort((a, b) => granulesWith(b) - granulesWith(a)).slice(0, WORDS_MAX);
+}
+
+/** In place of the place of a thing: it is not wanted. */
+const NO_PLACE = -1;
+
+function rowsOfThings(
+  runs: readonly RunCounts[],
+  { things, width }: { readonly things: number; readonly width: number },
+): Float64Array {
+  const rowsOf = new Float64Array(things);
+  for (const { slots, counts } of runs) {
+    for (let at = 0; at < slots.length; at += 1) {
+      const thing = Math.floor(slots[at] as number / width);
+      if (thing < things) rowsOf[thing] = rowsOf[thing] as number + (counts[at] as number);
+    }
+  }
+  return rowsOf;
+}
+
+/** Rows by minute of the first `timed` things. */
+function minuteCounts(
+  runs: readonly RunCounts[],
+  { placeOf, timed, width }: {
+    readonly placeOf: Int32Array;
+    readonly timed: number;
+    readonly width: number;
+  },
+): readonly Float64Array[] {
+  const counted = Array.from({ length: timed }, () => new Float64Array(runs.length));
+  for (const [minute, { slots, counts }] of runs.entries()) {
+    for (let at = 0; at < slots.length; at += 1) {
+      const own = counted[placeOf[Math.floor(slots[at] as number / width)] ?? NO_PLACE];
+      if (own !== undefined) own[minute] = own[minute] as number + (counts[at] as number);
+    }
+  }
+  return counted;
+}
+
+/** undefined: there are too many minutes and levels. */
+function countLevels(
+  counts: readonly RunCounts[],
+  { levels: { ids, values }, runs, placeOf, wanted }: {
+    readonly levels: Levels;
+    readonly runs: Minutes;
+    readonly placeOf: Int32Array;
+    /** Things that have a place. */
+    readonly wanted: number;
+  },
+): WordLevels | undefined {
+  const cellsMax = LEVEL_CELLS_PER_ROW * ids.length;
+  if (runs.minutes.length > cellsMax) return undefined;
+  const width = values.length;
+  const { cells, cellOf } = levelCells({ ids, width }, runs);
+  const length = Math.min(wanted, Math.floor(cellsMax / cells.length));
+  const entries = Array.from({ length }, () => new Float64Array(cells.length));
+  for (const [minute, { slots, counts: own }] of counts.entries()) {
+    for (let at = 0; at < slots.length; at += 1) {
+      const slot = slots[at] as number;
+      const byCell = entries[placeOf[Math.floor(slot / width)] ?? NO_PLACE];
+      if (byCell === undefined) continue;
+      byCell[cellOf[minute * width + slot % width] as number] = own[at] as number;
+    }
+  }
+  return entries.length === 0 ? undefined : { values, cells, entries };
+}
+
+/** Minutes and levels that rows have together; the place of each among them. */
+function levelCells(
+  { ids, width }: { readonly ids: Uint16Array; readonly width: number },
+  { minutes, starts }: Minutes,
+): { readonly cells: readonly LevelCell[]; readonly cellOf: Uint32Array } {
+  const rowsOf = new Uint32Array(minutes.length * width);
+  for (let at = 0; at < minutes.length; at += 1) {
+    const end = starts[at + 1] as number;
+    for (let row = starts[at] as number; row < end; row += 1) {
+      const slot = at * width + (ids[row] as number);
+      rowsOf[slot] = rowsOf[slot] as number + 1;
+    }
+  }
+  const cells: LevelCell[] = [];
+  const cellOf = new Uint32Array(rowsOf.length);
+  for (const [slot, rows] of rowsOf.entries()) {
+    if (rows === 0) continue;
+    cellOf[slot] = cells.length;
+    cells.push({ minute: minutes[Math.floor(slot / width)] as number, value: slot % width, rows });
+  }
+  return { cells, cellOf };
 }
 
 /** The most frequent first; a pair comes behind its words. */
@@ -121,46 +216,61 @@ function nullsOf(parts: readonly ColumnPart[], { minutes, starts }: Minutes): re
   return nulls;
 }
 
-/** Rows of a run by thing: how many of them have it. */
+/** Rows of a run by slot: how many of them have a thing, and a level. */
 interface RunCounts {
-  readonly things: Uint32Array;
+  readonly slots: Uint32Array;
   readonly counts: Uint32Array;
 }
 
-/** Counts rows by *thing*: words are the first of them, in the order of `terms`; pairs follow. */
+/**
+ * Counts rows by *thing*: words are the first of them, in the order of `terms`; pairs follow. A
+ * thing has `width` slots side by side, one for each level.
+ */
 class RowCounter {
+  readonly width: number;
   readonly #sequence: Sequence;
   readonly #words: number;
+  /** By row. */
+  readonly #levels: Uint16Array;
   /** By term: one more than its word; 0: it is not counted. */
   readonly #wordOf: Uint16Array;
   /** By both words: the pair's thing; 0: it is none. */
   readonly #pairOf: Uint32Array;
-  /** By thing, of pairs alone: the slot in `#pairOf`. */
-  readonly #slots: number[] = [];
-  /** By thing: one more than the row that had it last, and how many rows of the run had it. */
+  /** By thing, of pairs alone: the place in `#pairOf`. */
+  readonly #pairs: number[] = [];
+  /** By thing: one more than the row that had it last. */
   readonly #seen: Uint32Array;
+  /** By slot: how many rows of the run had it. */
   readonly #counts: Uint32Array;
-  /** Things of the run. */
+  /** Slots of the run. */
   readonly #met: Uint32Array;
 
   constructor(
     sequence: Sequence,
-    { terms, termCount }: { readonly terms: readonly number[]; readonly termCount: number },
+    { terms, termCount, ids, width }: {
+      readonly terms: readonly number[];
+      readonly termCount: number;
+      /** Levels of the rows, below `width`. */
+      readonly ids: Uint16Array;
+      readonly width: number;
+    },
   ) {
+    this.width = width;
     this.#sequence = sequence;
     this.#words = terms.length;
+    this.#levels = ids;
     this.#wordOf = new Uint16Array(termCount);
     terms.forEach((term, word) => this.#wordOf[term] = word + 1);
     this.#pairOf = scratchInts(terms.length ** 2).fill(0);
     const most = terms.length + PAIRS_SEEN_MAX + 1;
     this.#seen = scratchInts(most).fill(0);
-    this.#counts = scratchInts(most).fill(0);
-    this.#met = scratchInts(most);
+    this.#counts = scratchInts(most * width).fill(0);
+    this.#met = scratchInts(most * width);
   }
 
   /** Words and pairs so far. */
   get things(): number {
-    return this.#words + this.#slots.length;
+    return this.#words + this.#pairs.length;
   }
 
   isPair(thing: number): boolean {
@@ -169,8 +279,8 @@ class RowCounter {
 
   /** The two words of a pair. */
   wordsOf(pair: number): readonly [number, number] {
-    const slot = this.#slots[pair - this.#words] as number;
-    return [Math.floor(slot / this.#words), slot % this.#words];
+    const place = this.#pairs[pair - this.#words] as number;
+    return [Math.floor(place / this.#words), place % this.#words];
   }
 
   /** Counts rows `from` to before `end`. */
@@ -178,44 +288,48 @@ class RowCounter {
     const { terms, rowEnds } = this.#sequence;
     const [wordOf, pairOf, words] = [this.#wordOf, this.#pairOf, this.#words];
     const [seen, counts, met] = [this.#seen, this.#counts, this.#met];
+    const [levels, width] = [this.#levels, this.width];
     let metCount = 0;
     let at = from === 0 ? 0 : rowEnds[from - 1] as number;
     for (let row = from; row < end; row += 1) {
       const rowEnd = rowEnds[row] as number;
+      const level = levels[row] as number;
       for (let before = 0; at < rowEnd; at += 1) {
         const word = wordOf[terms[at] as number] as number;
         if (word !== 0) {
           if (seen[word - 1] !== row + 1) {
             seen[word - 1] = row + 1;
-            const count = counts[word - 1] as number;
-            if (count === 0) met[metCount++] = word - 1;
-            counts[word - 1] = count + 1;
+            const slot = (word - 1) * width + level;
+            const count = counts[slot] as number;
+            if (count === 0) met[metCount++] = slot;
+            counts[slot] = count + 1;
           }
           if (before !== 0) {
-            const slot = (before - 1) * words + word - 1;
-            const pair = pairOf[slot] || this.#addPair(slot);
+            const place = (before - 1) * words + word - 1;
+            const pair = pairOf[place] || this.#addPair(place);
             if (seen[pair] !== row + 1) {
               seen[pair] = row + 1;
-              const count = counts[pair] as number;
-              if (count === 0) met[metCount++] = pair;
-              counts[pair] = count + 1;
+              const slot = pair * width + level;
+              const count = counts[slot] as number;
+              if (count === 0) met[metCount++] = slot;
+              counts[slot] = count + 1;
             }
           }
         }
         before = word;
       }
     }
-    const things = met.slice(0, metCount);
-    const taken = things.map((thing) => counts[thing] as number);
-    for (const thing of things) counts[thing] = 0;
-    return { things, counts: taken };
+    const slots = met.slice(0, metCount);
+    const taken = slots.map((slot) => counts[slot] as number);
+    for (const slot of slots) counts[slot] = 0;
+    return { slots, counts: taken };
   }
 
   /** The thing of a new pair. Past `PAIRS_SEEN_MAX` all are one thing, which is no pair. */
-  #addPair(slot: number): number {
+  #addPair(place: number): number {
     const thing = this.things;
-    this.#pairOf[slot] = thing;
-    if (this.#slots.length < PAIRS_SEEN_MAX) this.#slots.push(slot);
+    this.#pairOf[place] = thing;
+    if (this.#pairs.length < PAIRS_SEEN_MAX) this.#pairs.push(place);
     return thing;
   }
 }

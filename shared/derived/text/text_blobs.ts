@@ -5,20 +5,22 @@
 
 import { zstdCompressSync } from "node:zlib";
 import { present } from "../../base/assert.ts";
-import { seenColumns } from "../../schema/promoted.ts";
+import { ATTRIBUTES, seenColumns } from "../../schema/promoted.ts";
 import type { Column } from "../../schema/schema.ts";
+import { groupIds } from "../summary/group_ids.ts";
 import { minutesOf } from "../summary/minutes.ts";
 import type { Blob, FileRows } from "../types.ts";
 import { collectValues } from "./collect_values.ts";
 import { collectPairs } from "./collect_pairs.ts";
 import { collectWords, type ColumnPart, type Words } from "./collect_words.ts";
-import { countWords } from "./count_words.ts";
+import { countWords, type Levels } from "./count_words.ts";
 import { TooMuchToIndex } from "./occurrences.ts";
 import { GRANULES_MIN_PROPERTY, PAIRS_TYPE } from "./pairs_format.ts";
 import { releaseScratch } from "./scratch.ts";
 import { FILTER_TYPE, writeValueFilter } from "./value_filter.ts";
 import { NESTED_PROPERTY, RISING_VALUES_TYPE, VALUES_TYPE } from "./values_format.ts";
 import { encodeWordCounts, WORD_COUNTS_TYPE } from "./word_counts.ts";
+import { encodeWordLevels, WORD_LEVELS_TYPE } from "./word_levels.ts";
 import {
   HEADER_BYTES_PROPERTY,
   MIXED_WORDS_TYPE,
@@ -51,6 +53,17 @@ const PAIRS_BYTES_FREE = 16 * 1024;
  * so finer ones would save it little there, and the index takes a fifth less time and bytes.
  */
 const COARSE_ROWS = 32_768;
+/**
+ * Columns that tell the level of a row, in the order in which a search asks for it
+ * (`shared/search/search_fields.ts`), and the values that it may have.
+ */
+const LEVEL_COLUMNS = [
+  "level",
+  "severity_text",
+  `${ATTRIBUTES}:severity_text`,
+  `${ATTRIBUTES}:level`,
+];
+const LEVELS_MAX = 16;
 /** Pieces of a column that are compressed to estimate its bytes in the data file. */
 const SAMPLES = 4;
 const SAMPLE_BYTES = 128 * 1024;
@@ -139,9 +152,31 @@ function wordCountsBlob(
   const time = file.schema.columns.find(({ name }) => name === "timestamp");
   const runs = time && minutesOf(partsOf(file, time));
   if (sequence === undefined || runs === undefined) return [];
-  const counts = countWords({ ...words, sequence }, { parts, shift, runs });
-  if (counts === undefined) return [];
-  return [{ type: WORD_COUNTS_TYPE, fields: [id], data: encodeWordCounts(counts) }];
+  const level = levelOf(file);
+  const counted = countWords({ ...words, sequence }, {
+    ...{ parts, shift, runs },
+    levels: level?.levels,
+  });
+  if (counted === undefined) return [];
+  const { counts, levels } = counted;
+  return [
+    { type: WORD_COUNTS_TYPE, fields: [id], data: encodeWordCounts(counts) },
+    ...level === undefined || levels === undefined
+      ? []
+      : [{ type: WORD_LEVELS_TYPE, fields: [id, level.id], data: encodeWordLevels(levels) }],
+  ];
+}
+
+/** The first of these columns that has a value, if it has few of them. */
+function levelOf(file: FileRows): { readonly id: number; readonly levels: Levels } | undefined {
+  for (const name of LEVEL_COLUMNS) {
+    const column = file.schema.columns.find((column) => column.name === name);
+    if (column?.type !== "string") continue;
+    const levels = groupIds("string", partsOf(file, column), LEVELS_MAX);
+    if (levels === undefined) return undefined;
+    if (levels.values.length > 1) return { id: column.id, levels };
+  }
+  return undefined;
 }
 
 function valueBlobs(file: FileRows, columns: readonly Column[]): Blob[] {

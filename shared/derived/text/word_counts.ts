@@ -3,18 +3,13 @@
  * of them side by side. README.md has the bytes.
  */
 
-import { deflateRawSync } from "node:zlib";
 import { areSameBytes, textOf, utf8 } from "../../base/bytes.ts";
 import { ByteBuilder } from "../../columns/byte_builder.ts";
 import { writeVarint } from "../../columns/varint.ts";
-import { corruptSummary, SummaryReader, SummaryWriter } from "../summary/summary_bytes.ts";
-import { ByteReader } from "./bits.ts";
-import { inflated } from "./word_block.ts";
+import type { ByteReader } from "./bits.ts";
+import { impossibleCounts, openCounts, packCounts } from "./packed_counts.ts";
 
 export const WORD_COUNTS_TYPE = "svc-word-counts-v1";
-
-/** Far more than a writer's longest. */
-const PLAIN_BYTES_MAX = 64 * 1024 * 1024;
 
 /** What is counted of a column. */
 export interface WordCounts {
@@ -30,11 +25,13 @@ export interface WordCounts {
 }
 
 /** A word, or a pair: the places of its words among the entries, the first word first. */
-export type CountedEntry = {
-  /** How many rows have it. */
+export type CountedWords = { readonly word: string } | { readonly pair: readonly number[] };
+
+/** Words, and how many rows have them. */
+export type CountedEntry = CountedWords & {
   readonly rows: number;
   readonly byMinute: Float64Array | undefined;
-} & ({ readonly word: string } | { readonly pair: readonly number[] });
+};
 
 /** How many rows there are, how many of them have certain words, and how many have no text. */
 export interface WordRows {
@@ -73,11 +70,7 @@ export function encodeWordCounts(counts: WordCounts): Uint8Array {
     writeVarint(plain, entry.rows);
     for (const rows of entry.byMinute ?? []) writeVarint(plain, rows);
   }
-  const bytes = plain.take();
-  const writer = new SummaryWriter();
-  writer.varint(bytes.length);
-  writer.bytes(deflateRawSync(bytes));
-  return writer.finish();
+  return packCounts(plain.take());
 }
 
 /**
@@ -90,6 +83,27 @@ export function findWordRows(
   rows: number,
 ): FileWordRows | undefined {
   const counts = new CountsReader(blob, rows);
+  const found = findEntry(counts, words);
+  return found && counts.rowsOf(found.entry);
+}
+
+/**
+ * Which entry the words are, and how many rows have them. undefined: these are not counted. Errors:
+ * `corrupt`.
+ */
+export function findCountedWords(
+  blob: Uint8Array,
+  words: readonly string[],
+  rows: number,
+): { readonly place: number; readonly rows: number } | undefined {
+  const found = findEntry(new CountsReader(blob, rows), words);
+  return found && { place: found.place, rows: found.entry.rows };
+}
+
+function findEntry(
+  counts: CountsReader,
+  words: readonly string[],
+): { readonly place: number; readonly entry: ReadEntry } | undefined {
   const wanted = words.map(utf8);
   const places = wanted.map(() => -1);
   for (let place = 0; place < counts.length; place += 1) {
@@ -102,7 +116,7 @@ export function findWordRows(
     const isWanted = entry.word === undefined
       ? words.length === 2 && entry.pair.every((own, at) => own === places[at])
       : words.length === 1 && places[0] === place;
-    if (isWanted) return counts.rowsOf(entry);
+    if (isWanted) return { place, entry };
   }
   counts.end();
   return undefined;
@@ -146,12 +160,9 @@ class CountsReader {
 
   /** Errors: `corrupt`. */
   constructor(blob: Uint8Array, rows: number) {
-    const outer = new SummaryReader(blob);
-    const length = outer.varint();
-    if (length > PLAIN_BYTES_MAX) throw impossible();
-    const reader = new ByteReader(inflated(outer.rest(), length));
+    const { reader, bytes } = openCounts(blob);
     const count = reader.varint();
-    if (count > length) throw impossible();
+    if (count > bytes) throw impossibleCounts();
     const first = reader.varint();
     let minute = first % 2 === 0 ? first / 2 : -(first + 1) / 2;
     this.minutes = Array.from({ length: count }, (_, at) => {
@@ -160,11 +171,11 @@ class CountsReader {
     });
     this.rowsOfMinutes = this.minutes.map(() => reader.varint());
     this.nulls = this.minutes.map(() => reader.varint());
-    if (sum(this.rowsOfMinutes) !== rows) throw impossible();
+    if (sum(this.rowsOfMinutes) !== rows) throw impossibleCounts();
     this.timed = reader.varint();
     this.length = reader.varint();
     this.#reader = reader;
-    this.#bytes = length;
+    this.#bytes = bytes;
   }
 
   next(): ReadEntry {
@@ -177,7 +188,7 @@ class CountsReader {
       ? Float64Array.from(this.minutes, () => reader.varint())
       : undefined;
     this.#read += 1;
-    if (byMinute !== undefined && sum(byMinute) !== rows) throw impossible();
+    if (byMinute !== undefined && sum(byMinute) !== rows) throw impossibleCounts();
     return { word, pair, rows, byMinute };
   }
 
@@ -197,7 +208,7 @@ class CountsReader {
   }
 
   end(): void {
-    if (this.#reader.at !== this.#bytes) throw impossible();
+    if (this.#reader.at !== this.#bytes) throw impossibleCounts();
   }
 }
 
@@ -205,8 +216,4 @@ function sum(numbers: Iterable<number>): number {
   let total = 0;
   for (const number of numbers) total += number;
   return total;
-}
-
-function impossible() {
-  return corruptSummary("its counts of words are impossible");
 }
