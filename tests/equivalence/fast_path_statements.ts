@@ -12,9 +12,9 @@ export interface TimeSpan {
   readonly instantsNs: readonly bigint[];
 }
 
-const STRINGS = ["name", "region"] as const;
+const STRINGS = ["name", "region", "level"] as const;
 const NUMBERS = ["code", "hits", "took"] as const;
-const GROUPS = ["name", "region", "code", "hits", "ok", "value"] as const;
+const GROUPS = ["name", "region", "level", "code", "hits", "ok", "value"] as const;
 const BUCKETS = [
   "date_trunc('minute', timestamp)",
   "date_trunc('hour', timestamp)",
@@ -40,8 +40,10 @@ const BUCKETS = [
   "date_bin('5 months', timestamp, TIMESTAMP '2019-12-15 06:03:00')",
   "time_bucket(INTERVAL '1 day', timestamp, INTERVAL '6 hours')",
   "time_bucket('1 week', timestamp, TIMESTAMPTZ '2020-01-01 06:30:00Z')",
+  "epoch_ms(date_bin(INTERVAL '120 seconds', timestamp))",
   // Finer than a minute: the path must not answer.
   "date_trunc('second', timestamp)",
+  "epoch_ms(date_bin(INTERVAL '30 seconds', timestamp))",
   "time_bucket(INTERVAL '90 seconds', timestamp)",
   "date_bin('7 minutes', timestamp, TIMESTAMP '2020-01-01 00:03:20')",
   "time_bucket(INTERVAL '1 minute 30 seconds', timestamp)",
@@ -88,6 +90,35 @@ function makeTopStatement(random: SeededRandom): string {
     `ORDER BY ${order} DESC, 1 LIMIT ${pick([1, 2, 3, 5])}${offset}`;
 }
 
+/** Rows with words by minute and level, as the page Logs asks for them. */
+export function makeWordStatement(random: SeededRandom, { instantsNs }: TimeSpan): string {
+  const pick = <T>(values: readonly T[]) => values[Math.floor(random.float() * values.length)] as T;
+  const level = pick(["level", "level", "level", "coalesce(level, name)", "coalesce(level, raw)"]);
+  const bin = pick([
+    "",
+    ...BUCKETS.slice(0, 4),
+    "epoch_ms(date_bin(INTERVAL '60 seconds', timestamp))",
+  ]);
+  const items = [bin, pick([level, level, ""])].filter((item) => item !== "");
+  const from = pick(instantsNs) ?? 0n;
+  const conditions = [
+    pick(WORDS.slice(0, 6)),
+    pick(["", "", ...LEVEL_CONDITIONS]),
+    pick(["", `timestamp >= make_timestamptz(${from / 1_000n})`]),
+    pick(["", `timestamp < make_timestamptz(${from / 1_000n + 240_000_000n})`]),
+  ].filter((condition) => condition !== "");
+  const group = items.length === 0 ? "" : " GROUP BY ALL";
+  return `SELECT ${[...items, "count(*)"].join(", ")} FROM metrics ` +
+    `WHERE ${conditions.join(" AND ")}${group}`;
+}
+
+const LEVEL_CONDITIONS = [
+  "level = 'INFO'",
+  "level IN ('INFO', 'ERROR')",
+  "(level IN ('INFO') OR (level IS NULL AND name IN ('cpu', 'mem')))",
+  "(level = 'ERROR') IS NOT TRUE",
+] as const;
+
 export function makeStatement(random: SeededRandom, span: TimeSpan): string {
   const below = (bound: number) => Math.floor(random.float() * bound);
   const pick = <T>(values: readonly T[]) => values[below(values.length)] as T;
@@ -102,6 +133,8 @@ export function makeStatement(random: SeededRandom, span: TimeSpan): string {
     const group = chance(35) ? pick(BUCKETS) : chance(80) ? pick(GROUPS) : pick([
       "upper(name)",
       "coalesce(region, '-')",
+      "coalesce(level, name)",
+      "coalesce(level, TRY_CAST(raw AS VARCHAR))",
       "code + 1",
       "code * 0.1e0",
       "CASE WHEN ok THEN name END",
@@ -111,11 +144,15 @@ export function makeStatement(random: SeededRandom, span: TimeSpan): string {
   }
   if (words !== undefined) {
     if (chance(40)) groups.push(pick(BUCKETS.slice(0, 12)));
-    if (chance(30)) groups.push(words);
+    if (chance(40)) {
+      groups.push(pick(["level", "level", "level", "name", "coalesce(level, region)"]));
+    }
+    if (chance(20)) groups.push(words);
   }
 
   const literal = (column: string): string => {
     if (column === "name") return pick(["'cpu'", "'mem'", "''", "'nobody'", "'日本'"]);
+    if (column === "level") return pick(["'INFO'", "'ERROR'", "'nothing'"]);
     if (column === "region") return pick(["'eu'", "'us'", "''", "'nowhere'"]);
     if (column === "code") return pick(["200", "404", "-1", "7"]);
     if (column === "hits") return pick(["0", "1", "42", "-7", "9007199254740993"]);
@@ -152,6 +189,7 @@ export function makeStatement(random: SeededRandom, span: TimeSpan): string {
       () => `NOT (${numeric} < ${literal(numeric)})`,
       () => `${numeric} > ${pick(["1e2", "-1e0", "9.007199254740993e15", "1e22"])}`,
       () => `(${column} = ${literal(column)} OR ${column} IS NULL)`,
+      () => `(level = 'INFO' OR (level IS NULL AND name = ${literal("name")}))`,
       () => "ok",
       () => "name LIKE '%e%'",
       () => "upper(name) = 'CPU'",

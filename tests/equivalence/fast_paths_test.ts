@@ -27,13 +27,14 @@ import { RemoteStore } from "../../shared/testing/remote_store.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { openWalConsumerAdmin } from "../../shared/wal/admin.ts";
 import { openWalReader } from "../../shared/wal/reader.ts";
-import { makeStatement } from "./fast_path_statements.ts";
+import { makeStatement, makeWordStatement } from "./fast_path_statements.ts";
 import { addColumns } from "./sql_lab.ts";
 
 const FIRST_SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 7_009);
 const SEEDS = Number(Deno.env.get("SVC_FAST_PATH_SEEDS") ?? 4);
 const STEPS = 12;
 const STATEMENTS_A_STEP = 9;
+const WORD_STATEMENTS_A_STEP = 6;
 
 const SCHEMA: TableSchema = {
   columns: [
@@ -46,8 +47,9 @@ const SCHEMA: TableSchema = {
     { id: 7, name: "took", type: "long", required: true },
     { id: 8, name: "even", type: "double", required: false },
     { id: 9, name: "raw", type: "string", required: false },
+    { id: 12, name: "level", type: "string", required: false },
   ],
-  tags: ["name", "region"],
+  tags: ["name", "level", "region"],
 };
 const LATER: TableSchema = {
   columns: [
@@ -68,6 +70,11 @@ const LINES = [
   "été # 日本 row",
   "",
 ];
+
+const LEVELS = ["INFO", "ERROR", "WARN", null];
+
+const FEW_ROWS = { rowsMax: 60, minutes: 10, late: 0.05 };
+const MANY_ROWS = { rowsMax: 800, minutes: 3, late: 0 };
 
 const FIRST_NS = 1_790_000_000_000_000_000n; // 2026-09-21T14:13:20Z
 const SPAN = { firstNs: FIRST_NS, lastNs: FIRST_NS + 3n * 86_400_000_000_000n };
@@ -150,19 +157,29 @@ class Table {
     const schema = this.#schema;
     const base = SPAN.firstNs + BigInt(this.random.below(3)) * 86_400_000_000_000n +
       BigInt(this.random.below(36)) * 600_000_000_000n;
+    // In many rows of few minutes more words are counted by minute and level.
+    const spread = this.#pick([FEW_ROWS, MANY_ROWS, MANY_ROWS]);
+    const levels = this.#pick([LEVELS, LEVELS, LEVELS.slice(0, 3), []]);
     const rows = Array.from(
-      { length: 1 + this.random.below(60) },
-      () => this.#row(base, schema === LATER),
+      { length: 1 + this.random.below(spread.rowsMax) },
+      () => ({
+        ...this.#row(base, { later: schema === LATER, spread }),
+        level: levels.length === 0 ? null : this.#pick(levels),
+      }),
     );
     await this.lab.wal?.append(LANE, encodeBatch(batchOfRows(schema, rows)), "auto");
   }
 
-  #row(base: bigint, later: boolean): RowObject {
+  #row(
+    base: bigint,
+    { later, spread }: { readonly later: boolean; readonly spread: typeof FEW_ROWS },
+  ): RowObject {
     const { random } = this;
     const maybe = <T>(value: T) => random.below(5) === 0 ? null : value;
     // Few distinct instants, some late, and some at the edges of minutes and of the day.
-    const ns = base + BigInt(random.below(40)) * 15_000_000_000n + BigInt(random.below(3)) * 400n +
-      (random.chance(0.05) ? -20_000_000_000_000n : 0n);
+    const ns = base + BigInt(random.below(4 * spread.minutes)) * 15_000_000_000n +
+      BigInt(random.below(3)) * 400n +
+      (random.chance(spread.late) ? -20_000_000_000_000n : 0n);
     this.instantsNs.push(ns);
     return {
       timestamp: ns / 1_000n,
@@ -216,7 +233,7 @@ class Table {
       { store, random, encoder: INLINE_PARQUET_ENCODER, deriver: this.deriver },
       table,
       // An index of words, and with it counts of columns with many values: a merge writes both.
-      { text: [] },
+      { text: [{ name: "raw", tokenizer: "default" }] },
     );
     await writer.add(batchOfRows(table.schema, kept));
     const { outcome } = await commitRewrite({ store, catalog, clock, random }, {
@@ -329,23 +346,12 @@ for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
     const steps: string[] = [];
     for (let step = 0; step < STEPS; step += 1) {
       steps.push(await table.step());
-      for (let i = 0; i < STATEMENTS_A_STEP; i += 1) {
-        const sql = makeStatement(random, { ...SPAN, instantsNs: table.instantsNs });
-        const told = `seed ${seed}, after ${steps.join(", ")}: ${sql}`;
-        const path = await pathOf(lab, sql);
-        served.set(path, (served.get(path) ?? 0) + 1);
-        if (path.startsWith("scan") || path === "refused") continue;
-        if (sql.includes("match_")) served.set("words", (served.get("words") ?? 0) + 1);
-        const fast = await orReason(lab.query(sql), told);
-        const scanned = await orReason(lab.query(sql, { fastPaths: false }), told);
-        if (typeof fast === "string" || typeof scanned === "string") {
-          assert.equal(fast, scanned, told);
-          continue;
-        }
-        assert.equal(scanned.stats.served_by, "scan");
-        assert.deepEqual(fast.columns, scanned.columns, told);
-        assert.deepEqual(fast.types, scanned.types, told);
-        assert.deepEqual(arranged(fast, sql), arranged(scanned, sql), told);
+      const span = { ...SPAN, instantsNs: table.instantsNs };
+      for (let i = 0; i < STATEMENTS_A_STEP + WORD_STATEMENTS_A_STEP; i += 1) {
+        const sql = i < STATEMENTS_A_STEP
+          ? makeStatement(random, span)
+          : makeWordStatement(random, span);
+        await askBoth(lab, sql, `seed ${seed}, after ${steps.join(", ")}: ${sql}`);
       }
       if (table.instantsNs.length > 0) {
         const sql = countStatement(random, table.instantsNs);
@@ -353,6 +359,26 @@ for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
       }
     }
   });
+}
+
+/** Asks a statement that a fast path answers by it and by a scan. */
+async function askBoth(lab: EngineLab, sql: string, told: string): Promise<void> {
+  const path = await pathOf(lab, sql);
+  served.set(path, (served.get(path) ?? 0) + 1);
+  if (path.startsWith("scan") || path === "refused") return;
+  const isOfWords = sql.includes("match_");
+  if (isOfWords) served.set("words", (served.get("words") ?? 0) + 1);
+  if (isOfWords && sql.includes("level")) served.set("levels", (served.get("levels") ?? 0) + 1);
+  const fast = await orReason(lab.query(sql), told);
+  const scanned = await orReason(lab.query(sql, { fastPaths: false }), told);
+  if (typeof fast === "string" || typeof scanned === "string") {
+    assert.equal(fast, scanned, told);
+    return;
+  }
+  assert.equal(scanned.stats.served_by, "scan");
+  assert.deepEqual(fast.columns, scanned.columns, told);
+  assert.deepEqual(fast.types, scanned.types, told);
+  assert.deepEqual(arranged(fast, sql), arranged(scanned, sql), told);
 }
 
 /** Rows, or rows by minute, of a range whose ends cut through minutes that have some. */
@@ -421,7 +447,9 @@ Deno.test("fast paths answered many of the statements that were asked, each path
   const scans = sumOf([...served].filter(([path]) => path.startsWith("scan")));
   assert(scans < 0.75 * sumOf([...served]), JSON.stringify([...served]));
   for (
-    const path of ["tier1_inline", "tier1_wide", "tier1_windowed_agg", "materialized", "words"]
+    const path of [
+      ...["tier1_inline", "tier1_wide", "tier1_windowed_agg", "materialized", "words", "levels"],
+    ]
   ) {
     assert((served.get(path) ?? 0) > 0, JSON.stringify([...served]));
   }

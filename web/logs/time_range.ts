@@ -28,11 +28,16 @@ export const SPANS: readonly { readonly label: string; readonly ms: number }[] =
 
 export const RANGE_DEFAULT: TimeRange = { kind: "last", ms: HOUR };
 
-/** What `range` means at `nowMs`. */
+/**
+ * What `range` means at `nowMs`. An hour and more begins and ends with a minute: counts of whole
+ * minutes are kept beside the data.
+ */
 export function instantsOf(range: TimeRange, nowMs: number): Instants {
-  return range.kind === "last"
-    ? { from: nowMs - range.ms, to: nowMs + MINUTE }
-    : { from: range.from, to: range.to };
+  if (range.kind === "between") return { from: range.from, to: range.to };
+  const [from, to] = [nowMs - range.ms, nowMs + MINUTE];
+  return range.ms < HOUR
+    ? { from, to }
+    : { from: Math.floor(from / MINUTE) * MINUTE, to: Math.ceil(to / MINUTE) * MINUTE };
 }
 
 /** Bins are whole minutes where they can be: counts by minute are kept beside the data. */

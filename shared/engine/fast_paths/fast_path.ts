@@ -154,12 +154,17 @@ async function withFastConditions(
   cached: CachedConnection,
 ): Promise<WeightedStatement> {
   const ownValues = new Map(statement.ownValues);
+  const { filter } = statement;
   for (const { name, words } of statement.columns) {
     const rest = ownValues.get(name);
     if (words === undefined || rest === undefined) continue;
     ownValues.set(name, { ...rest, sql: await fastCondition(rest.sql, cached) });
   }
-  return { ...statement, ownValues };
+  return {
+    ...statement,
+    ownValues,
+    filter: filter && { ...filter, sql: await fastCondition(filter.sql, cached) },
+  };
 }
 
 function filesIn({ committed }: TablePlan, range: TimeRange): Promise<readonly DataFile[]> {
@@ -214,7 +219,11 @@ function relationOf(
 ): string {
   const table = { ...brought, schema: { ...brought.schema, columns } };
   const own = plan.own.map((own) =>
-    ownRowsSql(statement, { relation: relationSql(partsOf(table, own)), ranges: own.ranges })
+    ownRowsSql(statement, {
+      relation: relationSql(partsOf(table, own)),
+      ranges: own.ranges,
+      areEdges: own.areEdges,
+    })
   );
   const [column] = statement.columns;
   if (plan.wide === undefined || column === undefined) {
@@ -240,14 +249,15 @@ function partName({ path, range }: ScanPart): string {
 
 /** The columns that are read of the table's own rows; at least one. */
 function ownColumns(
-  { columns, measures, minutes, ownValues }: WeightedStatement,
+  { columns, measures, minutes, unneeded, ownValues, filter }: WeightedStatement,
   { table, range }: { readonly table: TablePlan; readonly range: TimeRange },
 ): readonly Column[] {
   const isBounded = range.minNs !== undefined || range.maxNs !== undefined;
   const read = new Set(
     [
-      ...[...columns, ...measures.map(({ column }) => column)],
+      ...[...columns, ...unneeded, ...measures.map(({ column }) => column)],
       ...ownValues.values().map(({ column }) => column),
+      ...filter === undefined ? [] : [filter.column],
     ].map(({ name }) => name),
   );
   const own = table.schema.columns.filter(({ name }) =>

@@ -60,6 +60,20 @@ const PATHS: readonly (readonly [sql: string, path: ServedBy | RegExp])[] = [
     "tier1_windowed_agg",
   ],
   [`SELECT count(*) FROM events WHERE match_terms(raw, 'row') AND ${CUT}`, "tier1_windowed_agg"],
+  [
+    "SELECT epoch_ms(date_bin(INTERVAL '3600 seconds', timestamp)), count(*) FROM events GROUP BY 1",
+    "tier1_windowed_agg",
+  ],
+  ["SELECT epoch_ms(timestamp), count(*) FROM events GROUP BY 1", /differ within a minute/],
+  [
+    "SELECT date_trunc('hour', timestamp) h, coalesce(host, raw), count(*) FROM events GROUP BY ALL",
+    "tier1_windowed_agg",
+  ],
+  [
+    "SELECT count(*) FROM events WHERE host = 'x' OR (host IS NULL AND raw = 'x')",
+    "tier1_inline",
+  ],
+  ["SELECT coalesce(host, upper(raw)), count(*) FROM events GROUP BY 1", /raw, which is no tag/],
   ["SELECT count(*) FROM events WHERE match_terms(raw, '7')", /count frequent words/],
   ["SELECT count(*) FROM events WHERE match_terms(raw, 'row of')", /it calls match_terms/],
   ["SELECT count(*) FROM events WHERE match_phrase(raw, 'row of host')", /calls match_phrase/],
@@ -74,7 +88,7 @@ const PATHS: readonly (readonly [sql: string, path: ServedBy | RegExp])[] = [
   ],
   [
     "SELECT host, count(*) FROM events WHERE match_terms(raw, 'row') GROUP BY host",
-    /no summary holds a row of it|count frequent words/,
+    /count frequent words, alone and by minute and level/,
   ],
   ["SELECT host FROM events", /it lists rows/],
   ["SELECT host, raw, count(*) FROM events GROUP BY ALL", /raw, which is no tag/],

@@ -1,7 +1,7 @@
 /** What one summary, of a data file or a roll-up, adds to a cube: its ids become the table's. */
 
 import { present } from "../../base/assert.ts";
-import { cellKey, type Cells, cellsOf, IDS_MAX } from "../../derived/summary/cells.ts";
+import { cellKey, type Cells, cellsOf, IDS_MAX, NO_CELLS } from "../../derived/summary/cells.ts";
 import type { FileSummary } from "../../derived/summary/file_summary.ts";
 import type { MeasuredCell, MeasuredCells } from "../../derived/summary/measured_cells.ts";
 import type {
@@ -20,8 +20,17 @@ export interface CountedColumn extends Column {
   readonly words?: readonly string[];
 }
 
+/** Words that a text must have: one, or two of them side by side, as tokens. */
+export interface WordFilter {
+  /** Id of the text's column. */
+  readonly text: number;
+  readonly words: readonly string[];
+}
+
 /** What a cell's key consists of: the minute, then columns; two in all at most. */
 export interface CubeSpec {
+  /** Rows that are counted; undefined: all. */
+  readonly filter?: WordFilter | undefined;
   readonly timeId: number;
   readonly minutes: boolean;
   readonly columns: readonly CountedColumn[];
@@ -79,7 +88,9 @@ export class PartReader {
   }
 
   async read(): Promise<CubePart | undefined> {
-    const cells = await this.#cells();
+    const { filter } = this.#spec;
+    if (filter !== undefined && this.#spec.measures.length > 0) return undefined;
+    const cells = filter === undefined ? await this.#cells() : await this.#filteredCells(filter);
     if (cells === undefined) return undefined;
     const measures = new Map<number, MeasuredCells>();
     for (const column of this.#spec.measures) {
@@ -111,6 +122,31 @@ export class PartReader {
       return key === undefined ? undefined : cellsOf(keysOf(cube, key), cube.counts);
     }
     return undefined;
+  }
+
+  async #filteredCells({ text, words }: WordFilter): Promise<Cells | undefined> {
+    const { minutes } = this.#spec;
+    const [column, ...more] = this.#columns;
+    if (!this.#summary.columnIds.has(text)) return NO_CELLS;
+    if (more.length > 0) return undefined;
+    if (column === undefined) {
+      const found = await this.#summary.wordRows(text, words);
+      if (!minutes) return found && cellsOf([0], [found.withWords]);
+      const own = found?.byMinute;
+      return own && cellsOf(
+        own.map(({ minute }) => cellKey(minute, 0)),
+        own.map(({ withWords }) => withWords),
+      );
+    }
+    const found = await this.#summary.wordLevels({ text, level: column.id }, words);
+    const values = this.#values(column);
+    const keys: number[] = [];
+    for (const { minute, value } of found ?? []) {
+      const id = values.id(value);
+      if (id === undefined) return undefined;
+      keys.push(cellKey(minutes ? minute : 0, id));
+    }
+    return found && cellsOf(keys, found.map(({ rows }) => rows));
   }
 
   async #groupCounts(

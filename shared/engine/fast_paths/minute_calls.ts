@@ -77,7 +77,7 @@ function constantText(node: TreeNode): string | undefined {
 
 /**
  * Whether an interval is of whole minutes: `INTERVAL '1 hour 30 minutes'`, `'5 minutes'`,
- * `INTERVAL 5 MINUTE` and `to_months(5)`.
+ * `'3600 seconds'`, `INTERVAL 5 MINUTE` and `to_months(5)`.
  */
 function isWholeMinutes(node: TreeNode): boolean {
   const kind = textAt(node, "class");
@@ -85,16 +85,22 @@ function isWholeMinutes(node: TreeNode): boolean {
     textAt(nodeAt(node, "cast_type") ?? {}, "id") === "INTERVAL";
   if (isInterval || kind === "CONSTANT") {
     const text = constantText(isInterval ? nodeAt(node, "child") ?? {} : node);
-    return text !== undefined &&
-      /^\s*(?:\d{1,6}\s*(?:minutes?|mins?|hours?|days?|weeks?|months?|mons?|quarters?|years?)\s*)+$/i
-        .test(text) &&
-      /[1-9]/.test(text);
+    return text !== undefined && isWholeMinutesText(text);
   }
   if (kind !== "FUNCTION" || !STRIDES.has(textAt(node, "function_name").toLowerCase())) {
     return false;
   }
   const [count, ...more] = nodesAt(node, "children");
   return more.length === 0 && count !== undefined && isPositiveInteger(count);
+}
+
+function isWholeMinutesText(text: string): boolean {
+  const isKnown =
+    /^\s*(?:(?:\d{1,9}\s*seconds?|\d{1,6}\s*(?:minutes?|mins?|hours?|days?|weeks?|months?|mons?|quarters?|years?))\s*)+$/i
+      .test(text);
+  let seconds = 0;
+  for (const [, count] of text.matchAll(/(\d+)\s*seconds?/gi)) seconds += Number(count);
+  return isKnown && seconds % 60 === 0 && /[1-9]/.test(text);
 }
 
 const STRIDES: ReadonlySet<string> = new Set([

@@ -16,6 +16,8 @@ import { deltaPart, filePart, meets, type ScanPart } from "../plan/plan.ts";
 export interface OwnRows {
   readonly parts: readonly ScanPart[];
   readonly ranges: readonly TimeRange[];
+  /** Whether all are of files whose other rows summaries count. */
+  readonly areEdges: boolean;
 }
 
 /** A file, and parts of the time of its rows. */
@@ -49,7 +51,7 @@ export class OwnRowsReading {
 
   /** Scans of rows, each row in one of them. */
   get scans(): readonly OwnRows[] {
-    const inRange = { parts: this.#inRange, ranges: [this.#range] };
+    const inRange = { parts: this.#inRange, ranges: [this.#range], areEdges: false };
     return [inRange, ...this.#atEdges.values()].filter(({ parts }) => parts.length > 0);
   }
 
@@ -86,7 +88,7 @@ export class OwnRowsReading {
   #addParts({ file, ranges }: FileRanges, parts: readonly ScanPart[]): void {
     if (parts.length === 0) return;
     const name = ranges.map(({ minNs, maxNs }) => `${minNs} ${maxNs}`).join();
-    const scan = this.#atEdges.get(name) ?? { parts: [], ranges };
+    const scan = this.#atEdges.get(name) ?? { parts: [], ranges, areEdges: true };
     this.#atEdges.set(name, scan);
     scan.parts.push(...parts);
     this.#subjects.push(file);

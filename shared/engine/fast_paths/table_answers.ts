@@ -4,7 +4,6 @@
  * recently goes first, as a whole, because ids are its own.
  */
 
-import { present } from "../../base/assert.ts";
 import { isOperatingError } from "../../base/errors.ts";
 import { FileSummary } from "../../derived/summary/file_summary.ts";
 import type { Column } from "../../schema/schema.ts";
@@ -13,7 +12,7 @@ import type { DataFile } from "../../iceberg/types.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 import type { AnswerFiles } from "./answer_files.ts";
 import { type Cube, DayCube } from "./day_cube.ts";
-import { type CountedColumn, type CubeSpec, TableValues } from "./file_part.ts";
+import { type CountedColumn, type CubeSpec, PartReader, TableValues } from "./file_part.ts";
 import { WideColumn, type WideKind } from "./wide_column.ts";
 
 /** Where summaries are read, and how many bytes may be kept. */
@@ -33,7 +32,7 @@ export interface TableAnswersOptions {
 export interface TableCubes {
   of(files: readonly DataFile[], spec: CubeSpec): Promise<CubesOfFiles>;
   valuesOf(column: Column): TableValues;
-  /** Whether a file's summary counts the words of a column of `spec`. */
+  /** Whether a file's summary counts the words of `spec`. */
   countsWords(file: DataFile, spec: CubeSpec): Promise<boolean>;
   /** Counts of a column with many values, for the days that `range` names. */
   wide(column: Column, range: string, kind: WideKind): WideColumn;
@@ -174,11 +173,12 @@ class KeptTable implements TableCubes {
   async countsWords({ key, rows, day }: DataFile, spec: CubeSpec): Promise<boolean> {
     if (this.#wordCubes.get(cubeKey(day, spec))?.holds({ key }) === true) return true;
     const { store, sidecars } = this.deps;
-    const { id, words = [] } = present(spec.columns.find(({ words }) => words !== undefined));
+    const values = (column: Column) => this.valuesOf(column);
     try {
       const sidecar = await sidecars.read(store, { key, rows });
       const summary = sidecar && FileSummary.of(store, sidecar, rows);
-      return summary !== undefined && await summary.wordRows(id, words) !== undefined;
+      return summary !== undefined &&
+        await new PartReader(summary, spec, { values }).read() !== undefined;
     } catch (error) {
       if (!isOperatingError(error)) throw error;
       return false;
@@ -202,7 +202,8 @@ class KeptTable implements TableCubes {
 
   #dayCube(day: number, spec: CubeSpec): DayCube {
     const key = cubeKey(day, spec);
-    const isByWords = spec.columns.some(({ words }) => words !== undefined);
+    const isByWords = spec.filter !== undefined ||
+      spec.columns.some(({ words }) => words !== undefined);
     const cubes = isByWords ? this.#wordCubes : this.#cubes;
     const { store, sidecars, nowMs, damaged } = this.deps;
     const cube = cubes.get(key) ?? new DayCube(
@@ -223,8 +224,8 @@ class KeptTable implements TableCubes {
   }
 }
 
-function cubeKey(day: number, { minutes, columns, measures }: CubeSpec): string {
-  return JSON.stringify([day, minutes, idsOf(columns), idsOf(measures)]);
+function cubeKey(day: number, { filter, minutes, columns, measures }: CubeSpec): string {
+  return JSON.stringify([day, minutes, idsOf(columns), idsOf(measures), filter]);
 }
 
 function idsOf(columns: readonly CountedColumn[]): string[] {

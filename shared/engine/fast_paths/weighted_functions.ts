@@ -12,10 +12,10 @@ function words(text: string): ReadonlySet<string> {
  * called.
  */
 export const VALUE_FUNCTIONS = words(`
-  + - * / // % || ~~ !~~ ~~* !~~* ~~~ abs ceil ceiling coalesce concat concat_ws contains ends_with floor greatest ifnull
-  isfinite isinf isnan lcase least left length like_escape ilike_escape not_like_escape not_ilike_escape lower ltrim nullif nvl
-  prefix regexp_extract regexp_matches replace right round rtrim sign starts_with strlen substr substring suffix trim trunc
-  ucase upper
+  + - * / // % || ~~ !~~ ~~* !~~* ~~~ abs ceil ceiling coalesce concat concat_ws contains ends_with epoch epoch_ms
+  epoch_ns epoch_us floor greatest ifnull isfinite isinf isnan lcase least left length like_escape ilike_escape
+  not_like_escape not_ilike_escape lower ltrim nullif nvl prefix regexp_extract regexp_matches replace right round rtrim
+  sign starts_with strlen substr substring suffix trim trunc ucase upper
 `);
 
 /**

@@ -23,17 +23,18 @@ import { GROUP_VALUES_MAX } from "../../derived/summary/build_summary.ts";
 import { type MeasuredCells, sumOfMeasures } from "../../derived/summary/measured_cells.ts";
 import { type Column, columnOf } from "../../schema/schema.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
+import { isFilled } from "../plan/made_columns.ts";
 import { meets, type TablePlan } from "../plan/plan.ts";
 import type { EdgeTimes, FileEdge, MinuteRows } from "./edge_times.ts";
 import { inexactMeasure } from "./exact_measures.ts";
-import type { CountedColumn, CubeSpec } from "./file_part.ts";
+import type { CubeSpec } from "./file_part.ts";
 import { type FileRanges, type OwnRows, OwnRowsReading, type OwnRowsSource } from "./own_rows.ts";
 import type { CubesOfFiles, TableCubes } from "./table_answers.ts";
 import type { WideCounts, WideKind } from "./wide_column.ts";
 import type { WeightedRows } from "./weighted_relation.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
 import type { StepAside } from "./step_aside.ts";
-import type { WeightedStatement } from "./weighted_statement.ts";
+import { DIMS_MAX, dimsOf, type WeightedStatement } from "./weighted_statement.ts";
 
 const NS_PER_MINUTE = 60_000_000_000n;
 
@@ -91,8 +92,10 @@ export async function weightedPlan(
   range: TimeRange,
   source: WeightedSource,
 ): Promise<WeightedPlan | WeightedAside> {
-  const dims = statement.columns.length + (statement.minutes ? 1 : 0);
-  if (dims > 2) return { aside: `it looks at ${dims} columns together, summaries have two` };
+  const dims = dimsOf(statement);
+  if (dims > DIMS_MAX) {
+    return { aside: `it looks at ${dims} columns together, summaries have two` };
+  }
   if (statement.columns.length > 1 && statement.measures.length > 0) {
     return { aside: "it measures by two columns, summaries do by one and the minute" };
   }
@@ -118,7 +121,11 @@ const READ_SHARE_MIN = 4;
  * indexes tell to have no such word; rows that are read beside counts are all looked at.
  */
 const WORDS_READ_SHARE_MIN = 8;
-const FEW_COUNT_WORDS = "summaries count frequent words, and these are not in most files";
+const FEW_COUNT_WORDS =
+  "summaries count frequent words, alone and by minute and level, and these are not in most files";
+
+/** So are rows read where it takes several columns to tell a value. */
+const FEW_FILLED = "several columns tell one value, and few files have the first one in each row";
 
 function rowsOf(files: readonly DataFile[]): number {
   return files.reduce((sum, { rows }) => sum + rows, 0);
@@ -147,14 +154,16 @@ class Planning {
   #filesWithout = 0;
   /** Rows of these files. */
   #rowsWithout = 0;
+  /** Rows of files that are counted, by whole minutes or as a whole. */
+  #rowsWith = 0;
 
   constructor(statement: WeightedStatement, range: TimeRange, source: WeightedSource) {
     this.#statement = statement;
     this.#range = range;
     this.#source = source;
     this.#own = new OwnRowsReading(range, source);
-    this.#countsOnly = statement.columns.length === 0 && statement.measures.length === 0 &&
-      !statement.minutes;
+    this.#countsOnly = dimsOf(statement) === 0 && statement.measures.length === 0 &&
+      statement.filter === undefined;
   }
 
   async plan(): Promise<WeightedPlan | WeightedAside> {
@@ -167,11 +176,14 @@ class Planning {
     this.#addDelta();
     const { rows, answered } = this.#rowsOf(pieces);
     const own = this.#own.scans;
-    if (answered === 0 && this.wide === undefined && own.length > 0) {
+    // Where all files are counted, there may be no row with the words.
+    const isCounted = this.#statement.filter === undefined ? answered > 0 : this.#rowsWith > 0;
+    if (!isCounted && this.wide === undefined && own.length > 0) {
       return { aside: "no summary holds a row of it", edgesMissed: this.#edgesMissed };
     }
-    if (this.#words() !== undefined && this.#rowsWithout * WORDS_READ_SHARE_MIN > answered) {
-      return { aside: FEW_COUNT_WORDS };
+    if (this.#rowsWithout * WORDS_READ_SHARE_MIN > this.#rowsWith) {
+      if (this.#looksForWords()) return { aside: FEW_COUNT_WORDS };
+      if (this.#statement.filled.length > 0) return { aside: FEW_FILLED };
     }
     const inexact = inexactMeasure(
       this.#statement.measures.map((measure, at) => ({
@@ -195,14 +207,14 @@ class Planning {
     };
   }
 
-  /** The words that it looks for, as a column. */
-  #words(): CountedColumn | undefined {
-    return this.#statement.columns.find(({ words }) => words !== undefined);
+  #looksForWords(): boolean {
+    const { filter, columns } = this.#statement;
+    return filter !== undefined || columns.some(({ words }) => words !== undefined);
   }
 
   /** Why words are looked for in the rows: the largest file does not count them. */
   async #wordsAside(days: readonly Day[]): Promise<string | undefined> {
-    if (this.#words() === undefined) return undefined;
+    if (!this.#looksForWords()) return undefined;
     let largest: { readonly file: DataFile; readonly isCut: boolean } | undefined;
     for (const { files, isCut } of days) {
       for (const file of files) {
@@ -243,6 +255,7 @@ class Planning {
     const { cubes, without } = isWide
       ? { cubes: [], without: files }
       : await this.#cubesOf(files, this.#statement.minutes);
+    this.#rowsWith += rowsOf(files) - rowsOf(without);
     const cells = cubes.reduce((sum, cube) => sum + cube.cells.keys.length, 0);
     const isTooMuch = column !== undefined && cells > ROWS_MAX;
     this.#readFiles(await this.#wideFiles(column, isTooMuch ? files : without));
@@ -262,12 +275,14 @@ class Planning {
   #byCompleteness(
     files: readonly DataFile[],
   ): { readonly complete: readonly DataFile[]; readonly incomplete: readonly DataFile[] } {
-    const { columns, measures } = this.#statement;
+    const { columns, measures, filled } = this.#statement;
     const { made, isComplete } = this.#source.table;
     const own = [...columns, ...measures.map(({ column }) => column)]
       .filter(({ name }) => made.has(name));
-    if (own.length === 0) return { complete: files, incomplete: [] };
-    const isUsable = (file: DataFile) => own.every((column) => isComplete(file, column));
+    if (own.length === 0 && filled.length === 0) return { complete: files, incomplete: [] };
+    const isUsable = (file: DataFile) =>
+      own.every((column) => isComplete(file, column)) &&
+      filled.every((column) => isFilled(file, column));
     return {
       complete: files.filter(isUsable),
       incomplete: files.filter((file) => !isUsable(file)),
@@ -276,8 +291,8 @@ class Planning {
 
   /** The column that is counted by value, where there is nothing else to count by. */
   #wideColumn(): Column | undefined {
-    const { columns: [column, ...more], minutes, measures } = this.#statement;
-    if (column?.words !== undefined) return undefined;
+    const { columns: [column, ...more], minutes, measures, filter, filled } = this.#statement;
+    if (column?.words !== undefined || filter !== undefined || filled.length > 0) return undefined;
     return minutes || measures.length > 0 || more.length > 0 ? undefined : column;
   }
 
@@ -337,6 +352,9 @@ class Planning {
     const isWithout = new Set(without.map(({ key }) => key));
     this.#readFiles(wanted.filter(({ key }) => isWithout.has(key)));
     const { first, end } = this.#wholeMinutes();
+    if (first < end) {
+      this.#rowsWith += rowsOf(wanted.filter(({ key }) => !isWithout.has(key)));
+    }
     const edges = this.#edges({ first, end });
     const counted = await this.#readEdges(
       wanted.filter(({ key }) => !isWithout.has(key)).map((file) => ({
@@ -358,8 +376,8 @@ class Planning {
    * memory instead.
    */
   async #readEdges(files: readonly FileRanges[]): Promise<Piece> {
-    const { columns, measures } = this.#statement;
-    const isCounted = columns.length === 0 && measures.length === 0;
+    const { columns, measures, filter } = this.#statement;
+    const isCounted = columns.length === 0 && measures.length === 0 && filter === undefined;
     const counted: MinuteRows[] = [];
     const isRead = (edge: FileEdge) => {
       if (!isCounted) return true;
@@ -382,8 +400,9 @@ class Planning {
   }
 
   #spec(minutes: boolean): CubeSpec {
-    const { columns, measures } = this.#statement;
+    const { columns, measures, filter } = this.#statement;
     return {
+      filter: filter && { text: filter.column.id, words: filter.words },
       timeId: columnOf(this.#source.table.schema, "timestamp").id,
       minutes,
       columns,

@@ -13,8 +13,12 @@ export interface WeightedColumns {
   readonly minutes: boolean;
   readonly columns: readonly Column[];
   readonly measures: readonly Measure[];
+  /** Columns that are NULL in weighted rows. */
+  readonly unneeded: readonly Column[];
   /** What the table's own rows have in place of a column, by the column's name. */
   readonly ownValues: ReadonlyMap<string, { readonly sql: string }>;
+  /** Which of the table's own rows are meant; undefined: all. */
+  readonly filter: { readonly sql: string } | undefined;
 }
 
 /** Weighted rows whose data is all here. */
@@ -62,6 +66,7 @@ export function rowsSql(shape: WeightedColumns, rows: WeightedRows, bind: BindTe
       }::${type}`;
     selected.push(`${value} AS ${quoteName(column.name)}`);
   });
+  selected.push(...shape.unneeded.map(nullSql));
   selected.push(`${list(rows.weights, "BIGINT")} AS ${quoteName(WEIGHT)}`);
   shape.measures.forEach((measure, at) => {
     const { cells, keys } = rows.measures[at] ?? { cells: { cells: new Map() }, keys: [] };
@@ -76,6 +81,10 @@ export function rowsSql(shape: WeightedColumns, rows: WeightedRows, bind: BindTe
     }
   });
   return `SELECT ${selected.join(", ")} FROM (SELECT ${lists.join(", ")})`;
+}
+
+function nullSql({ name, type }: Column): string {
+  return `NULL::${SQL_TYPES[type]} AS ${quoteName(name)}`;
 }
 
 /**
@@ -93,12 +102,20 @@ function placesOf(used: readonly number[], ids: readonly number[]): number[] {
 /** A SELECT of the table's own rows as weighted ones: each stands for itself. */
 export function ownRowsSql(
   shape: WeightedColumns,
-  { relation, ranges }: { readonly relation: string; readonly ranges: readonly TimeRange[] },
+  { relation, ranges, areEdges }: {
+    readonly relation: string;
+    readonly ranges: readonly TimeRange[];
+    /** Whether they are of files that have no need of `unneeded`. */
+    readonly areEdges: boolean;
+  },
 ): string {
   const valueOf = ({ name }: Column) => shape.ownValues.get(name)?.sql ?? quoteName(name);
   const selected = [
     ...(shape.minutes ? [`date_trunc('minute', "timestamp") AS "timestamp"`] : []),
     ...shape.columns.map((column) => `${valueOf(column)} AS ${quoteName(column.name)}`),
+    ...shape.unneeded.map((column) =>
+      areEdges ? nullSql(column) : `${valueOf(column)} AS ${quoteName(column.name)}`
+    ),
     `1::BIGINT AS ${quoteName(WEIGHT)}`,
     ...shape.measures.flatMap(({ column, parts }) =>
       [...parts].map((part) =>
@@ -106,7 +123,9 @@ export function ownRowsSql(
       )
     ),
   ];
-  return `SELECT ${selected.join(", ")} FROM (${relation})${withinSql(ranges)}`;
+  const conditions = [withinSql(ranges), shape.filter?.sql ?? ""].filter((one) => one !== "");
+  const where = conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`;
+  return `SELECT ${selected.join(", ")} FROM (${relation})${where}`;
 }
 
 function ownPart(part: MeasurePart, column: Column, value: string): string {
@@ -151,10 +170,10 @@ function listSql(
   return `unnest(from_json(${bind(JSON.stringify(values))}, '["${type}"]'))`;
 }
 
-/** A condition for rows in one of `ranges`. */
+/** A condition for rows in one of `ranges`; "" where it holds for all. */
 function withinSql(ranges: readonly TimeRange[]): string {
   const conditions = ranges.map(rangeSql);
-  return conditions.includes("") ? "" : ` WHERE ${conditions.join(" OR ")}`;
+  return conditions.includes("") ? "" : `(${conditions.join(" OR ")})`;
 }
 
 /**

@@ -29,6 +29,7 @@ import {
 import { conjuncts, isTimeBound } from "../bounds/time_bounds.ts";
 import { finerThanMinute, isMinuteItself } from "./minute_calls.ts";
 import type { CountedColumn } from "./file_part.ts";
+import { columnsOfPart, guardedParts } from "./guarded_parts.ts";
 import { Aside, type StepAside } from "./step_aside.ts";
 import { hasOnlyCounts, topGroups } from "./top_groups.ts";
 import { columnNode, conjunctionNode } from "../statement/tree_nodes.ts";
@@ -39,6 +40,12 @@ import { VALUE_FUNCTIONS } from "./weighted_functions.ts";
 export interface WeightedStatement {
   /** Columns that weighted rows must have, without `timestamp`; by id. */
   readonly columns: readonly CountedColumn[];
+  /** The rows that it is about, which it no longer tells in `root`; undefined: all. */
+  readonly filter: WeightedFilter | undefined;
+  /** Columns in which each counted row has a value: others are then not needed. */
+  readonly filled: readonly Column[];
+  /** Columns that it looks at only where one of `filled` has no value. */
+  readonly unneeded: readonly Column[];
   /** Whether it looks at the minute. */
   readonly minutes: boolean;
   /** Conditions on the time, which weighted rows must meet; they are no longer in `root`. */
@@ -58,6 +65,24 @@ export interface WeightedStatement {
   readonly isPlainTop: boolean;
 }
 
+/** Rows whose text has words that summaries count. */
+export interface WeightedFilter {
+  readonly column: Column;
+  /** One, or two side by side. */
+  readonly words: readonly string[];
+  readonly sql: string;
+}
+
+/** Columns, with the minute, by which summaries count at once. */
+export const DIMS_MAX = 2;
+
+/** How many columns, with the minute, weighted rows must have. */
+export function dimsOf(
+  { columns, minutes }: Pick<WeightedStatement, "columns" | "minutes">,
+): number {
+  return columns.length + (minutes ? 1 : 0);
+}
+
 /** The one table that a statement reads. */
 export interface WeightedTable {
   readonly table: TreeNode;
@@ -73,8 +98,20 @@ export function weightedStatement(
   root: TreeNode,
   table: WeightedTable,
 ): WeightedStatement | StepAside {
+  const plain = rewritten(root, table, { guards: false });
+  if (!("aside" in plain) && dimsOf(plain) <= DIMS_MAX) return plain;
+  // Files in which a column has no NULL are fewer, so this is for what is a scan otherwise.
+  const guarded = rewritten(root, table, { guards: true });
+  return "aside" in guarded || guarded.filled.length === 0 ? plain : guarded;
+}
+
+function rewritten(
+  root: TreeNode,
+  table: WeightedTable,
+  { guards }: { readonly guards: boolean },
+): WeightedStatement | StepAside {
   try {
-    return new Rewriting(root, table).statement();
+    return new Rewriting(root, table, guards).statement();
   } catch (error) {
     if (error instanceof Aside) return { aside: error.message };
     throw error;
@@ -96,9 +133,19 @@ class Rewriting {
   /** Expressions that are evaluated for each row of a group, whatever else holds of it. */
   readonly #direct = new Set<TreeNode>();
   readonly #aggregates: Aggregates;
+  /** Parts that matter only where a column has no value, with that column. */
+  readonly #guarded = new Map<TreeNode, Column>();
+  readonly #filled = new Set<Column>();
+  readonly #unneeded = new Map<string, Column>();
+  readonly #guards: boolean;
   #minutes = false;
 
-  constructor(root: TreeNode, { table, schema, made, values }: WeightedTable) {
+  constructor(
+    root: TreeNode,
+    { table, schema, made, values }: WeightedTable,
+    guards: boolean,
+  ) {
+    this.#guards = guards;
     this.#root = root;
     this.#values = values;
     this.#table = table;
@@ -122,21 +169,22 @@ class Rewriting {
     const where = nodeAt(root, "where_clause");
     const all = where === undefined ? [] : conjuncts(where);
     const bounds = all.filter((conjunct) => isTimeBound(conjunct, this.#table));
-    const others = all.filter((conjunct) => !bounds.includes(conjunct));
+    const filter = this.#filter(all);
+    const others = all.filter((conjunct) =>
+      !bounds.includes(conjunct) && conjunct !== filter?.node
+    );
     // What is looked at row by row comes first, so that an aggregate knows whether its column is
     // there anyway.
     const having = nodeAt(root, "having");
-    for (
-      const part of [
-        root["select_list"],
-        root["group_expressions"],
-        root["modifiers"],
-        having,
-        ...others,
-      ]
-    ) {
-      this.#note(part);
-    }
+    const parts = [
+      ...nodesAt(root, "select_list"),
+      ...nodesAt(root, "group_expressions"),
+      ...nodesAt(root, "modifiers"),
+      ...having === undefined ? [] : [having],
+      ...others,
+    ];
+    if (this.#guards) this.#findGuarded(parts);
+    for (const part of parts) this.#note(part);
     const rewritten: TreeNode = {
       ...root,
       where_clause: conjunctionNode(others.map((conjunct) => this.#expression(conjunct))),
@@ -151,11 +199,15 @@ class Rewriting {
     const [column] = this.#used.values();
     const top = column === undefined
       ? undefined
-      : topGroups(root, { column, isFiltered: others.length > 0 });
+      : topGroups(root, { column, isFiltered: others.length > 0 || filter !== undefined });
     return {
       top,
       isPlainTop: top !== undefined && hasOnlyCounts(root, present(column)),
       columns: [...this.#used.values()].sort((a, b) => a.id - b.id),
+      filter: filter?.filter,
+      filled: [...this.#filled],
+      unneeded: [...this.#unneeded.values()]
+        .filter(({ name }) => !this.#used.values().some((column) => column.name === name)),
       minutes: this.#minutes,
       bounds,
       measures: this.#aggregates.measures,
@@ -195,10 +247,32 @@ class Rewriting {
     });
   }
 
+  /** A condition on words, where the statement looks for no words besides. */
+  #filter(
+    conjuncts: readonly TreeNode[],
+  ): { readonly node: TreeNode; readonly filter: WeightedFilter } | undefined {
+    const calls = [...this.#values].filter(([, { column }]) => wordsOf(column) !== undefined);
+    const [[node, { column, rest }] = [undefined, { column: undefined, rest: undefined }]] = calls;
+    const words = column && wordsOf(column);
+    if (calls.length > 1 || node === undefined || !conjuncts.includes(node)) return undefined;
+    if (words === undefined || rest === undefined) return undefined;
+    return { node, filter: { column: rest.column, words, sql: rest.sql } };
+  }
+
+  #findGuarded(parts: readonly TreeNode[]): void {
+    const columnOf = (node: TreeNode) => {
+      const column = this.#columnOf(node);
+      return column?.type === "timestamptz" ? undefined : column;
+    };
+    for (const part of parts) {
+      for (const [node, column] of guardedParts(part, columnOf)) this.#guarded.set(node, column);
+    }
+  }
+
   /** Notes the columns that expressions outside of aggregates look at. */
   #note(value: TreeValue): void {
     if (Array.isArray(value)) { for (const item of value) this.#note(item); }
-    if (!isNode(value)) return;
+    if (!isNode(value) || this.#guarded.has(value)) return;
     if (textAt(value, "class") === "FUNCTION" && isAggregate(value)) {
       return this.#note(value["filter"]);
     }
@@ -245,6 +319,8 @@ class Rewriting {
   }
 
   #expression(node: TreeNode): TreeNode {
+    const guard = this.#guarded.get(node);
+    if (guard !== undefined) return this.#unneededPart(node, guard);
     if (this.#values.has(node)) return this.#value(node);
     switch (textAt(node, "class")) {
       case "CONSTANT":
@@ -269,6 +345,21 @@ class Rewriting {
       default:
         throw new Aside(`it has an expression of kind ${textAt(node, "class")}`);
     }
+  }
+
+  /** A part that matters only where `guard` has no value. It stays as it is. */
+  #unneededPart(part: TreeNode, guard: Column): TreeNode {
+    const references = columnsOfPart(part);
+    if (references === undefined) throw new Aside("what follows a column without a value may fail");
+    for (const reference of references) {
+      const column = this.#columnOf(reference);
+      if (column === undefined || column.type === "timestamptz" || column.name === "timestamp_ns") {
+        throw new Aside(`it looks at ${listAt(reference, "column_names").join(".")} itself`);
+      }
+      this.#unneeded.set(column.name, column);
+    }
+    this.#filled.add(guard);
+    return part;
   }
 
   /** The column that an expression is the value of. */
@@ -388,6 +479,10 @@ class Rewriting {
     this.#minutes = true;
     return node;
   }
+}
+
+function wordsOf({ words }: CountedColumn): readonly string[] | undefined {
+  return words;
 }
 
 const OPERATORS: ReadonlySet<string> = new Set([

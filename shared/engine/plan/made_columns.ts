@@ -52,7 +52,7 @@ export function completeness(schema: TableSchema): IsComplete {
 }
 
 /** Whether each row of a data file has a value in the column. */
-function isFilled({ rows, valueCounts, nullCounts }: DataFile, { id }: Column): boolean {
+export function isFilled({ rows, valueCounts, nullCounts }: DataFile, { id }: Column): boolean {
   return valueCounts.get(id) === rows && nullCounts.get(id) === 0;
 }
 
