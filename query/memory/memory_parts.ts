@@ -60,6 +60,12 @@ export const MEMORY_PARTS = {
     max: 64 * MIB,
   },
   footers: { what: "footers of data files", share: 2, min: 2 * MIB, max: 64 * MIB },
+  pages: {
+    what: "pages of data files that few rows are read of again and again, unpacked",
+    share: 2,
+    min: 2 * MIB,
+    max: 32 * MIB,
+  },
   edge_times: {
     what: "times around the ends of ranges",
     share: 1,
@@ -92,6 +98,7 @@ export const PART_NAMES = Object.keys(MEMORY_PARTS) as QueryPart[];
 
 /** First what is read again at the least cost, last what takes a pass over many files. */
 export const GIVING_ORDER = [
+  "pages",
   "puffin_blob",
   "statements",
   "edge_times",

@@ -13,6 +13,8 @@ export const ENGINE_CACHE_BYTES = {
   table_metadata: 64 * MIB,
   /** Parquet footers of data files. */
   footers: 64 * MIB,
+  /** Pages of data files that were read again and again, unpacked. */
+  pages: 32 * MIB,
   /** Instants around the ends of ranges of time. */
   edge_times: 32 * MIB,
   /** Trees, texts, values and columns of statements. */

@@ -41,6 +41,7 @@ import {
 } from "./limits.ts";
 import { type DatabaseOptions, openDatabases } from "./duckdb/open_databases.ts";
 import { FewRowsDataFiles } from "./files/few_rows/few_rows_files.ts";
+import { KeptPages } from "./files/few_rows/kept_pages.ts";
 import type { PaysPages } from "./files/few_rows/page_price.ts";
 import { CachedDataFiles } from "./files/object_cache/cached_data_files.ts";
 import { ObjectCache } from "./files/object_cache/object_cache.ts";
@@ -159,6 +160,8 @@ export async function openEngine(options: EngineOptions): Promise<Engine & Sprea
   const decoded = decodedCacheOf(options, dirs.decoded);
   const footers = new FooterCache(store, bytes.footers);
   keep("footers", footers);
+  const pages = new KeptPages(bytes.pages);
+  keep("pages", pages);
   const damaged = new DamagedFiles({
     ...{ nowMs, isSkipping: options.skipDamagedFiles ?? false },
     onDamage: options.onDamagedFile ?? (() => {}),
@@ -201,7 +204,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine & Sprea
           run: (sql, signal) => runDecoding(sql, { databases, turns, signal }),
           settle: (path) => settledSize(files, path),
         }),
-        options.paysPages,
+        { pages, pays: options.paysPages },
       ),
       indexes: options.indexes ?? sidecars,
       probedRows: options.probedRows,

@@ -8,6 +8,7 @@ import type { ParquetFooter } from "../../parquet/footer.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 import type { ByteRange } from "./object_cache/byte_ranges.ts";
 import type { Plan } from "../plan/plan.ts";
+import type { KeptPages } from "./few_rows/kept_pages.ts";
 
 /** Data files as all statements share them. */
 export interface DataFiles {
@@ -45,6 +46,8 @@ export interface DataFileLease extends Disposable {
   missingBytes(plan: Plan): number;
   /** What the statement asked the store for; undefined where that is not counted. */
   readonly reads: StoreReadsReport | undefined;
+  /** Pages of data files that were read before; absent where none are kept. */
+  readonly pages?: KeptPages;
   /**
    * Data files of which decoded columns were at hand, and the others; absent where none are kept.
    */

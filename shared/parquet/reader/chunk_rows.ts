@@ -3,18 +3,12 @@
  * few rows. A page is unpacked up to the last row that is wanted of it.
  */
 
-import { readZstdStart } from "../../base/unpack_zstd.ts";
 import { viewOf } from "../../base/bytes.ts";
 import type { ColumnType } from "../../schema/schema.ts";
 import type { ColumnChunk, FilePlace } from "../footer.ts";
 import { ENCODING, OFFSET_INDEX, PAGE } from "../writer/format.ts";
-import {
-  checkPage,
-  NotOurs,
-  type PageHeader,
-  readPageHeader,
-  ThriftReader,
-} from "./page_header.ts";
+import { NotOurs, type PageHeader, ThriftReader } from "./page_header.ts";
+import { type PageSource, StoredPage } from "./stored_page.ts";
 import { PageReader, readDeltas, readRuns, readRunsAt, readWideDeltasAt } from "./unpack.ts";
 
 /** `timestamptz` as Unix microseconds; null where there is no value. */
@@ -68,10 +62,19 @@ export function dictionaryPlace({ offset, dataOffset }: ColumnChunk): FilePlace 
   return dataOffset > offset ? { offset, byteLength: dataOffset - offset } : undefined;
 }
 
+/** A page of a chunk out of its bytes in the file. Errors: those of a damaged page. */
+export function storedPage(
+  { name, stored, sum }: Pick<ColumnChunk, "name" | "stored" | "sum">,
+  bytes: Uint8Array,
+): StoredPage {
+  if (stored === undefined) throw new NotOurs(name);
+  return new StoredPage(bytes, { isPacked: stored.isPacked, isSummed: sum !== undefined });
+}
+
 /** What is known beside the places of values. */
 export interface RowsSource {
-  /** What is in the file at one of the pages, or at the dictionary. */
-  readonly bytesOf: (place: FilePlace) => Uint8Array;
+  /** One of the pages, or the dictionary. */
+  readonly pageAt: (place: FilePlace) => PageSource;
   /**
    * Texts of which it is false may be null in the answer. Where it is false for a text, it is so
    * for each part of it, so many values are asked about at once. It is asked about ASCII alone.
@@ -86,19 +89,18 @@ export interface RowsSource {
 export function readChunkRows(
   chunk: ColumnChunk,
   pages: readonly WantedPage[],
-  { bytesOf, mayMeet }: RowsSource,
+  { pageAt, mayMeet }: RowsSource,
 ): StoredValue[] {
   const { stored } = chunk;
   if (stored === undefined || chunk.nulls === undefined) throw new NotOurs(chunk.name);
-  const form = { isPacked: stored.isPacked, isSummed: chunk.sum !== undefined };
   const place = dictionaryPlace(chunk);
   const dictionary = place === undefined
     ? undefined
-    : new Dictionary(stored.type, new StoredPage(bytesOf(place), form));
+    : new StoredDictionary(stored.type, pageAt(place));
   return pages.flatMap((page) => {
-    const read = new StoredPage(bytesOf(page), form);
+    const read = pageAt(page);
     if (read.header.type !== PAGE.typeData) throw new Error("a second dictionary");
-    if (form.isSummed && read.header.values !== rowsOf(page, chunk)) {
+    if (chunk.sum !== undefined && read.header.values !== rowsOf(page, chunk)) {
       throw new Error(`a page has ${read.header.values} values`);
     }
     const rows = page.rows.map((row) => row - page.firstRow);
@@ -117,55 +119,6 @@ function rowsOf({ firstRow, endRow }: WantedPage, { values }: ColumnChunk): numb
   return Math.min(endRow, values) - firstRow;
 }
 
-/** A page's bytes as they are in the file. */
-class StoredPage {
-  readonly header: PageHeader;
-  readonly #body: Uint8Array;
-  readonly #isPacked: boolean;
-
-  /** `isSummed`: the file's writer gave each page a sum. */
-  constructor(
-    bytes: Uint8Array,
-    { isPacked, isSummed }: { readonly isPacked: boolean; readonly isSummed: boolean },
-  ) {
-    this.header = readPageHeader(bytes, 0);
-    const { bodyAt, byteLength } = this.header;
-    if (bodyAt + byteLength > bytes.length) throw new Error("a page is cut");
-    this.#body = bytes.subarray(bodyAt, bodyAt + byteLength);
-    // The header has no sum of its own: what it says is held against what else is known.
-    if (isSummed && (this.header.crc === undefined || bodyAt + byteLength !== bytes.length)) {
-      throw new Error("a page's header is damaged");
-    }
-    checkPage(this.header, this.#body);
-    this.#isPacked = isPacked;
-  }
-
-  /** What `read` makes of the page, of which it needs about this share from its beginning. */
-  upTo<T>(share: number, read: (body: PageReader) => T): T {
-    const { plainBytes } = this.header;
-    if (!this.#isPacked) return read(new PageReader(this.#plain()));
-    const ahead = this.header.values * HEAD_BYTES_PER_VALUE * (1 - share);
-    const wanted = Math.ceil(plainBytes * share * SHARE_SPARE + ahead) + SPARE_BYTES;
-    return readZstdStart(
-      this.#body,
-      { bytes: plainBytes, wanted },
-      (start) => read(new PageReader(start)),
-    );
-  }
-
-  #plain(): Uint8Array {
-    const { plainBytes } = this.header;
-    if (this.#body.length !== plainBytes) throw new Error(`a page of ${this.#body.length} bytes`);
-    return this.#body;
-  }
-}
-
-/** How much more of a page is unpacked than its rows take on average. */
-const SHARE_SPARE = 1.01;
-const SPARE_BYTES = 4 * 1024;
-/** What of all values lies before the first: lengths, of which each takes a byte as a rule. */
-const HEAD_BYTES_PER_VALUE = 1;
-
 interface Wanted {
   readonly type: ColumnType;
   /** Whether the page tells which rows have a value. */
@@ -173,7 +126,7 @@ interface Wanted {
   readonly hasNulls: boolean;
   /** Counted from the page's first row, ascending. */
   readonly rows: Uint32Array;
-  readonly dictionary: Dictionary | undefined;
+  readonly dictionary: StoredDictionary | undefined;
   readonly mayMeet: RowsSource["mayMeet"];
 }
 
@@ -335,14 +288,19 @@ function numberAt(
 }
 
 /** The distinct values of a chunk, of which few are wanted. */
-class Dictionary {
+export class StoredDictionary {
   readonly #type: ColumnType;
-  readonly #page: StoredPage;
+  readonly #page: PageSource;
 
-  constructor(type: ColumnType, page: StoredPage) {
+  constructor(type: ColumnType, page: PageSource) {
     if (page.header.type !== PAGE.typeDictionary) throw new Error("not a dictionary");
     this.#type = type;
     this.#page = page;
+  }
+
+  /** All of them, by their places. */
+  all(): StoredValue[] {
+    return this.values(Uint32Array.from({ length: this.#page.header.values }, (_, place) => place));
   }
 
   values(places: Uint32Array): StoredValue[] {

@@ -19,9 +19,11 @@ import {
   pagesOfIndex,
   pagesWith,
   readChunkRows,
+  storedPage,
 } from "./chunk_rows.ts";
 import { arePagesReadable, ColumnPages, type PageRows } from "./column_pages.ts";
 import { batchesOf, readOwnFile } from "./own_file.ts";
+import { hasPlaces, rowsByValue } from "./rows_by_value.ts";
 
 const SEEDS = Number(Deno.env.get("SVC_PARQUET_SEEDS") ?? 40);
 const ROWS_MAX = 12_000;
@@ -96,7 +98,7 @@ for (let seed = 0; seed < SEEDS; seed += 1) {
   });
 }
 
-/** `readChunkRows` gives any rows of the file. */
+/** `readChunkRows` gives any rows of the file, and `rowsByValue` those of some values. */
 function someRowsAreThose(
   bytes: Uint8Array,
   rows: readonly RowObject[],
@@ -115,20 +117,34 @@ function someRowsAreThose(
     );
     for (const chunk of group.columns) {
       const pages = pagesIn(bytes, chunk);
-      const bytesOf = ({ offset, byteLength }: FilePlace) =>
-        bytes.subarray(offset, offset + byteLength);
-      const values = readChunkRows(chunk, pagesWith(pages, wanted), { bytesOf });
+      const pageAt = ({ offset, byteLength }: FilePlace) => {
+        const page = storedPage(chunk, bytes.subarray(offset, offset + byteLength));
+        return random.chance(0.5) ? page : page.unpacked();
+      };
+      const values = readChunkRows(chunk, pagesWith(pages, wanted), { pageAt });
       const expected = Array.from(
         wanted,
         (row) => rows[group.firstRow + row]?.[chunk.name] ?? null,
       );
       assert.deepEqual(values, expected, `column ${chunk.name}`);
       const mayMeet = (text: string) => text.includes("7");
-      const met = readChunkRows(chunk, pagesWith(pages, wanted), { bytesOf, mayMeet });
+      const met = readChunkRows(chunk, pagesWith(pages, wanted), { pageAt, mayMeet });
       expected.forEach((value, at) => {
         const isLeftOut = met[at] === null && typeof value === "string" && !mayMeet(value);
         if (!isLeftOut) assert.equal(met[at], value, `column ${chunk.name}, row ${wanted[at]}`);
       });
+      const [page] = pages;
+      if (page === undefined || !hasPlaces(chunk, pages)) continue;
+      const first = random.below(group.rows);
+      const end = first + random.below(group.rows - first + 1);
+      const keeps = (value: ColumnValue) => value !== null && String(value).includes("7");
+      const valueAt = (row: number) => rows[group.firstRow + row]?.[chunk.name] ?? null;
+      assert.deepEqual(
+        [...rowsByValue(chunk, page, { first, end, keeps, pageAt })],
+        Array.from({ length: end - first }, (_, at) => first + at)
+          .filter((row) => keeps(valueAt(row))),
+        `column ${chunk.name}, rows from ${first} to ${end}`,
+      );
     }
   }
 }

@@ -19,28 +19,43 @@ import {
 import { ALL } from "../../pruning/predicate.ts";
 import type { DataFileLease, DataFiles, FileCacheCounts } from "../data_files.ts";
 import { LeaseOver } from "../lease_over.ts";
+import type { KeptPages } from "./kept_pages.ts";
 import { pay, type PaysPages } from "./page_price.ts";
 import { readPartRows } from "./read_part_rows.ts";
 
-/** `inner` brings what is not read here. `pays`: for tests, in place of the price. */
+/** What reads few rows. */
+export interface FewRowsOptions {
+  readonly pages: KeptPages;
+  /** For tests, in place of the price. */
+  readonly pays?: PaysPages | undefined;
+}
+
+/** `inner` brings what is not read here. */
 export class FewRowsDataFiles implements DataFiles {
-  constructor(private readonly inner: DataFiles, private readonly pays: PaysPages = pay) {}
+  constructor(private readonly inner: DataFiles, private readonly options: FewRowsOptions) {}
 
   lease(signal: AbortSignal): DataFileLease {
-    return new FewRowsLease(this.inner.lease(signal), { signal, pays: this.pays });
+    const { pages, pays = pay } = this.options;
+    return new FewRowsLease(this.inner.lease(signal), { signal, pays, pages });
   }
 }
 
 class FewRowsLease extends LeaseOver {
   readonly decoded?: FileCacheCounts;
+  readonly pages: KeptPages;
   readonly #signal: AbortSignal;
   readonly #pays: PaysPages;
 
   constructor(
     inner: DataFileLease,
-    { signal, pays }: { readonly signal: AbortSignal; readonly pays: PaysPages },
+    { signal, pays, pages }: {
+      readonly signal: AbortSignal;
+      readonly pays: PaysPages;
+      readonly pages: KeptPages;
+    },
   ) {
     super(inner);
+    this.pages = pages;
     this.#signal = signal;
     this.#pays = pays;
     if (inner.decoded !== undefined) this.decoded = inner.decoded;
@@ -81,7 +96,7 @@ class FewRowsLease extends LeaseOver {
   async #rowsOf(part: FilePart, { projected, pruned }: TablePlan): Promise<ReadRows | undefined> {
     const wanted = { part, columns: projected, condition: pruned?.condition ?? ALL };
     try {
-      return await readPartRows(wanted, { lease: this.inner, pays: this.#pays });
+      return await readPartRows(wanted, { lease: this, pays: this.#pays });
     } catch {
       // The scan tells what is wrong.
       this.#signal.throwIfAborted();

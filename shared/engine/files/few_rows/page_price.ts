@@ -6,6 +6,8 @@ import type { ColumnChunk } from "../../../parquet/footer.ts";
 export interface PricedPages {
   readonly chunk: Pick<ColumnChunk, "bytesDecompressed">;
   readonly pages: number;
+  /** How many pages are unpacked, where one that is unpacked in part counts as a part. */
+  readonly unpacked: number;
   readonly allPages: number;
   /** Wanted rows of the row group. */
   readonly rows: number;
@@ -64,8 +66,8 @@ export function scanPrice(chunks: readonly Pick<ColumnChunk, "bytesDecompressed"
 
 /** What reading some pages costs, given what each value does. */
 export function readPrice(priced: readonly PricedPages[], valueNs: number): number {
-  return priced.reduce((sum, { chunk: { bytesDecompressed }, pages, allPages, rows }) => {
-    const bytes = bytesDecompressed * pages / Math.max(1, allPages);
+  return priced.reduce((sum, { chunk: { bytesDecompressed }, pages, unpacked, allPages, rows }) => {
+    const bytes = bytesDecompressed * unpacked / Math.max(1, allPages);
     return sum + bytes * READ_BYTE_NS + pages * PAGE_NS + rows * valueNs;
   }, 0);
 }

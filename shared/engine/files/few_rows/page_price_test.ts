@@ -3,7 +3,9 @@ import { pay, readPrice, scanPrice, VALUE_NS } from "./page_price.ts";
 
 /** Texts of a row group of log rows: 12 pages of 1 MiB. */
 const CHUNK = { bytesDecompressed: 12 * 2 ** 20 };
-const pagesOf = (pages: number, rows: number) => [{ chunk: CHUNK, pages, allPages: 12, rows }];
+const pagesOf = (pages: number, rows: number, unpacked = pages) => [
+  { chunk: CHUNK, pages, unpacked, allPages: 12, rows },
+];
 
 Deno.test("a page of twelve costs less than their scan, all twelve cost more", () => {
   const scanned = scanPrice([CHUNK]);
@@ -15,7 +17,7 @@ Deno.test("16 of 1,000 rows cost less than the scan, which opens the file", () =
   const small = { bytesDecompressed: 100_000 };
   const pages = Array.from(
     { length: 8 },
-    () => ({ chunk: small, pages: 1, allPages: 1, rows: 16 }),
+    () => ({ chunk: small, pages: 1, unpacked: 1, allPages: 1, rows: 16 }),
   );
   ok(readPrice(pages, VALUE_NS) < scanPrice(pages.map(({ chunk }) => chunk)));
 });

@@ -5,19 +5,21 @@
 
 import { present } from "../../../base/assert.ts";
 import { lowerBound } from "../../../base/lower_bound.ts";
-import type { ColumnChunk, FilePlace, RowGroup } from "../../../parquet/footer.ts";
+import type { ColumnChunk, RowGroup } from "../../../parquet/footer.ts";
 import {
   dictionaryPlace,
   pagesWith,
   readChunkRows,
   type StoredValue,
+  type WantedPage,
 } from "../../../parquet/reader/chunk_rows.ts";
 import type { Column } from "../../../schema/schema.ts";
 import { FEW_ROWS_BYTES_MAX } from "../../limits.ts";
 import type { FilePart, ReadRows } from "../../plan/plan.ts";
 import type { Predicate } from "../../pruning/predicate.ts";
 import type { DataFileLease } from "../data_files.ts";
-import { chunkOf, pagePlaces, type PlaceReader, rangeOf, readPagePlaces } from "../page_places.ts";
+import { chunkOf, pagePlaces, readPagePlaces } from "../page_places.ts";
+import { FilePages } from "./file_pages.ts";
 import {
   FILTERED_VALUE_NS,
   type PaysPages,
@@ -55,7 +57,7 @@ export interface WantedRows {
 export async function readPartRows(
   wanted: WantedRows,
   { lease, pays }: {
-    readonly lease: Pick<DataFileLease, "footer" | "open">;
+    readonly lease: Pick<DataFileLease, "footer" | "open" | "pages">;
     readonly pays: PaysPages;
   },
 ): Promise<ReadRows | undefined> {
@@ -65,9 +67,10 @@ export async function readPartRows(
   if (!footer.isOwn || footer.rows !== file.rows) return undefined;
   const all = groupRows(footer.rowGroups, rowNumbers);
   if (!all.every(({ group }) => isReadable(chunksOf(group, columns), columns))) return undefined;
-  await using opened = await lease.open(file);
-  const read: PlaceReader = (places) => opened.read(places.map(rangeOf));
-  await readPagePlaces(chunksIn(all, columns), read);
+  await using pages = new FilePages(file, lease);
+  await readPagePlaces(chunksIn(all, columns), pages.bytes);
+  const pagesOf = (groups: readonly GroupRows[], columns: readonly Column[]) =>
+    pricedPages(groups, columns, pages);
   const scannedNs = scanPrice(chunksIn(all, columns));
   let left: RowsLeft = { groups: all, values: new Map(), byteLength: 0 };
   let others = columns;
@@ -78,13 +81,13 @@ export async function readPartRows(
       return undefined;
     }
     const mayMeet = textFilter(condition, column);
-    left = filtered(await withColumns(left, [column], { read, mayMeet }), condition);
+    left = filtered(await withColumns(left, [column], { pages, mayMeet }), condition);
     others = others.filter(({ id }) => id !== column.id);
   }
   const restNs = readPrice(pagesOf(left.groups, others), VALUE_NS);
   if (!pays({ scannedNs, nextNs: restNs, wholeNs: restNs })) return undefined;
   if (valueBytes(left.groups, columns) > FEW_ROWS_BYTES_MAX) return undefined;
-  const { values, byteLength } = await withColumns(left, others, { read });
+  const { values, byteLength } = await withColumns(left, others, { pages });
   return { rows: rowsIn(left.groups), values, byteLength };
 }
 
@@ -149,17 +152,34 @@ function chunksIn(groups: readonly GroupRows[], columns: readonly Column[]): Col
 }
 
 /** The pages that hold some rows of some columns. */
-function pagesOf(groups: readonly GroupRows[], columns: readonly Column[]): PricedPages[] {
+function pricedPages(
+  groups: readonly GroupRows[],
+  columns: readonly Column[],
+  kept: Pick<FilePages, "isKept">,
+): PricedPages[] {
   return groups.flatMap(({ group, rows }) =>
     chunksIn([{ group, rows }], columns).map((chunk) => {
       const all = pagePlaces(chunk);
-      return { chunk, pages: pagesWith(all, rows).length, allPages: all.length, rows: rows.length };
+      const wanted = pagesWith(all, rows).filter((page) => !kept.isKept(page));
+      return {
+        chunk,
+        pages: wanted.length,
+        unpacked: wanted.reduce((sum, page) => sum + wantedShare(page, group.rows), 0),
+        allPages: all.length,
+        rows: rows.length,
+      };
     })
   );
 }
 
+/** What of a page lies before the end of its last wanted row. */
+function wantedShare({ firstRow, endRow, rows }: WantedPage, groupRows: number): number {
+  const own = Math.min(endRow, groupRows) - firstRow;
+  return own <= 0 ? 1 : Math.min(1, ((rows.at(-1) ?? firstRow) + 1 - firstRow) / own);
+}
+
 interface Reading {
-  readonly read: PlaceReader;
+  readonly pages: FilePages;
   /** Values of which it is false may be null in place of what they are. */
   readonly mayMeet?: TextFilter | undefined;
 }
@@ -173,7 +193,7 @@ interface ColumnsRead {
 async function readColumns(
   groups: readonly GroupRows[],
   columns: readonly Column[],
-  { read, mayMeet }: Reading,
+  { pages: file, mayMeet }: Reading,
 ): Promise<ColumnsRead> {
   const wanted = groups.flatMap(({ group, rows }) =>
     columns.map((column) => {
@@ -182,17 +202,15 @@ async function readColumns(
       return { column, chunk, rows, pages };
     })
   );
-  const places = wanted.flatMap(({ chunk, pages }) =>
-    chunk === undefined ? [] : [dictionaryPlace(chunk) ?? [], pages].flat()
+  const read = wanted.flatMap(({ chunk, pages }) =>
+    chunk === undefined ? [] : [{ chunk, places: [dictionaryPlace(chunk) ?? [], pages].flat() }]
   );
-  const bytes = places.length === 0 ? [] : await read(places);
-  const bytesAt = new Map(places.map(({ offset }, at) => [offset, bytes[at]]));
-  const bytesOf = ({ offset }: FilePlace) => present(bytesAt.get(offset), "a page");
+  const pageAt = await file.read(read);
   const values = new Map<number, StoredValue[]>(columns.map(({ id }) => [id, []]));
   for (const { column, chunk, rows, pages } of wanted) {
     const own = chunk === undefined
       ? Array.from(rows, () => null)
-      : readChunkRows(chunk, pages, { bytesOf, mayMeet });
+      : readChunkRows(chunk, pages, { pageAt, mayMeet });
     const all = present(values.get(column.id));
     for (const value of own) {
       if (column.type === "timestamptz" && !isInstant(value)) {
@@ -201,6 +219,7 @@ async function readColumns(
       all.push(value);
     }
   }
+  const places = read.flatMap((one) => one.places);
   return { values, byteLength: places.reduce((sum, { byteLength }) => sum + byteLength, 0) };
 }
 
