@@ -4,6 +4,7 @@
  */
 
 import { INLINE_DERIVER } from "../../shared/derived/deriver.ts";
+import type { EngineOptions } from "../../shared/engine/open_engine.ts";
 import { textColumnsOf } from "../../shared/derived/text_columns.ts";
 import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
 import type { Column } from "../../shared/schema/schema.ts";
@@ -109,11 +110,12 @@ export interface AttributeLabOptions {
   readonly mergedAfter: ReadonlySet<number>;
   /** Whether the last batch is only in the WAL. */
   readonly wal: boolean;
+  readonly engine?: Partial<EngineOptions>;
 }
 
 export async function openAttributeLab(options: AttributeLabOptions): Promise<EngineLab> {
-  const { batches, columns, mergedAfter, wal } = options;
-  const lab = await EngineLab.open({ wal: true });
+  const { batches, columns, mergedAfter, wal, engine } = options;
+  const lab = await EngineLab.open({ wal: true, ...(engine === undefined ? {} : { engine }) });
   const { store, catalog, clock, random } = lab;
   const deps = {
     ...{ store, catalog, clock, random },

@@ -4,6 +4,7 @@
  */
 
 import type { Gated } from "../gate/gate_statement.ts";
+import { type ExactFilter, exactFilter } from "../pruning/exact_filter.ts";
 import type { Predicate } from "../pruning/predicate.ts";
 import { tablePredicates } from "../pruning/table_predicates.ts";
 import type { CachedConnection } from "../statement/statement_cache.ts";
@@ -14,6 +15,8 @@ export interface Bounded extends Gated {
   readonly bounds: TimeBounds;
   /** Predicates by table name; a table that is not among them has no condition. */
   readonly predicates: ReadonlyMap<string, Predicate>;
+  /** What the conditions are over one table, if columns tell them; rows also lie in its range. */
+  readonly filter: ExactFilter | undefined;
 }
 
 /** Reads the conditions, and asks DuckDB for the values of constants. */
@@ -24,5 +27,6 @@ export async function boundStatement(
   const { statement: { root }, references } = gated;
   const bounds = await timeBounds(cached, root, references);
   const predicates = await tablePredicates(cached, root, references);
-  return { ...gated, bounds, predicates };
+  const filter = bounds.complete ? exactFilter(root, references) : undefined;
+  return { ...gated, bounds, predicates, filter };
 }

@@ -142,6 +142,15 @@ export function isTimeBound(conjunct: TreeNode, table: TreeNode): boolean {
   return boundsIn(conjunct, { reference: table, alone: true }).length === parts;
 }
 
+/** The time columns that such a conjunct bounds; undefined for any other. */
+export function timeBoundColumns(
+  conjunct: TreeNode,
+  table: TreeNode,
+): readonly Bound["column"][] | undefined {
+  if (!isTimeBound(conjunct, table)) return undefined;
+  return boundsIn(conjunct, { reference: table, alone: true }).map(({ column }) => column);
+}
+
 /**
  * Returns the range of `bounds`, all of them `isTimeBound` of `table`, with the constants' values
  * as `timeBounds` found them. It is undefined when a constant has no value. The rows of the range

@@ -25,6 +25,9 @@ export interface Constants {
   value(node: TreeNode): ConstantValue | undefined;
 }
 
+/** Constants that are written out; expressions of them count as unknown. */
+export const WRITTEN_OUT: Constants = { value: writtenOut };
+
 /** Constants of the expressions below `roots`. */
 export async function constantsOf(
   connection: CachedConnection,

@@ -3,6 +3,7 @@
  * `nearest_rows.ts`.
  */
 
+import type { DataFile } from "../../iceberg/types.ts";
 import type { DataFileLease } from "../files/data_files.ts";
 import { readPartRows } from "../files/few_rows/read_part_rows.ts";
 import { type EngineConnection, EngineFault, type Relation } from "../duckdb/driver.ts";
@@ -14,8 +15,10 @@ import type { CachedConnection, StatementCache } from "../statement/statement_ca
 import { untilAborted } from "../turns/until_aborted.ts";
 import { filePart, type Plan, type ScanPart, type TablePlan } from "../plan/plan.ts";
 import { namedColumns, projectedOf } from "../plan/projection.ts";
+import { type EqualTexts, type ExactFilter, filterOfFile } from "./exact_filter.ts";
 import { selectOfFile } from "./file_selection.ts";
 import { type NearestDeps, nearestRows } from "./nearest_rows.ts";
+import { probePages } from "./page_probe.ts";
 import { ALL, overColumns, type Predicate } from "./predicate.ts";
 import {
   placedRowsOf,
@@ -38,7 +41,9 @@ import {
 export interface NearestTrial {
   readonly wanted: OrderedRequest;
   readonly predicate: Predicate;
-  readonly deps: PruneDeps & Pick<DataFileLease, "bring" | "open"> & {
+  /** The whole condition, where columns of files tell it. */
+  readonly filter: ExactFilter | undefined;
+  readonly deps: PruneDeps & Pick<DataFileLease, "bring" | "open" | "pages"> & {
     readonly statements: StatementCache;
     /** Rows of the first probe; default `PROBED_ROWS`. */
     readonly probedRows: number | undefined;
@@ -128,7 +133,43 @@ function selection(
   };
 }
 
-function prober(
+/** What pages tell, or else DuckDB. */
+function prober(table: TablePlan, trying: Trying): NearestDeps["probe"] {
+  const { wanted: { direction }, filter, deps } = trying;
+  const ask = duckdbProber(table, trying);
+  const timestamp = table.stored.columns.find(({ name }) => name === "timestamp");
+  if (filter === undefined || timestamp === undefined) return ask;
+  const known = new Map<DataFile, EqualTexts | undefined>();
+  const filterOf = (file: DataFile) => {
+    if (!known.has(file)) known.set(file, filterOfFile(filter, table, file));
+    return known.get(file);
+  };
+  const isSorted = ({ sortOrderId }: DataFile) =>
+    sortOrderId !== 0 && sortOrderId === table.order.id;
+  return async (parts, rows) => {
+    const wanted = { direction, rows };
+    const { signal } = deps;
+    const probe = {
+      wanted,
+      range: table.range,
+      filterOf,
+      isSorted,
+      timestamp,
+      lease: deps,
+      signal,
+    };
+    try {
+      const told = await probePages(parts, probe);
+      if (told !== undefined) return told;
+    } catch {
+      // Whoever scans the file tells what is wrong with it.
+      signal.throwIfAborted();
+    }
+    return await ask(parts, rows);
+  };
+}
+
+function duckdbProber(
   table: TablePlan,
   { statement, wanted: { direction }, relations, connection, deps: { bring, signal } }: Trying,
 ): NearestDeps["probe"] {

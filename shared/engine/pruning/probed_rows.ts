@@ -42,7 +42,7 @@ export function probedDocument(document: TreeNode, root: TreeNode, place?: strin
 }
 
 /** So many rows may have the time of the last that is wanted. */
-const TIES_MAX = 64;
+export const TIES_MAX = 64;
 
 /**
  * `sql`: text of such a document with places. A row for each that is wanted, and for some behind

@@ -43,7 +43,7 @@ export async function pruneStatement(
     readonly request: Pick<QueryRequest, "shard">;
   },
 ): Promise<Pruned> {
-  const { path, statement, references, predicates, tables, data } = shortened;
+  const { path, statement, references, predicates, filter, tables, data } = shortened;
   if (path.kind === "summaries") {
     const own = withParts(tables, path.fast);
     return { ...shortened, tables: own, wanted: undefined, trial: undefined };
@@ -65,10 +65,12 @@ export async function pruneStatement(
   const trial = single === undefined || nearest === undefined ? undefined : {
     wanted: nearest,
     predicate: predicates.get(single.name) ?? ALL,
+    filter,
     deps: {
       ...pruning,
       bring: (plan: Plan) => data.bring(plan),
       open: (file: DataFile) => data.open(file),
+      ...data.pages === undefined ? {} : { pages: data.pages },
       statements: deps.statements,
       probedRows: deps.probedRows,
     },
