@@ -321,6 +321,7 @@ export class DenoFile implements File, BlockingFile {
 class DenoFileLock implements FileLock {
   readonly #file: Deno.FsFile;
   readonly #path: string;
+  #isReleased = false;
 
   constructor(file: Deno.FsFile, path: string) {
     this.#file = file;
@@ -340,9 +341,11 @@ class DenoFileLock implements FileLock {
 
   /**
    * A process that is being started has a copy of each open file for a moment. So closing this one
-   * would leave the lock held until then.
+   * would leave the lock held until then. Idempotent.
    */
   [Symbol.dispose](): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
     try {
       this.#file.unlockSync();
     } finally {
