@@ -5,6 +5,7 @@
 
 import { crc32, viewOf } from "../../base/bytes.ts";
 import { OperatingError } from "../../base/errors.ts";
+import { unzigzag } from "../../columns/varint.ts";
 
 const VERSION = 1;
 const CRC_BYTES = 4;
@@ -144,8 +145,7 @@ export class SummaryReader {
   }
 
   zigzag(): number {
-    const value = this.varint();
-    return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+    return unzigzag(this.varint());
   }
 
   bigVarint(): bigint {

@@ -86,6 +86,7 @@ export function countWords(
     levels: levels && countLevels(counts, { levels, runs, placeOf, wanted: wanted.length }),
   };
 }
+
 /** Terms that are in many granules, the most first. */
 function frequentTerms({ table, places }: Words, granules: number): readonly number[] {
   const min = Math.max(2, granules * GRANULES_SHARE_MIN);

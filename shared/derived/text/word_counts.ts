@@ -5,7 +5,7 @@
 
 import { areSameBytes, textOf, utf8 } from "../../base/bytes.ts";
 import { ByteBuilder } from "../../columns/byte_builder.ts";
-import { writeVarint } from "../../columns/varint.ts";
+import { unzigzag, writeVarint, writeZigzag } from "../../columns/varint.ts";
 import type { ByteReader } from "./bits.ts";
 import { impossibleCounts, openCounts, packCounts } from "./packed_counts.ts";
 
@@ -49,7 +49,7 @@ export function encodeWordCounts(counts: WordCounts): Uint8Array {
   const plain = new ByteBuilder();
   const [first = 0] = counts.minutes;
   writeVarint(plain, counts.minutes.length);
-  writeVarint(plain, first < 0 ? -2 * first - 1 : 2 * first);
+  writeZigzag(plain, first);
   counts.minutes.forEach((minute, at) => {
     if (at > 0) writeVarint(plain, minute - (counts.minutes[at - 1] as number));
   });
@@ -163,8 +163,7 @@ class CountsReader {
     const { reader, bytes } = openCounts(blob);
     const count = reader.varint();
     if (count > bytes) throw impossibleCounts();
-    const first = reader.varint();
-    let minute = first % 2 === 0 ? first / 2 : -(first + 1) / 2;
+    let minute = unzigzag(reader.varint());
     this.minutes = Array.from({ length: count }, (_, at) => {
       if (at > 0) minute += reader.varint();
       return minute;

@@ -8,7 +8,7 @@
 
 import { textOf, utf8 } from "../../base/bytes.ts";
 import { ByteBuilder } from "../../columns/byte_builder.ts";
-import { writeVarint } from "../../columns/varint.ts";
+import { unzigzag, writeVarint, writeZigzag } from "../../columns/varint.ts";
 import type { ByteReader } from "./bits.ts";
 import { impossibleCounts, openCounts, packCounts } from "./packed_counts.ts";
 import { findCountedWords } from "./word_counts.ts";
@@ -51,7 +51,7 @@ export function encodeWordLevels({ values, cells, entries }: WordLevels): Uint8A
   }
   const [{ minute: first } = { minute: 0 }] = cells;
   writeVarint(plain, cells.length);
-  writeVarint(plain, zigzag(first));
+  writeZigzag(plain, first);
   let before = first;
   for (const { minute } of cells) {
     writeVarint(plain, minute - before);
@@ -64,7 +64,7 @@ export function encodeWordLevels({ values, cells, entries }: WordLevels): Uint8A
     const expected = new ExpectedRows(values.length);
     for (const [at, cell] of cells.entries()) {
       const own = byCell[at] as number;
-      writeVarint(plain, zigzag(own - expected.of(cell)));
+      writeZigzag(plain, own - expected.of(cell));
       expected.add(cell, own);
     }
   }
@@ -130,14 +130,6 @@ class ExpectedRows {
     this.#rows[level] = (this.#rows[level] as number) + rows;
     this.#with[level] = (this.#with[level] as number) + own;
   }
-}
-
-function zigzag(value: number): number {
-  return value < 0 ? -2 * value - 1 : 2 * value;
-}
-
-function unzigzag(value: number): number {
-  return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
 }
 
 function readValues(reader: ByteReader): readonly (string | null)[] {

@@ -4,6 +4,7 @@
  */
 
 import { crc32 } from "../../base/bytes.ts";
+import { unzigzag } from "../../columns/varint.ts";
 import { PAGE } from "../writer/format.ts";
 
 export interface PageHeader {
@@ -98,12 +99,12 @@ export class ThriftReader {
       const head = this.#byte();
       const type = head & 15;
       if (type === TYPE.stop) return { numbers, structs, lists };
-      id = head >> 4 === 0 ? zigzag(this.#varint()) : id + (head >> 4);
+      id = head >> 4 === 0 ? unzigzag(this.#varint()) : id + (head >> 4);
       if (type === TYPE.struct) structs.set(id, this.struct(depth + 1));
       else if (type === TYPE.list) lists.set(id, this.#list(depth + 1));
       else if (type === TYPE.binary) this.at += this.#varint();
       else if (type === TYPE.byte) this.at += 1;
-      else if (type >= TYPE.i16 && type <= TYPE.i64) numbers.set(id, zigzag(this.#varint()));
+      else if (type >= TYPE.i16 && type <= TYPE.i64) numbers.set(id, unzigzag(this.#varint()));
       else if (type !== TYPE.true && type !== TYPE.false) {
         throw new NotOurs(`a field of type ${type}`);
       }
@@ -135,8 +136,4 @@ export class ThriftReader {
     }
     throw new Error("a page's header has a number without end");
   }
-}
-
-function zigzag(folded: number): number {
-  return folded % 2 === 0 ? folded / 2 : -(folded + 1) / 2;
 }

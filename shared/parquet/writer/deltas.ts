@@ -5,10 +5,9 @@
  */
 
 import type { ByteBuilder } from "../../columns/byte_builder.ts";
-import { writeVarint } from "../../columns/varint.ts";
+import { writeVarint, writeZigzag } from "../../columns/varint.ts";
 import type { Int64Halves } from "../../columns/timestamps.ts";
 import { bitsOf, fillTo, packBits } from "./pack_bits.ts";
-import { writeZigzag } from "./thrift_writer.ts";
 
 /** How distances are packed. */
 export interface DeltaLayout {

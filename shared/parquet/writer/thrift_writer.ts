@@ -5,7 +5,7 @@
 
 import { utf8 } from "../../base/bytes.ts";
 import { ByteBuilder } from "../../columns/byte_builder.ts";
-import { writeVarint } from "../../columns/varint.ts";
+import { writeVarint, writeZigzag } from "../../columns/varint.ts";
 
 const TYPE = { stop: 0, true: 1, false: 2, i16: 4, i32: 5, i64: 6, binary: 8, list: 9, struct: 12 };
 
@@ -110,9 +110,4 @@ export class ThriftWriter {
     writeVarint(this.#out, value.byteLength);
     this.#out.append(value);
   }
-}
-
-/** Small numbers of either sign as small unsigned ones; below 2^52. */
-export function writeZigzag(target: ByteBuilder, value: number): void {
-  writeVarint(target, value < 0 ? -2 * value - 1 : 2 * value);
 }
