@@ -138,8 +138,7 @@ export function onlyTimeBounds(
  * Whether a conjunct is one or two bounds of `table`, which stands alone in FROM, and nothing else.
  */
 export function isTimeBound(conjunct: TreeNode, table: TreeNode): boolean {
-  const parts = textAt(conjunct, "type") === "COMPARE_BETWEEN" ? 2 : 1;
-  return boundsIn(conjunct, { reference: table, alone: true }).length === parts;
+  return timeBoundColumns(conjunct, table) !== undefined;
 }
 
 /** The time columns that such a conjunct bounds; undefined for any other. */
@@ -147,8 +146,9 @@ export function timeBoundColumns(
   conjunct: TreeNode,
   table: TreeNode,
 ): readonly Bound["column"][] | undefined {
-  if (!isTimeBound(conjunct, table)) return undefined;
-  return boundsIn(conjunct, { reference: table, alone: true }).map(({ column }) => column);
+  const parts = textAt(conjunct, "type") === "COMPARE_BETWEEN" ? 2 : 1;
+  const bounds = boundsIn(conjunct, { reference: table, alone: true });
+  return bounds.length === parts ? bounds.map(({ column }) => column) : undefined;
 }
 
 /**

@@ -18,6 +18,7 @@ import {
   type TreeValue,
   walk,
 } from "../statement/syntax_tree.ts";
+import { VALUE_OPERATORS } from "./weighted_functions.ts";
 
 /** The outermost such parts below `root`, each with its column. */
 export function guardedParts<Named extends Column>(
@@ -29,10 +30,12 @@ export function guardedParts<Named extends Column>(
     node === undefined || textAt(node, "class") !== "COLUMN_REF" ? undefined : columnOf(node);
   walk(root, (node) => {
     if (parts.has(node)) return false;
-    const guards = guardsOf(node).map((guard) => ({ ...guard, column: named(guard.reference) }));
-    const [{ column, guarded } = { column: undefined, guarded: [] }] = guards
-      .filter((guard) => guard.column !== undefined);
-    for (const part of guarded) if (column !== undefined) parts.set(part, column);
+    for (const { reference, guarded } of guardsOf(node)) {
+      const column = named(reference);
+      if (column === undefined) continue;
+      for (const part of guarded) parts.set(part, column);
+      break;
+    }
     return true;
   });
   return parts;
@@ -81,7 +84,7 @@ function addColumns(value: TreeValue, columns: TreeNode[]): boolean {
     case "FUNCTION":
       return isSafeCall(value) && addColumns(nodesAt(value, "children"), columns);
     case "OPERATOR":
-      return SAFE_OPERATORS.has(textAt(value, "type")) &&
+      return VALUE_OPERATORS.has(textAt(value, "type")) &&
         addColumns(nodesAt(value, "children"), columns);
     case "BETWEEN":
       return ["input", "lower", "upper"]
@@ -101,12 +104,3 @@ function isSafeCall(call: TreeNode): boolean {
   return textAt(call, "function_name").toLowerCase() === "attr_get" &&
     nodesAt(call, "children").length === 2;
 }
-
-const SAFE_OPERATORS: ReadonlySet<string> = new Set([
-  "COMPARE_IN",
-  "COMPARE_NOT_IN",
-  "OPERATOR_COALESCE",
-  "OPERATOR_IS_NOT_NULL",
-  "OPERATOR_IS_NULL",
-  "OPERATOR_NOT",
-]);

@@ -18,6 +18,16 @@ export const VALUE_FUNCTIONS = words(`
   sign starts_with strlen substr substring suffix trim trunc ucase upper
 `);
 
+/** Operators whose value follows from their operands' values alone. None of them fails. */
+export const VALUE_OPERATORS: ReadonlySet<string> = new Set([
+  "COMPARE_IN",
+  "COMPARE_NOT_IN",
+  "OPERATOR_COALESCE",
+  "OPERATOR_IS_NOT_NULL",
+  "OPERATOR_IS_NULL",
+  "OPERATOR_NOT",
+]);
+
 /**
  * Functions of a time for which all instants of one minute, counted in UTC, give the same value.
  * The first argument of some says which part of the time.

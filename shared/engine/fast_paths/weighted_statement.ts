@@ -34,7 +34,7 @@ import { Aside, type StepAside } from "./step_aside.ts";
 import { hasOnlyCounts, topGroups } from "./top_groups.ts";
 import { columnNode, conjunctionNode } from "../statement/tree_nodes.ts";
 import { Aggregates, isAggregate, type Measure } from "./weighted_aggregates.ts";
-import { VALUE_FUNCTIONS } from "./weighted_functions.ts";
+import { VALUE_FUNCTIONS, VALUE_OPERATORS } from "./weighted_functions.ts";
 
 /** A statement over weighted rows, and what these must have. */
 export interface WeightedStatement {
@@ -252,10 +252,11 @@ class Rewriting {
     conjuncts: readonly TreeNode[],
   ): { readonly node: TreeNode; readonly filter: WeightedFilter } | undefined {
     const calls = [...this.#values].filter(([, { column }]) => wordsOf(column) !== undefined);
-    const [[node, { column, rest }] = [undefined, { column: undefined, rest: undefined }]] = calls;
-    const words = column && wordsOf(column);
-    if (calls.length > 1 || node === undefined || !conjuncts.includes(node)) return undefined;
-    if (words === undefined || rest === undefined) return undefined;
+    const [call] = calls;
+    if (call === undefined || calls.length > 1) return undefined;
+    const [node, { column, rest }] = call;
+    const words = wordsOf(column);
+    if (!conjuncts.includes(node) || words === undefined || rest === undefined) return undefined;
     return { node, filter: { column: rest.column, words, sql: rest.sql } };
   }
 
@@ -338,7 +339,7 @@ class Rewriting {
       case "CONJUNCTION":
         return this.#members(node);
       case "OPERATOR":
-        if (!OPERATORS.has(textAt(node, "type"))) {
+        if (!VALUE_OPERATORS.has(textAt(node, "type"))) {
           throw new Aside(`it uses ${textAt(node, "type")}`);
         }
         return this.#members(node);
@@ -484,12 +485,3 @@ class Rewriting {
 function wordsOf({ words }: CountedColumn): readonly string[] | undefined {
   return words;
 }
-
-const OPERATORS: ReadonlySet<string> = new Set([
-  "COMPARE_IN",
-  "COMPARE_NOT_IN",
-  "OPERATOR_COALESCE",
-  "OPERATOR_IS_NOT_NULL",
-  "OPERATOR_IS_NULL",
-  "OPERATOR_NOT",
-]);
