@@ -49,6 +49,8 @@ export interface PrepareContext {
   readonly deadline: Deadline;
   /** Whether attributes may be read from promoted columns. */
   readonly usesPromoted: boolean;
+  /** Whether rows of the WAL may be counted in place of being read; default true. */
+  readonly mayCount?: boolean;
 }
 
 /** Errors: as `Engine.prepare` says; those of DuckDB itself still as `EngineFault`. */
@@ -99,11 +101,15 @@ export async function prepareRewritten(
     readonly startMs: number;
   },
 ): Promise<Prepared> {
-  const { connection, cached, deps } = context;
+  const { connection, deps } = context;
   using leases = rewritten.leases;
   let asked = rewritten.statement;
   try {
     const shortened = await shortenStatement(rewritten, context);
+    if (shortened.lacksRows) {
+      leases.dispose();
+      return await prepareAgain(sent, { ...context, mayCount: false }, startMs);
+    }
     const pruned = await pruneStatement(shortened, context);
     const ordered = await orderStatement(pruned, context);
     const priced = priceStatement(ordered);
@@ -115,14 +121,19 @@ export async function prepareRewritten(
     leases.dispose();
     // What is wrong with it is told of the columns that its caller knows.
     if (rewritten.isPromoted && error instanceof EngineFault && error.kind === "statement") {
-      return await preparePhases(
-        await parsedAgain(sent, cached),
-        { ...context, usesPromoted: false },
-        startMs,
-      );
+      return await prepareAgain(sent, { ...context, usesPromoted: false }, startMs);
     }
     throw await inCallersText(error, asked, connection);
   }
+}
+
+/** The phases change the tree, so it is parsed anew. */
+async function prepareAgain(
+  sent: Statement,
+  context: PrepareContext,
+  startMs: number,
+): Promise<Prepared> {
+  return await preparePhases(await parsedAgain(sent, context.cached), context, startMs);
 }
 
 /**

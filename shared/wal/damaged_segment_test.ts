@@ -22,7 +22,7 @@ import { damagedPath, segmentPath } from "./layout.ts";
 import { openWalReader } from "./reader.ts";
 import { applyRequeue, planRequeue } from "./requeue.ts";
 import { writeSealRecord } from "./seal_record.ts";
-import type { FrameDamage, SegmentState } from "./types.ts";
+import type { FrameDamage, FrameOutline, SegmentReader, SegmentState } from "./types.ts";
 
 const ROOT = "/data/wal";
 const LANE: LaneId = { tenant: "default", index: "events" };
@@ -238,8 +238,26 @@ async function readPassing(fs: CrashableFileSystem) {
   const rows: number[] = [];
   const damage: FrameDamage[] = [];
   const frames = segment.frames(undefined, { onDamage: (one) => damage.push(one) });
-  for await (const { message } of frames) rows.push(...rowsOfMessage(message));
+  const heads: FrameOutline[] = [];
+  for await (const { message, ...head } of frames) {
+    rows.push(...rowsOfMessage(message));
+    heads.push(head);
+  }
+  await assertHeads(segment, { heads, damage });
   return { rows, damage };
+}
+
+/** What tells of frames without their rows tells of the same ones, and of the same damage. */
+async function assertHeads(
+  segment: SegmentReader,
+  told: { readonly heads: readonly FrameOutline[]; readonly damage: readonly FrameDamage[] },
+): Promise<void> {
+  const damage: FrameDamage[] = [];
+  const heads = await Array.fromAsync(
+    segment.heads?.(undefined, { onDamage: (one) => damage.push(one) }) ?? [],
+  );
+  assert.deepEqual({ heads, damage }, told);
+  if (damage.length > 0) await assert.rejects(Array.fromAsync(segment.heads?.() ?? []), /damaged/);
 }
 
 async function readStrictly(fs: CrashableFileSystem): Promise<number[]> {

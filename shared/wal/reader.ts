@@ -9,7 +9,12 @@ import { type LaneId, laneName } from "../tenant/tenant.ts";
 import type { ReadableFile, ReadableFiles } from "../os/file_system.ts";
 import { type DecodedHeader, messageOfFrame } from "./format.ts";
 import { listSetAside } from "./damaged_bytes.ts";
-import { FrameScanner, readSegmentHeader, type SkippedBytes } from "./frame_scanner.ts";
+import {
+  FrameScanner,
+  readSegmentHeader,
+  type ScannedFrame,
+  type SkippedBytes,
+} from "./frame_scanner.ts";
 import {
   isLanePart,
   lanesIn,
@@ -23,6 +28,7 @@ import { readSealRecord, type SealRecord } from "./seal_record.ts";
 import { weighFile } from "./weigh_segment.ts";
 import type {
   FrameDamage,
+  FrameOutline,
   FramesOptions,
   SegmentInfo,
   SegmentOutline,
@@ -233,12 +239,32 @@ export class OpenSegment implements SegmentReader {
     this.#expectedBytes = expectedBytes;
   }
 
-  async *frames(
-    offset = this.framesOffset,
-    { onDamage = (damage) => this.#refuse(damage) }: FramesOptions = {},
-  ): AsyncGenerator<WalFrame> {
+  async *frames(offset?: number, options: FramesOptions = {}): AsyncGenerator<WalFrame> {
+    const { onDamage = (damage) => this.#refuse(damage) } = options;
+    for await (const { head, bytes, header } of this.#scanned(offset, onDamage)) {
+      const { offset, endOffset, rows } = head;
+      const message = messageOfFrame(bytes, header);
+      if (message === undefined) onDamage({ offset, endOffset, rows });
+      else yield { ...head, message };
+    }
+  }
+
+  async *heads(offset?: number, options: FramesOptions = {}): AsyncGenerator<FrameOutline> {
+    const { onDamage = (damage) => this.#refuse(damage) } = options;
+    for await (const { head } of this.#scanned(offset, onDamage)) yield head;
+  }
+
+  /** Intact frames; what lies between them goes to `onDamage`. */
+  async *#scanned(
+    offset: number | undefined,
+    onDamage: (damage: FrameDamage) => void,
+  ): AsyncGenerator<Pick<ScannedFrame, "bytes" | "header"> & { readonly head: FrameOutline }> {
     const size = await this.#file.size();
-    const scanner = new FrameScanner(this.#file, { frameSeed: this.#frameSeed, offset, size });
+    const scanner = new FrameScanner(this.#file, {
+      frameSeed: this.#frameSeed,
+      offset: offset ?? this.framesOffset,
+      size,
+    });
     let isCut = this.#expectedBytes > size;
     const tell = (damage: SkippedBytes) => {
       // The end of a segment that is still written may be half a frame.
@@ -256,9 +282,7 @@ export class OpenSegment implements SegmentReader {
       }
       const { offset, endOffset, header, bytes } = frame;
       const { rows, timestampNsMin, timestampNsMax } = header;
-      const message = messageOfFrame(bytes, header);
-      if (message === undefined) onDamage({ offset, endOffset, rows });
-      else yield { offset, endOffset, rows, timestampNsMin, timestampNsMax, message };
+      yield { head: { offset, endOffset, rows, timestampNsMin, timestampNsMax }, bytes, header };
     }
     // Cut off where a frame ends.
     if (isCut) onDamage({ offset: size, endOffset: this.#expectedBytes, rows: undefined });

@@ -108,12 +108,16 @@ export interface SegmentOutline extends FrameTimes {
   readonly rows: number;
 }
 
-/** The rows of one append, as they lie in a segment. */
-export interface WalFrame extends FrameTimes {
+/** Where the rows of one append lie in a segment, how many they are, and their times. */
+export interface FrameOutline extends FrameTimes {
   /** Byte offset of the frame and of what follows it. */
   readonly offset: number;
   readonly endOffset: number;
   readonly rows: number;
+}
+
+/** The rows of one append, as they lie in a segment. */
+export interface WalFrame extends FrameOutline {
   /**
    * One encapsulated Arrow IPC record-batch message in the form of `shared/columns/compact.ts`:
    * `decodeBatch` reads it.
@@ -163,7 +167,8 @@ export interface SegmentReader extends AsyncDisposable {
   readonly framesOffset: number;
   /**
    * What a sealed segment held, where that is on record and the file is as long as it was. Its
-   * frames are not checked for it, so it is for those who leave the segment out.
+   * frames are not checked for it, so it is for those who leave the segment out. Who counts rows
+   * takes `heads`.
    */
   readonly outline?: SegmentOutline | undefined;
   /**
@@ -172,6 +177,11 @@ export interface SegmentReader extends AsyncDisposable {
    * that it throws `corrupt`, naming segment and offset.
    */
   frames(offset?: number, options?: FramesOptions): AsyncIterable<WalFrame>;
+  /**
+   * What `frames` hands out, each frame checked, without the rows: for who counts them. Absent
+   * where frames are only had with their rows.
+   */
+  heads?(offset?: number, options?: FramesOptions): AsyncIterable<FrameOutline>;
   close(): Promise<void>;
 }
 

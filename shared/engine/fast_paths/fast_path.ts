@@ -190,7 +190,9 @@ function servedBy(
   return minutes || cutDays > 0 ? "tier1_windowed_agg" : "tier1_inline";
 }
 
-function readsOf({ rows, own, edgesCounted, filesWithout, wide }: WeightedPlan): string {
+function readsOf(
+  { rows, own, edgesCounted, filesWithout, segmentsCounted, wide }: WeightedPlan,
+): string {
   const parts = own.flatMap((one) => one.parts);
   const [segments, files] = [
     parts.filter(({ origin }) => origin === "delta").length,
@@ -204,6 +206,7 @@ function readsOf({ rows, own, edgesCounted, filesWithout, wide }: WeightedPlan):
     (pending === 0 ? "" : `those of ${counted(pending, "more file")} when it runs, `) +
     `rows of ${counted(files, "file")}, ${filesWithout} of them without a usable summary, ` +
     `and of ${counted(segments, "piece")} of the WAL` +
+    (segmentsCounted === 0 ? "" : `; ${counted(segmentsCounted, "segment")} of it counted`) +
     (edgesCounted === 0 ? "" : `; ${counted(edgesCounted, "cut minute")} counted in memory`);
 }
 

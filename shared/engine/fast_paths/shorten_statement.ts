@@ -20,6 +20,8 @@ export interface Shortened extends Rewritten {
   readonly path: ChosenPath;
   /** What the request asked to be counted; undefined: it did not, or no summary counts it. */
   readonly columnCounts: ColumnCounts | undefined;
+  /** Whether its plan lacks rows of the WAL that were just counted, and no fast path counts. */
+  readonly lacksRows: boolean;
 }
 
 /** What answers: rows that are scanned, or counts of data files and rows where there are none. */
@@ -66,11 +68,17 @@ export async function shortenStatement(
   });
   if ("aside" in fast) return scanned(rewritten, fast.aside);
   leases.use(fast.lease);
-  return { ...rewritten, path: { kind: "summaries", fast }, columnCounts: undefined };
+  return {
+    ...rewritten,
+    path: { kind: "summaries", fast },
+    columnCounts: undefined,
+    lacksRows: false,
+  };
 }
 
 function scanned(rewritten: Rewritten, aside: string): Shortened {
-  return { ...rewritten, path: { kind: "scan", aside }, columnCounts: undefined };
+  const lacksRows = rewritten.tables.some(({ counted = [] }) => counted.length > 0);
+  return { ...rewritten, path: { kind: "scan", aside }, columnCounts: undefined, lacksRows };
 }
 
 /** The statement over rows of the WAL alone, where the request has the others counted. */
@@ -102,5 +110,6 @@ async function withoutCounted(
     tables: [uncommitted],
     path: { kind: "scan", aside },
     columnCounts: counts,
+    lacksRows: false,
   };
 }

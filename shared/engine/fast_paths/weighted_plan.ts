@@ -48,6 +48,8 @@ export interface WeightedPlan {
   readonly edgesMissed: readonly FileEdge[];
   /** Files whose rows are read because they have no summary that will do. */
   readonly filesWithout: number;
+  /** Segments of the WAL whose rows were counted. */
+  readonly segmentsCounted: number;
   /** Days of which only some rows are in the range. */
   readonly cutDays: number;
   /** Rows by value of a column with many values, besides `rows`. The caller disposes of them. */
@@ -127,6 +129,9 @@ const FEW_COUNT_WORDS =
 /** So are rows read where it takes several columns to tell a value. */
 const FEW_FILLED = "several columns tell one value, and few files have the first one in each row";
 
+/** The statement is then planned once more, with these rows. */
+const ROWS_WANTED = "it wants more of the WAL's rows than their number";
+
 function rowsOf(files: readonly DataFile[]): number {
   return files.reduce((sum, { rows }) => sum + rows, 0);
 }
@@ -152,6 +157,7 @@ class Planning {
   #edgesCounted = 0;
   #counted = 0;
   #filesWithout = 0;
+  #segmentsCounted = 0;
   /** Rows of these files. */
   #rowsWithout = 0;
   /** Rows of files that are counted, by whole minutes or as a whole. */
@@ -173,6 +179,7 @@ class Planning {
     const whole = days.filter(({ isCut }) => !isCut).flatMap(({ files }) => files);
     const cut = days.filter(({ isCut }) => isCut).flatMap(({ files }) => files);
     const pieces = [...await this.#wholeDays(whole), ...await this.#cutDays(cut)];
+    if (!this.#addCounted()) return { aside: ROWS_WANTED };
     this.#addDelta();
     const { rows, answered } = this.#rowsOf(pieces);
     const own = this.#own.scans;
@@ -199,6 +206,7 @@ class Planning {
       edgesCounted: this.#edgesCounted,
       edgesMissed: this.#edgesMissed,
       filesWithout: this.#filesWithout,
+      segmentsCounted: this.#segmentsCounted,
       cutDays: days.filter(({ isCut }) => isCut).length,
       wide: this.wide,
       // NULL has a place among the values.
@@ -438,6 +446,17 @@ class Planning {
     ].filter((edge) =>
       edge.minNs !== undefined && edge.maxNs !== undefined && edge.minNs <= edge.maxNs
     );
+  }
+
+  /** Adds rows of the WAL that are counted already. False: more than their number is wanted. */
+  #addCounted(): boolean {
+    for (const { rows, timestampNsMin, timestampNsMax } of this.#source.table.counted ?? []) {
+      if (!meets(this.#range, timestampNsMin, timestampNsMax)) continue;
+      if (!this.#countsOnly || !this.#isInside(timestampNsMin, timestampNsMax)) return false;
+      this.#counted += rows;
+      this.#segmentsCounted += 1;
+    }
+    return true;
   }
 
   #addDelta(): void {

@@ -17,6 +17,7 @@ import type { FrozenTables } from "../shards/shard.ts";
 import type { QueryRequest } from "../types.ts";
 import type { TablePlan } from "./plan.ts";
 import { type PlanRequest, type PlanSource, planTables } from "./plan_tables.ts";
+import { countsOnlyRows } from "../fast_paths/counted_hint.ts";
 import { nearestHint } from "../order/nearest_hint.ts";
 import { namedColumns } from "./projection.ts";
 import { decodePin, encodePin, LATEST } from "./snapshot_pin.ts";
@@ -45,23 +46,28 @@ export interface PlanDeps extends PlanSource {
   readonly nowMs: () => number;
 }
 
+interface PlanContext {
+  readonly request: QueryRequest;
+  readonly deps: PlanDeps;
+  readonly deadline: Deadline;
+  /** Whether rows of the WAL may be counted in place of being read; default true. */
+  readonly mayCount?: boolean;
+}
+
 /**
  * Plans the statement's tables and takes leases on what they have. Errors: `invalid_argument`
  * (`pin_malformed`), those of `planTables`, and the deadline's.
  */
 export async function planStatement(
   bounded: Bounded,
-  { request, deps, deadline }: {
-    readonly request: QueryRequest;
-    readonly deps: PlanDeps;
-    readonly deadline: Deadline;
-  },
+  context: PlanContext,
 ): Promise<Planned> {
+  const { request, deps, deadline } = context;
   using leases = new DisposableStack();
   const data = leases.use(deps.dataFiles.lease(deadline.signal));
   deadline.blame(() => lateStore(data.reads?.unanswered, deadline.ms));
   const source = { ...deps, tables: deps.tables.through(data.store) };
-  const planning = planTables(source, requestOf(bounded, request, deadline), deps.nowMs);
+  const planning = planTables(source, requestOf(bounded, context), deps.nowMs);
   const { tables, frozen, leases: own, deltaMs } = await untilAborted(
     planning,
     deadline.signal,
@@ -83,7 +89,10 @@ export async function planStatement(
   };
 }
 
-function requestOf(bounded: Bounded, request: QueryRequest, deadline: Deadline): PlanRequest {
+function requestOf(
+  bounded: Bounded,
+  { request, deadline, mayCount = true }: Omit<PlanContext, "deps">,
+): PlanRequest {
   const { statement, references, bounds } = bounded;
   return {
     namespace: request.namespace,
@@ -95,6 +104,7 @@ function requestOf(bounded: Bounded, request: QueryRequest, deadline: Deadline):
     hotCalls: hotCallsOf(references),
     ranges: bounds.ranges,
     nearest: nearestHint(bounded, request),
+    countsOnly: mayCount && countsOnlyRows(bounded, request),
     named: namedColumns(statement.root),
     deadline,
     shard: request.shard,

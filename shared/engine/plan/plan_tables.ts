@@ -67,6 +67,8 @@ export interface PlanRequest {
   readonly ranges: ReadonlyMap<string, TimeRange>;
   /** Set where only the newest or oldest rows of the one table count. */
   readonly nearest: NearestHint | undefined;
+  /** Whether it asks for nothing but the number of rows in its range. */
+  readonly countsOnly: boolean;
   /** Column names the statement mentions; undefined is all. */
   readonly named: ReadonlySet<string> | undefined;
   readonly deadline: Deadline;
@@ -205,6 +207,7 @@ async function findTable(
     snapshot,
     range: request.ranges.get(name) ?? ALL_TIME,
     nearest: nearestOf(request, snapshot.table, state?.index?.config.doc_mapping),
+    countsOnly: request.countsOnly,
     epoch: state?.epoch ?? 0,
     signal: request.deadline.signal,
   });
@@ -257,7 +260,7 @@ async function rowsOf(
   source: PlanSource,
   { snapshot, wal }: FrozenTable,
   { request, name, range }: Pick<TableRequest, "request" | "name"> & { readonly range: TimeRange },
-): Promise<CommittedPlan & Pick<TablePlan, "delta" | "cuts">> {
+): Promise<CommittedPlan & Pick<TablePlan, "delta" | "counted" | "cuts">> {
   const { shard } = request;
   if (shard?.table === name) {
     const live = async (wanted: TimeRange) => (await selectionOf(source, snapshot, wanted)).files;
@@ -269,7 +272,8 @@ async function rowsOf(
     committed.remaining?.[Symbol.dispose]();
     throw damagedForShard(committed.lacking);
   }
-  return { ...committed, delta: [...committed.remaining?.files ?? [], ...wal?.files ?? []] };
+  const delta = [...committed.remaining?.files ?? [], ...wal?.files ?? []];
+  return { ...committed, delta, counted: wal?.counted ?? [] };
 }
 
 async function planCall(
@@ -351,16 +355,17 @@ function leaseOfAppended(
   state: IndexState | undefined,
 ): DeltaLease {
   const files = epoch >= (state?.epoch ?? 0) ? [file] : [];
-  return { files, columns, lost: undefined, [Symbol.dispose]: () => {} };
+  return { files, counted: [], columns, lost: undefined, [Symbol.dispose]: () => {} };
 }
 
 async function leaseOf(
   { delta }: PlanSource,
-  { lane, snapshot, range, nearest, epoch, signal }: {
+  { lane, snapshot, ...wanted }: {
     readonly lane: LaneId;
     readonly snapshot: TableSnapshot;
     readonly range: TimeRange;
     readonly nearest: OrderedRequest | undefined;
+    readonly countsOnly: boolean;
     readonly epoch: number;
     readonly signal: AbortSignal;
   },
@@ -368,7 +373,7 @@ async function leaseOf(
   if (delta === undefined) return undefined;
   delta.forget(lane, snapshot.consumed);
   const { pending, complete } = snapshot;
-  return await delta.lease(lane, pending, { range, nearest, complete, epoch, signal });
+  return await delta.lease(lane, pending, { ...wanted, complete });
 }
 
 /** The rows of the table that count, where its order of time is the statement's. */

@@ -7,6 +7,10 @@
  * statement converts what was appended since the last one, as a file of its own. Conversions of one
  * segment never run twice at a time: later callers wait for the running one and then look for more.
  *
+ * A statement that only counts rows needs no file: frames tell how many rows they have, and their
+ * times. They are checked as they are for a conversion, each once, in a fortieth of the time. Where
+ * one is damaged the segment is converted, so that both tell of it.
+ *
  * Files in use are never removed. Idle ones go, least recently used first, when the directory
  * exceeds its bound. They also go when their segment was consumed: at the next statement over its
  * lane, or with `forgetGone`, which is for times without statements.
@@ -25,15 +29,18 @@ import { type LaneId, laneName } from "../../tenant/tenant.ts";
 import type { TimeRange } from "../../iceberg/types.ts";
 import type { FileSystem } from "../../os/file_system.ts";
 import { isUnfinishedSegment } from "../../wal/reader.ts";
-import type { FrameDamage, SegmentOutline, WalFrame, WalReader } from "../../wal/types.ts";
+import type { FrameDamage, WalFrame, WalReader } from "../../wal/types.ts";
+import { type CountedRows, isWithin } from "./counted_frames.ts";
 import { type DeltaFile, writeDeltaFile } from "./delta_file.ts";
+import { newSegment, type Segment, unconverted } from "./delta_segment.ts";
 import { DELTA_CACHE_BYTES_MAX } from "../limits.ts";
 import { type LostRows, sumOfLost } from "./lost_rows.ts";
 import { meets } from "./plan.ts";
-import { nearestUnits, type OrderedRequest, unitTimes } from "../order/nearest_units.ts";
+import type { OrderedRequest } from "../order/nearest_units.ts";
 
-/** Segments that are looked at, and converted, at a time. */
+/** Segments that are looked at, counted, and converted, at a time. */
 const LOOKS_MAX = 16;
+const COUNTS_MAX = 4;
 const CONVERSIONS_MAX = 2;
 /**
  * While files take less than this share of the directory's bound they are not compressed. Rows are
@@ -46,6 +53,8 @@ const log = getLogger(["svc", "engine"]);
 /** Files that one statement reads; they stay until it is disposed. */
 export interface DeltaLease extends Disposable {
   readonly files: readonly DeltaFile[];
+  /** Segments whose rows are in none of the files: all of these are in the wanted range. */
+  readonly counted: readonly CountedRows[];
   /** Columns of the newest segment that was read, for a table without a snapshot. */
   readonly columns: readonly Column[] | undefined;
   /** Rows of the segments that cannot be read. */
@@ -61,6 +70,8 @@ interface WantedRows {
   readonly nearest: OrderedRequest | undefined;
   /** Segments to which nothing is appended any more. */
   readonly complete: ReadonlySet<string>;
+  /** Whether the number of the rows is all that is wanted of segments that lie in `range`. */
+  readonly countsOnly: boolean;
   /** Ends the work between two segments, with its reason. */
   readonly signal: AbortSignal | undefined;
 }
@@ -74,25 +85,6 @@ export interface WalDeltaOptions {
   readonly bytesMax?: number;
   /** Called for each part of a segment that cannot be read: answers lack its rows. */
   readonly onDamage?: () => void;
-}
-
-interface Segment {
-  readonly lane: LaneId;
-  readonly name: string;
-  columns: readonly Column[] | undefined;
-  /** Epoch of its rows: `TableSchema.epoch`. */
-  epoch: number;
-  /** What it held when it was sealed; undefined: not known, or not looked at yet. */
-  outline: SegmentOutline | undefined;
-  pieces: DeltaFile[];
-  /** What of it cannot be read. */
-  lost: LostRows | undefined;
-  /** Offset where the next frame starts; undefined is the first. */
-  nextOffset: number | undefined;
-  /** Whether nothing will be appended any more. */
-  complete: boolean;
-  leases: number;
-  running: Promise<void> | undefined;
 }
 
 /** The WAL segments that one engine converted, and the leases on them. */
@@ -122,25 +114,29 @@ export class WalDelta {
   async lease(
     lane: LaneId,
     names: readonly string[],
-    { range, nearest, complete, epoch = 0, signal }:
+    { range, nearest, complete, countsOnly = false, epoch = 0, signal }:
       & Pick<WantedRows, "range" | "complete">
       & Partial<WantedRows>,
   ): Promise<DeltaLease> {
     const segments = names.map((name) => this.#take(lane, name));
+    const wanted = { range, nearest, complete, countsOnly, epoch, signal };
+    let counts: ReadonlyMap<Segment, CountedRows>;
     try {
-      await this.#convertWanted(segments, { range, nearest, complete, epoch, signal });
+      counts = await this.#countWanted(segments, wanted);
+      await this.#convertWanted(segments.filter((segment) => !counts.has(segment)), wanted);
     } catch (error) {
       this.#giveBack(segments);
       throw error;
     }
     this.#trim();
     const current = segments.filter((segment) => segment.epoch >= epoch);
-    const files = current.flatMap((segment) => segment.pieces).filter((piece) =>
-      meets(range, piece.timestampNsMin, piece.timestampNsMax)
-    );
+    const counted = current.flatMap((segment) => counts.get(segment) ?? [])
+      .filter(({ rows }) => rows > 0);
+    const files = current.flatMap((segment) => counts.has(segment) ? [] : segment.pieces)
+      .filter((piece) => meets(range, piece.timestampNsMin, piece.timestampNsMax));
     const columns = current.findLast((segment) => segment.columns !== undefined)?.columns;
     const lost = sumOfLost(current.map((segment) => segment.lost));
-    return { files, columns, lost, [Symbol.dispose]: () => this.#giveBack(segments) };
+    return { files, counted, columns, lost, [Symbol.dispose]: () => this.#giveBack(segments) };
   }
 
   /** Drops segments whose rows the table holds, unless a statement still reads them. */
@@ -170,19 +166,7 @@ export class WalDelta {
 
   #take(lane: LaneId, name: string): Segment {
     const key = keyOf(lane, name);
-    const segment: Segment = this.#segments.get(key) ?? {
-      lane,
-      name,
-      columns: undefined,
-      epoch: 0,
-      outline: undefined,
-      pieces: [],
-      lost: undefined,
-      nextOffset: undefined,
-      complete: false,
-      leases: 0,
-      running: undefined,
-    };
+    const segment = this.#segments.get(key) ?? newSegment(lane, name);
     this.#segments.delete(key);
     this.#segments.set(key, segment);
     segment.leases += 1;
@@ -202,8 +186,7 @@ export class WalDelta {
     // A segment with an outline was sealed, also where it was listed before that.
     const refresh = (segment: Segment) =>
       this.#refresh(segment, complete.has(segment.name) || segment.outline !== undefined);
-    const sealed = segments.filter(({ name }) => complete.has(name));
-    await eachOf(sealed, { atOnce: LOOKS_MAX, signal }, (segment) => this.#look(segment));
+    await this.#lookAt(segments, { complete, signal });
     const unknown = segments.filter(({ columns, epoch: own, outline }) =>
       outline === undefined && (columns === undefined || own >= epoch)
     );
@@ -218,14 +201,55 @@ export class WalDelta {
     }
   }
 
+  /**
+   * Counts segments whose rows are all in the range, and were not converted. What is damaged is not
+   * among them.
+   */
+  async #countWanted(
+    segments: readonly Segment[],
+    { range, complete, countsOnly, epoch, signal }: WantedRows,
+  ): Promise<ReadonlyMap<Segment, CountedRows>> {
+    const counts = new Map<Segment, CountedRows>();
+    if (!countsOnly) return counts;
+    await this.#lookAt(segments, { complete, signal });
+    const wanted = segments.filter(({ columns, epoch: own, outline, lost, complete }) =>
+      !complete && lost === undefined && (columns === undefined || own >= epoch) &&
+      (outline === undefined || isWithin(range, outline))
+    );
+    await eachOf(wanted, { atOnce: COUNTS_MAX, signal }, async (segment) => {
+      const counted = await this.#count(segment, complete.has(segment.name));
+      if (counted !== undefined && isWithin(range, counted)) counts.set(segment, counted);
+    });
+    return counts;
+  }
+
+  /** Undefined: it is damaged. */
+  #count(segment: Segment, isComplete: boolean): Promise<CountedRows | undefined> {
+    return segment.count.count(async () => {
+      const reader = await this.#options.wal.open(segment.lane, segment.name);
+      segment.columns ??= decodeSchemaMessage(reader.schemaMessage);
+      segment.epoch = epochOfSchemaMessage(reader.schemaMessage);
+      return reader;
+    }, { isComplete });
+  }
+
+  async #lookAt(
+    segments: readonly Segment[],
+    { complete, signal }: Pick<WantedRows, "complete" | "signal">,
+  ): Promise<void> {
+    const sealed = segments.filter(({ name }) => complete.has(name));
+    await eachOf(sealed, { atOnce: LOOKS_MAX, signal }, (segment) => this.#look(segment));
+  }
+
   /** Learns what a sealed segment holds without reading its rows. */
   async #look(segment: Segment): Promise<void> {
-    if (segment.columns !== undefined) return;
+    if (segment.looked || segment.complete) return;
     try {
       await using reader = await this.#options.wal.open(segment.lane, segment.name);
       segment.epoch = epochOfSchemaMessage(reader.schemaMessage);
       segment.columns = decodeSchemaMessage(reader.schemaMessage);
       segment.outline = reader.outline;
+      segment.looked = true;
     } catch (error) {
       // Whoever reads its rows tells of it.
       if (!isOperatingError(error, "corrupt")) throw error;
@@ -332,24 +356,6 @@ export class WalDelta {
     }
     segment.pieces = [];
   }
-}
-
-/** Segments that are known to hold rows that are wanted, and are not converted yet. */
-function unconverted(
-  segments: readonly Segment[],
-  range: TimeRange,
-  nearest: OrderedRequest | undefined,
-): Segment[] {
-  const units = segments.flatMap((segment) => {
-    const { outline, complete, pieces } = segment;
-    const held = complete || outline === undefined ? pieces : [outline];
-    return held.filter((one) => meets(range, one.timestampNsMin, one.timestampNsMax))
-      .map((one) => ({ segment, rows: one.rows, ...unitTimes(one) }));
-  });
-  const wanted = nearest === undefined ? units : [...nearestUnits(units, range, nearest)];
-  return wanted.map(({ segment }) => segment).filter(({ outline, complete }) =>
-    outline !== undefined && !complete
-  );
 }
 
 function cannotWrite(path: string, cause: unknown): OperatingError {

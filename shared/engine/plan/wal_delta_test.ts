@@ -8,6 +8,7 @@ import { EVENTS_SCHEMA } from "../../schema/events.ts";
 import type { LaneId } from "../../tenant/tenant.ts";
 import { DenoFileSystem } from "../../os/deno_file_system.ts";
 import type {
+  FrameOutline,
   SegmentInfo,
   SegmentOutline,
   SegmentReader,
@@ -42,6 +43,8 @@ class CountingWal implements WalReader {
   readonly epochs = new Map<string, number>();
   opened = 0;
   framesRead = 0;
+  /** Frames that were counted without their rows. */
+  headsRead = 0;
 
   append(name: string, times: readonly bigint[], raw: (ns: bigint) => string = () => "r"): void {
     const frames = this.segments.get(name) ?? [];
@@ -106,6 +109,7 @@ class CountingWal implements WalReader {
         ? this.#outlineOf(name, frames)
         : undefined,
       frames: (offset = 100) => this.#frames(name, frames.filter((one) => one.offset >= offset)),
+      heads: (offset = 100) => this.#heads(name, frames.filter((one) => one.offset >= offset)),
       close: () => Promise.resolve(),
       [Symbol.asyncDispose]: () => Promise.resolve(),
     });
@@ -117,6 +121,15 @@ class CountingWal implements WalReader {
     );
     const rows = frames.reduce((sum, one) => sum + one.rows, this.lostRows.get(name) ?? 0);
     return { rows, timestampNsMin: times[0] ?? 0n, timestampNsMax: times.at(-1) ?? 0n };
+  }
+
+  async *#heads(name: string, frames: readonly WalFrame[]): AsyncGenerator<FrameOutline> {
+    for (const { message: _rows, ...head } of frames) {
+      await Promise.resolve();
+      this.headsRead += 1;
+      yield head;
+    }
+    if (this.damaged.has(name)) throw new OperatingError("corrupt", "bad frame");
   }
 
   async *#frames(name: string, frames: readonly WalFrame[]): AsyncGenerator<WalFrame> {
@@ -492,5 +505,116 @@ Deno.test({
       epoch: 1,
     });
     deepStrictEqual(lease.files.map(({ timestampNsMin }) => timestampNsMin), [ms(10)]);
+  },
+});
+
+Deno.test({
+  name: "WalDelta counts segments within the range, sealed or not, and converts those it cuts",
+  fn: async () => {
+    await using lab = await openSealedLab(4);
+    lab.wal.append("s4", [ms(33), ms(34)]);
+    lab.wal.active.add("s4");
+    const names = [...lab.names, "s4"];
+    const complete = new Set(lab.names);
+    const count = (range: TimeRange) =>
+      lab.delta.lease(LANE, names, { range, complete, countsOnly: true });
+    using all = await count(ALL_TIME);
+    deepStrictEqual(all.counted.map(({ rows }) => rows), [2, 2, 2, 2, 2]);
+    deepStrictEqual([rowsIn(all), await lab.filesOnDisk(), lab.wal.framesRead], [0, 0, 0]);
+    // The active one grew; the others are not read once more.
+    const before = lab.wal.headsRead;
+    lab.wal.append("s4", [ms(35)]);
+    using more = await count(ALL_TIME);
+    deepStrictEqual(more.counted.map(({ rows }) => rows), [2, 2, 2, 2, 3]);
+    strictEqual(lab.wal.headsRead - before, 1);
+    // s1 begins before the range, s0 is not in it.
+    using cut = await count({ minNs: ms(11), maxNs: undefined });
+    deepStrictEqual(cut.counted.map(({ timestampNsMin }) => timestampNsMin), [
+      ...[ms(20), ms(30), ms(33)],
+    ]);
+    deepStrictEqual(cut.files.map(({ timestampNsMin }) => timestampNsMin), [ms(10)]);
+    strictEqual(await lab.filesOnDisk(), 1);
+    using older = await count({ minNs: undefined, maxNs: ms(33) });
+    deepStrictEqual(older.counted.map(({ timestampNsMin }) => timestampNsMin), [ms(0), ms(20)]);
+    strictEqual(rowsIn(older), 2 + 2 + 3);
+  },
+});
+
+Deno.test({
+  name:
+    "WalDelta takes rows of a segment that was converted from its files, counted ones from none",
+  fn: async () => {
+    await using lab = await openSealedLab(3);
+    lab.wal.active.add("s2");
+    const first = { range: ALL_TIME, complete: new Set(["s0"]) };
+    using some = await lab.delta.lease(LANE, ["s0", "s2"], first);
+    strictEqual(rowsIn(some), 4);
+    lab.wal.append("s2", [ms(25)]);
+    lab.wal.active.delete("s2");
+    using lease = await lab.delta.lease(LANE, lab.names, {
+      range: ALL_TIME,
+      complete: new Set(lab.names),
+      countsOnly: true,
+    });
+    deepStrictEqual([rowsIn(lease), lease.counted.map(({ rows }) => rows)], [2, [2, 3]]);
+    using read = await lab.delta.lease(LANE, lab.names, {
+      range: ALL_TIME,
+      complete: new Set(lab.names),
+    });
+    deepStrictEqual([rowsIn(read), read.counted], [7, []]);
+  },
+});
+
+Deno.test({
+  name: "WalDelta converts a damaged segment also where its rows are just counted, and tells of it",
+  fn: async () => {
+    await using lab = await openSealedLab(3);
+    lab.wal.damaged.add("s1");
+    for (let asked = 0; asked < 2; asked += 1) {
+      using lease = await lab.delta.lease(LANE, lab.names, {
+        range: ALL_TIME,
+        complete: new Set(lab.names),
+        countsOnly: true,
+      });
+      deepStrictEqual(lease.counted.map(({ rows }) => rows), [2, 2]);
+      deepStrictEqual([rowsIn(lease), lease.lost?.segments, lab.damages], [2, 1, 1]);
+    }
+  },
+});
+
+Deno.test({
+  name: "WalDelta counts no row of an earlier epoch",
+  fn: async () => {
+    for (const active of [[], ["s0"]]) {
+      await using lab = await openSealedLab(2);
+      lab.wal.epochs.set("s1", 1);
+      for (const name of active) lab.wal.active.add(name);
+      using lease = await lab.delta.lease(LANE, lab.names, {
+        range: ALL_TIME,
+        complete: new Set(lab.names.filter((name) => !active.includes(name))),
+        countsOnly: true,
+        epoch: 1,
+      });
+      deepStrictEqual([rowsIn(lease), lease.counted.map(({ rows }) => rows)], [0, [2]]);
+    }
+  },
+});
+
+Deno.test({
+  name: "WalDelta counts each frame once for callers at the same time",
+  fn: async () => {
+    await using lab = await openSealedLab(5);
+    const asked = Array.from({ length: 4 }, () =>
+      lab.delta.lease(LANE, lab.names, {
+        range: ALL_TIME,
+        complete: new Set(lab.names),
+        countsOnly: true,
+      }));
+    for (const lease of await Promise.all(asked)) {
+      strictEqual(lease.counted.reduce((sum, { rows }) => sum + rows, 0), 10);
+      lease[Symbol.dispose]();
+    }
+    strictEqual(lab.wal.headsRead, 5);
+    strictEqual(await lab.filesOnDisk(), 0);
   },
 });

@@ -74,7 +74,8 @@ export async function spreadStatement(
     const planOnly = { ...request, planOnly: true };
     const alone = { connection, cached, request: planOnly, deps, deadline, usesPromoted: true };
     const rewritten = await rewriteStatement(planned, alone);
-    const { path } = await shortenStatement(rewritten, alone);
+    const { path, lacksRows } = await shortenStatement(rewritten, alone);
+    if (lacksRows) return { reason: "it counts rows of the WAL" };
     if (path.kind === "summaries") {
       const own = { sent: statement, context: { ...alone, request }, startMs };
       return { reason: "summaries answer it", prepared: await context.prepare(rewritten, own) };
