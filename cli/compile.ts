@@ -60,6 +60,7 @@ export const THREADS = [
   "shared/parquet/parquet_worker.ts",
   "shared/derived/derive_worker.ts",
   "shared/engine/duckdb/process/engine_worker.ts",
+  "shared/engine/plan/delta_worker.ts",
   "shared/storage/upload_worker.ts",
   "shared/wal/frame_worker.ts",
   "shared/wal/mirror/pack_worker.ts",

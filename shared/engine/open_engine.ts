@@ -60,6 +60,7 @@ import { DecodedCache, type DecodedCacheMeter } from "./files/decoded_files/deco
 import { DecodedDataFiles } from "./files/decoded_files/decoded_data_files.ts";
 import { runDecoding, settledSize } from "./files/decoded_files/run_decoding.ts";
 import { RemainingRows } from "./plan/remaining_rows.ts";
+import { type DeltaEncoder, openDeltaEncoder } from "./plan/delta_encoder.ts";
 import { DeltaSweep } from "./plan/delta_sweep.ts";
 import type { SpreadingEngine } from "./shards/spread.ts";
 import { ReceivedSpace } from "./shards/received_rows.ts";
@@ -151,7 +152,8 @@ export async function openEngine(options: EngineOptions): Promise<Engine & Sprea
   const turns = new Turns(turnCounts);
   const probes = probesOf(databases);
   const averages = await hasExactAverages(probes[0]);
-  const delta = deltaOf(options, dirs.wal);
+  const encoder = openDeltaEncoder();
+  const delta = deltaOf(options, { dir: dirs.wal, encoder });
   const remaining = remainingOf(options, dirs.remaining);
   const sidecars = sidecarIndexesOf(options);
   const { bytes, keep } = cachesOf(options);
@@ -171,7 +173,10 @@ export async function openEngine(options: EngineOptions): Promise<Engine & Sprea
   const edgeTimes = edgeTimesOf(reading);
   const held = heldRowsOf(reading);
   const writer = new ArrowFiles();
-  const works = [writer, edgeTimes, held, remaining, ...decoded === undefined ? [] : [decoded]];
+  const works = [
+    ...[writer, edgeTimes, held, remaining, encoder],
+    ...decoded === undefined ? [] : [decoded],
+  ];
   const answers = new TableAnswers({
     ...{ store, nowMs, averages },
     sidecars: sidecars.footers.passing,
@@ -256,10 +261,13 @@ interface Reading {
   readonly turns: Turns;
 }
 
-function deltaOf({ wal, files, onWalDamage }: EngineOptions, dir: string): WalDelta | undefined {
+function deltaOf(
+  { wal, files, onWalDamage }: EngineOptions,
+  { dir, encoder }: { readonly dir: string; readonly encoder: DeltaEncoder },
+): WalDelta | undefined {
   if (wal === undefined) return undefined;
   const damage = onWalDamage === undefined ? {} : { onDamage: onWalDamage };
-  return new WalDelta({ wal, files, dir, ...damage });
+  return new WalDelta({ wal, files, dir, encoder, ...damage });
 }
 
 function remainingOf({ store, files }: EngineOptions, dir: string): RemainingRows {

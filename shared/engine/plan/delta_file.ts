@@ -26,6 +26,29 @@ export interface DeltaFile {
   readonly timestampNsMax: bigint;
 }
 
+/** Rows of the WAL, as the messages of their frames. */
+export interface DeltaRows {
+  readonly columns: readonly Column[];
+  readonly messages: readonly Uint8Array[];
+  readonly effort: Effort;
+}
+
+/** A Parquet file in memory, with what statements need to know of it. */
+export type DeltaContent = Pick<
+  ParquetFile,
+  "bytes" | "rows" | "columnSizes" | "lowerBounds" | "upperBounds"
+>;
+
+/** Writes rows, which are at least one. Errors: `corrupt` for a bad message. */
+export function encodeDelta({ columns, messages, effort }: DeltaRows): DeltaContent {
+  const schema: TableSchema = { columns, tags: [] };
+  const batches = messages.map((message) => decodeBatch(message, schema));
+  const file = writeParquet(batches, { schema, effort });
+  const { bytes, rows, lowerBounds, upperBounds } = file;
+  const columnSizes = effort === "none" ? packedSizes(file) : file.columnSizes;
+  return { bytes, rows, columnSizes, lowerBounds, upperBounds };
+}
+
 /**
  * Writes the rows of `frames`, which are at least one, to `path`. Errors: `corrupt` for a bad
  * message; those of the file system, as they are.
@@ -33,17 +56,14 @@ export interface DeltaFile {
 export async function writeDeltaFile(
   files: Pick<FileSystem, "create">,
   path: string,
-  { columns, frames, effort }: {
-    readonly columns: readonly Column[];
+  { frames, encode = encodeDelta, ...how }: Pick<DeltaRows, "columns" | "effort"> & {
     readonly frames: readonly WalFrame[];
-    readonly effort: Effort;
+    /** Default: on the caller's thread. */
+    readonly encode?: ((rows: DeltaRows) => DeltaContent | Promise<DeltaContent>) | undefined;
   },
 ): Promise<DeltaFile> {
-  const schema: TableSchema = { columns, tags: [] };
-  const batches = frames.map((frame) => decodeBatch(frame.message, schema));
-  const file = writeParquet(batches, { schema, effort });
-  const columnSizes = effort === "none" ? packedSizes(file) : file.columnSizes;
-  return await placeDeltaFile(files, path, { file: { ...file, columnSizes }, times: frames });
+  const file = await encode({ ...how, messages: frames.map(({ message }) => message) });
+  return await placeDeltaFile(files, path, { file, times: frames });
 }
 
 /**
@@ -69,7 +89,7 @@ interface RowTimes {
 export async function placeDeltaFile(
   files: Pick<FileSystem, "create">,
   path: string,
-  content: { readonly file: ParquetFile; readonly times: readonly RowTimes[] },
+  content: { readonly file: DeltaContent; readonly times: readonly RowTimes[] },
 ): Promise<DeltaFile> {
   const { bytes, rows, columnSizes, lowerBounds, upperBounds } = content.file;
   {

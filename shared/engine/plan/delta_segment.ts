@@ -10,6 +10,9 @@ import type { DeltaFile } from "./delta_file.ts";
 import type { LostRows } from "./lost_rows.ts";
 import { meets } from "./plan.ts";
 
+/** About what a segment has whose rows are not on record. */
+const SEGMENT_ROWS = 4_096;
+
 /** A segment, its files, and what is known of it. */
 export interface Segment {
   readonly lane: LaneId;
@@ -68,4 +71,9 @@ export function unconverted(
   return wanted.map(({ segment }) => segment).filter(({ outline, complete }) =>
     outline !== undefined && !complete
   );
+}
+
+/** Rows of segments, about. */
+export function sumOfRows(segments: readonly Segment[]): number {
+  return segments.reduce((sum, { outline }) => sum + (outline?.rows ?? SEGMENT_ROWS), 0);
 }

@@ -31,8 +31,9 @@ import type { FileSystem } from "../../os/file_system.ts";
 import { isUnfinishedSegment } from "../../wal/reader.ts";
 import type { FrameDamage, WalFrame, WalReader } from "../../wal/types.ts";
 import { type CountedRows, isWithin } from "./counted_frames.ts";
+import type { DeltaEncoder } from "./delta_encoder.ts";
 import { type DeltaFile, writeDeltaFile } from "./delta_file.ts";
-import { newSegment, type Segment, unconverted } from "./delta_segment.ts";
+import { newSegment, type Segment, sumOfRows, unconverted } from "./delta_segment.ts";
 import { DELTA_CACHE_BYTES_MAX } from "../limits.ts";
 import { type LostRows, sumOfLost } from "./lost_rows.ts";
 import { meets } from "./plan.ts";
@@ -42,6 +43,8 @@ import type { OrderedRequest } from "../order/nearest_units.ts";
 const LOOKS_MAX = 16;
 const COUNTS_MAX = 4;
 const CONVERSIONS_MAX = 2;
+/** Rows to convert for one statement from which on a thread does it. It takes 0.1 s to start. */
+const THREAD_ROWS_MIN = 100_000;
 /**
  * While files take less than this share of the directory's bound they are not compressed. Rows are
  * converted in 0.6 of the time so and read in half of it, and take six times the bytes.
@@ -82,9 +85,19 @@ export interface WalDeltaOptions {
   readonly files: Pick<FileSystem, "create" | "remove">;
   /** Directory of the files. It exists and is empty. */
   readonly dir: string;
+  /** Writes the files of many rows; default: the caller's thread does. */
+  readonly encoder?: Pick<DeltaEncoder, "encode">;
   readonly bytesMax?: number;
   /** Called for each part of a segment that cannot be read: answers lack its rows. */
   readonly onDamage?: () => void;
+}
+
+/** How a segment is converted. */
+interface Conversion {
+  /** Whether nothing will be appended to it any more. */
+  readonly complete: boolean;
+  /** Whether it is one of many that a statement waits for. */
+  readonly isMany: boolean;
 }
 
 /** The WAL segments that one engine converted, and the leases on them. */
@@ -184,20 +197,25 @@ export class WalDelta {
     { range, nearest, complete, epoch, signal }: WantedRows,
   ): Promise<void> {
     // A segment with an outline was sealed, also where it was listed before that.
-    const refresh = (segment: Segment) =>
-      this.#refresh(segment, complete.has(segment.name) || segment.outline !== undefined);
+    const refresh = async (wanted: readonly Segment[]) => {
+      const isMany = sumOfRows(wanted) >= THREAD_ROWS_MIN;
+      await eachOf(wanted, { atOnce: CONVERSIONS_MAX, signal }, async (segment) => {
+        const isSealed = complete.has(segment.name) || segment.outline !== undefined;
+        await this.#refresh(segment, { complete: isSealed, isMany });
+      });
+    };
     await this.#lookAt(segments, { complete, signal });
     const unknown = segments.filter(({ columns, epoch: own, outline }) =>
       outline === undefined && (columns === undefined || own >= epoch)
     );
-    await eachOf(unknown, { atOnce: CONVERSIONS_MAX, signal }, refresh);
+    await refresh(unknown);
     // The epoch of a segment that is still written is known only now.
     const current = segments.filter((segment) => segment.epoch >= epoch);
     for (;;) {
       // A damaged segment gives fewer rows than are on record: then others count.
       const wanted = unconverted(current, range, nearest);
       if (wanted.length === 0) return;
-      await eachOf(wanted, { atOnce: CONVERSIONS_MAX, signal }, refresh);
+      await refresh(wanted);
     }
   }
 
@@ -257,11 +275,11 @@ export class WalDelta {
   }
 
   /** Converts what was appended since the last time. */
-  async #refresh(segment: Segment, complete: boolean): Promise<void> {
+  async #refresh(segment: Segment, how: Conversion): Promise<void> {
     // What the running conversion saw may be older than this call, so another one follows it.
     while (segment.running !== undefined) await segment.running.catch(() => undefined);
     if (segment.complete) return;
-    segment.running = this.#convert(segment, complete);
+    segment.running = this.#convert(segment, how);
     try {
       await segment.running;
     } finally {
@@ -269,11 +287,11 @@ export class WalDelta {
     }
   }
 
-  async #convert(segment: Segment, complete: boolean): Promise<void> {
+  async #convert(segment: Segment, { complete, isMany }: Conversion): Promise<void> {
     const frames = await this.#framesOf(segment);
     const last = frames.at(-1);
     if (last !== undefined) {
-      await this.#write(segment, present(segment.columns), frames);
+      await this.#write(segment, frames, isMany);
       segment.nextOffset = last.endOffset;
     }
     segment.complete = complete;
@@ -320,14 +338,19 @@ export class WalDelta {
 
   async #write(
     segment: Segment,
-    columns: readonly Column[],
     frames: readonly WalFrame[],
+    isMany: boolean,
   ): Promise<void> {
+    const { files, dir, encoder } = this.#options;
     this.#filesMade += 1;
-    const path = `${this.#options.dir}/delta-${this.#filesMade}.parquet`;
+    const path = `${dir}/delta-${this.#filesMade}.parquet`;
     try {
       const effort = this.#bytes < this.#bytesMax * PLAIN_SHARE ? "none" : "quick";
-      const piece = await writeDeltaFile(this.#options.files, path, { columns, frames, effort });
+      const piece = await writeDeltaFile(files, path, {
+        columns: present(segment.columns),
+        ...{ frames, effort },
+        encode: encoder && isMany ? (rows) => encoder.encode(rows) : undefined,
+      });
       segment.pieces.push(piece);
       this.#bytes += piece.byteLength;
     } catch (error) {

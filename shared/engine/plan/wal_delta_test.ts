@@ -19,7 +19,8 @@ import type {
 import { ALL_TIME, type TimeRange } from "../../iceberg/types.ts";
 import type { OrderedRequest } from "../order/nearest_units.ts";
 import { until } from "../../testing/until.ts";
-import { WalDelta } from "./wal_delta.ts";
+import { type DeltaRows, encodeDelta } from "./delta_file.ts";
+import { WalDelta, type WalDeltaOptions } from "./wal_delta.ts";
 
 const LANE: LaneId = { tenant: "default", index: "events" };
 const NONE: ReadonlySet<string> = new Set();
@@ -151,7 +152,9 @@ interface Lab extends AsyncDisposable {
   filesOnDisk(): Promise<number>;
 }
 
-async function openLab(options: { readonly bytesMax?: number } = {}): Promise<Lab> {
+async function openLab(
+  options: Pick<WalDeltaOptions, "bytesMax" | "encoder"> = {},
+): Promise<Lab> {
   const dir = await Deno.makeTempDir({ prefix: "wal-delta-" });
   const wal = new CountingWal();
   let damages = 0;
@@ -616,5 +619,34 @@ Deno.test({
     }
     strictEqual(lab.wal.headsRead, 5);
     strictEqual(await lab.filesOnDisk(), 0);
+  },
+});
+
+Deno.test({
+  name: "WalDelta has many rows converted beside itself, and few where it is",
+  fn: async () => {
+    let beside = 0;
+    const encode = (rows: DeltaRows) => {
+      beside += 1;
+      return Promise.resolve(encodeDelta(rows));
+    };
+    await using lab = await openLab({ encoder: { encode } });
+    lab.wal.hasOutlines = true;
+    const names = Array.from({ length: 6 }, (_, at) => `s${at}`);
+    for (const [at, name] of names.entries()) lab.wal.append(name, [ms(at)]);
+    // So many rows are on record; whether they are there is not known before.
+    for (const name of names.slice(2)) lab.wal.lostRows.set(name, 30_000);
+    const complete = new Set(names);
+    using few = await lab.delta.lease(LANE, names.slice(0, 3), { range: ALL_TIME, complete });
+    deepStrictEqual([rowsIn(few), beside], [3, 0]);
+    using some = await lab.delta.lease(LANE, names, { range: ALL_TIME, complete });
+    deepStrictEqual([rowsIn(some), beside], [6, 0]);
+    lab.wal.append("s6", [ms(6)]);
+    lab.wal.lostRows.set("s6", 100_000);
+    using many = await lab.delta.lease(LANE, [...names, "s6"], {
+      range: ALL_TIME,
+      complete: new Set([...names, "s6"]),
+    });
+    deepStrictEqual([rowsIn(many), beside], [7, 1]);
   },
 });
