@@ -650,3 +650,26 @@ Deno.test({
     deepStrictEqual([rowsIn(many), beside], [7, 1]);
   },
 });
+
+Deno.test({
+  name: "WalDelta keeps what was converted for a statement that ran out of time",
+  fn: async () => {
+    await using lab = await openSealedLab(8);
+    const complete = new Set(lab.names);
+    const ended = new AbortController();
+    const open = lab.wal.open.bind(lab.wal);
+    let opened = 0;
+    lab.wal.open = (lane, name) => {
+      opened += 1;
+      // Each is looked at first.
+      if (opened === lab.names.length + 3) ended.abort(new Error("out of time"));
+      return open(lane, name);
+    };
+    const { signal } = ended;
+    await rejects(lab.delta.lease(LANE, lab.names, { range: ALL_TIME, complete, signal }), /time/);
+    const before = lab.wal.framesRead;
+    ok(before >= 2 && before < 8, `${before} converted`);
+    using lease = await lab.delta.lease(LANE, lab.names, { range: ALL_TIME, complete });
+    deepStrictEqual([rowsIn(lease), lab.wal.framesRead], [16, 8]);
+  },
+});
