@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { batchOfRows, rowsOf } from "../shared/columns/rows.ts";
 import { EVENTS_SCHEMA } from "../shared/schema/events.ts";
-import { type MappingMode, parseIndexConfig } from "../shared/schema/index_config.ts";
+import type { MappingMode } from "../shared/schema/doc_mapping.ts";
+import { parseIndexConfig } from "../shared/schema/index_config.ts";
 import { indexSchema } from "../shared/schema/index_schema.ts";
 import { EVENTS_SHAPE, type TableShape } from "../shared/schema/table_shape.ts";
 import { TRACES_SCHEMA } from "../shared/schema/traces.ts";

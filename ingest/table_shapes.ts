@@ -19,7 +19,7 @@ import {
 } from "../shared/catalog/index_catalog.ts";
 import { BUILT_IN_TABLES } from "../shared/schema/built_in_tables.ts";
 import { EVENTS_SCHEMA } from "../shared/schema/events.ts";
-import type { DocMapping } from "../shared/schema/index_config.ts";
+import type { DocMapping } from "../shared/schema/doc_mapping.ts";
 import { indexSchema } from "../shared/schema/index_schema.ts";
 import { templateFor } from "../shared/schema/index_template.ts";
 import { seenColumns } from "../shared/schema/promoted.ts";

@@ -9,7 +9,7 @@ import { formatNanos } from "../../shared/base/time.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { openDeriver } from "../../shared/derived/deriver.ts";
 import { SUMMARY_OPTIONS, summaryLimitsOf } from "../../shared/derived/summary/summary_options.ts";
-import type { Retention } from "../../shared/schema/index_config.ts";
+import type { Retention } from "../../shared/schema/doc_mapping.ts";
 import type { TableIdent } from "../../shared/tenant/tenant.ts";
 import {
   applyRetention,

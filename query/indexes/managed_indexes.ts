@@ -14,11 +14,8 @@ import {
   type ManagedIndex,
 } from "../../shared/catalog/index_catalog.ts";
 import { BUILT_IN_TABLES } from "../../shared/schema/built_in_tables.ts";
-import {
-  checkIndexId,
-  type IndexConfig,
-  TIMESTAMP_FIELD_DEFAULT,
-} from "../../shared/schema/index_config.ts";
+import { type IndexConfig, TIMESTAMP_FIELD_DEFAULT } from "../../shared/schema/doc_mapping.ts";
+import { checkIndexId } from "../../shared/schema/index_config.ts";
 import { checkUpdate, indexSchema } from "../../shared/schema/index_schema.ts";
 import type { IndexTemplate } from "../../shared/schema/index_template.ts";
 import type { Clock } from "../../shared/os/clock.ts";

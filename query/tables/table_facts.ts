@@ -12,7 +12,7 @@ import { IcebergReader, type LoadedTable } from "../../shared/iceberg/iceberg_re
 import { currentSnapshot } from "../../shared/iceberg/table_metadata.ts";
 import type { DataFile } from "../../shared/iceberg/types.ts";
 import { BUILT_IN_TABLES } from "../../shared/schema/built_in_tables.ts";
-import type { DocMapping } from "../../shared/schema/index_config.ts";
+import type { DocMapping } from "../../shared/schema/doc_mapping.ts";
 import { indexSchema } from "../../shared/schema/index_schema.ts";
 import { QUERY_AUDIT_TABLE } from "../../shared/schema/query_audit.ts";
 import type { Column, TableSchema } from "../../shared/schema/schema.ts";

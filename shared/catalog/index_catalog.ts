@@ -6,7 +6,7 @@
  * never read again.
  */
 
-import type { IndexConfig } from "../schema/index_config.ts";
+import type { IndexConfig } from "../schema/doc_mapping.ts";
 import type { IndexTemplate } from "../schema/index_template.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 

@@ -1,6 +1,6 @@
 /** Which columns of a table have their words indexed (docs/api/tables.md#events). */
 
-import type { DocMapping } from "../schema/index_config.ts";
+import type { DocMapping } from "../schema/doc_mapping.ts";
 import type { TableSchema } from "../schema/schema.ts";
 import type { TextColumn } from "./types.ts";
 

@@ -6,7 +6,7 @@
 import { OperatingError } from "../base/errors.ts";
 import type { JsonDocument } from "./document.ts";
 import { EVENTS_SCHEMA } from "../schema/events.ts";
-import type { DocMapping } from "../schema/index_config.ts";
+import type { DocMapping } from "../schema/doc_mapping.ts";
 import type { Column, ColumnType } from "../schema/schema.ts";
 import type { TableShape } from "../schema/table_shape.ts";
 import { type TypedValue, typedValue } from "./typed_value.ts";

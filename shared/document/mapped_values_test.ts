@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { EventDocumentBuilder } from "../columns/event_documents.ts";
 import { rowsOf } from "../columns/rows.ts";
-import { type MappingMode, parseIndexConfig } from "../schema/index_config.ts";
+import type { MappingMode } from "../schema/doc_mapping.ts";
+import { parseIndexConfig } from "../schema/index_config.ts";
 import { indexSchema } from "../schema/index_schema.ts";
 import type { TableShape } from "../schema/table_shape.ts";
 import { typedValue } from "./typed_value.ts";

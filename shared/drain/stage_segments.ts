@@ -6,7 +6,7 @@
 import { type ErrorCode, isOperatingError } from "../base/errors.ts";
 import { decodeBatch, decodeSchemaMessage } from "../columns/ipc.ts";
 import { textColumnsOf } from "../derived/text_columns.ts";
-import type { DocMapping } from "../schema/index_config.ts";
+import type { DocMapping } from "../schema/doc_mapping.ts";
 import type { Column, TableSchema } from "../schema/schema.ts";
 import { type LaneId, tableOf } from "../tenant/tenant.ts";
 import { addColumns } from "../iceberg/add_columns.ts";

@@ -5,7 +5,7 @@
 import type { Catalog } from "../catalog/catalog.ts";
 import type { IndexCatalog } from "../catalog/index_catalog.ts";
 import { BUILT_IN_TABLES } from "../schema/built_in_tables.ts";
-import type { DocMapping, IndexConfig } from "../schema/index_config.ts";
+import type { DocMapping, IndexConfig } from "../schema/doc_mapping.ts";
 import { indexSchema } from "../schema/index_schema.ts";
 import { configOf, templateFor } from "../schema/index_template.ts";
 import type { Column, TableSchema } from "../schema/schema.ts";

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { isOperatingError } from "../base/errors.ts";
 import { EVENTS_SCHEMA } from "./events.ts";
-import { ConfigRefusal, type DocMapping, FIELDS_MAX, parseIndexConfig } from "./index_config.ts";
+import { type DocMapping, FIELDS_MAX } from "./doc_mapping.ts";
+import { ConfigRefusal, parseIndexConfig } from "./index_config.ts";
 import { checkUpdate, indexSchema } from "./index_schema.ts";
 import { matchesPattern, parseIndexTemplate, templateFor } from "./index_template.ts";
 

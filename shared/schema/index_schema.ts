@@ -10,7 +10,7 @@
 
 import { OperatingError } from "../base/errors.ts";
 import { EVENTS_SCHEMA } from "./events.ts";
-import { COLUMN_TYPE_OF, coreColumn, type DocMapping, type FieldMapping } from "./index_config.ts";
+import { COLUMN_TYPE_OF, coreColumn, type DocMapping, type FieldMapping } from "./doc_mapping.ts";
 import type { Column, TableSchema } from "./schema.ts";
 
 /** Other writers number the columns that they add from the largest id on: room is left for them. */

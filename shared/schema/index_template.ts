@@ -4,15 +4,8 @@
  */
 
 import { z } from "zod";
-import {
-  checkMapping,
-  ConfigRefusal,
-  type DocMapping,
-  type IndexConfig,
-  MAPPED,
-  refusalOf,
-  type Retention,
-} from "./index_config.ts";
+import type { DocMapping, IndexConfig, Retention } from "./doc_mapping.ts";
+import { checkMapping, ConfigRefusal, MAPPED, refusalOf } from "./index_config.ts";
 
 /** A configuration for indexes by their names. */
 export interface IndexTemplate {

@@ -18,7 +18,7 @@
 
 import { OperatingError, UsageError } from "../base/errors.ts";
 import { isNested } from "./attribute_path.ts";
-import { coreColumn, FIELDS_MAX } from "./index_config.ts";
+import { coreColumn, FIELDS_MAX } from "./doc_mapping.ts";
 import { fieldIdOf } from "./index_schema.ts";
 import type { Column, ColumnType, TableSchema } from "./schema.ts";
 

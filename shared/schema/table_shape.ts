@@ -4,7 +4,7 @@
  */
 
 import { EVENTS_SCHEMA } from "./events.ts";
-import type { DocMapping } from "./index_config.ts";
+import type { DocMapping } from "./doc_mapping.ts";
 import type { TableSchema } from "./schema.ts";
 
 export interface TableShape {

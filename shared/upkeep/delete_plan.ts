@@ -12,7 +12,7 @@ import type { TextColumn } from "../derived/types.ts";
 import type { MatchedRows, RowMatcher, RowTest } from "../engine/predicate/row_matcher.ts";
 import { BUILT_IN_TABLES } from "../schema/built_in_tables.ts";
 import { QUERY_AUDIT_TABLE } from "../schema/query_audit.ts";
-import type { DocMapping } from "../schema/index_config.ts";
+import type { DocMapping } from "../schema/doc_mapping.ts";
 import { indexSchema } from "../schema/index_schema.ts";
 import type { Column } from "../schema/schema.ts";
 import type { IcebergReader, LoadedTable } from "../iceberg/iceberg_reader.ts";

@@ -13,7 +13,7 @@ import { viewOf } from "../base/bytes.ts";
 import { NS_PER_MS, NS_PER_SEC } from "../base/time.ts";
 import { columnData } from "../columns/timestamps.ts";
 import { withSidecars } from "../derived/sidecar.ts";
-import type { Retention } from "../schema/index_config.ts";
+import type { Retention } from "../schema/doc_mapping.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 import { type CommitDeps, readerOf } from "../iceberg/commit_table.ts";
 import type { LoadedTable } from "../iceberg/iceberg_reader.ts";

@@ -5,14 +5,13 @@
  */
 
 import {
-  ConfigRefusal,
   type FieldType,
   type IndexConfig,
   type MappingMode,
-  parseIndexConfig,
   TIMESTAMP_FIELD_DEFAULT,
   type TokenizerName,
-} from "../../shared/schema/index_config.ts";
+} from "../../shared/schema/doc_mapping.ts";
+import { ConfigRefusal, parseIndexConfig } from "../../shared/schema/index_config.ts";
 import { checkUpdate, indexSchema } from "../../shared/schema/index_schema.ts";
 import { type IndexTemplate, parseIndexTemplate } from "../../shared/schema/index_template.ts";
 

@@ -1,11 +1,7 @@
 import { deepStrictEqual, match, ok, strictEqual } from "node:assert/strict";
 import fc from "fast-check";
-import {
-  FIELD_TYPES,
-  MAPPING_MODES,
-  parseIndexConfig,
-  TOKENIZERS,
-} from "../../shared/schema/index_config.ts";
+import { FIELD_TYPES, MAPPING_MODES, TOKENIZERS } from "../../shared/schema/doc_mapping.ts";
+import { parseIndexConfig } from "../../shared/schema/index_config.ts";
 import { parseIndexTemplate } from "../../shared/schema/index_template.ts";
 import {
   changeField,

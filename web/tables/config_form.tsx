@@ -1,7 +1,7 @@
 /** The form of an index or a template. Whatever is wrong is told at its place, as the server would. */
 
 import type { ComponentChildren, JSX } from "preact";
-import { FIELD_TYPES, MAPPING_MODES, TOKENIZERS } from "../../shared/schema/index_config.ts";
+import { FIELD_TYPES, MAPPING_MODES, TOKENIZERS } from "../../shared/schema/doc_mapping.ts";
 import { Modal } from "../view/modal.tsx";
 import {
   changeField,

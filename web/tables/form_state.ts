@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { RequestError } from "../api/request.ts";
-import type { IndexConfig } from "../../shared/schema/index_config.ts";
+import type { IndexConfig } from "../../shared/schema/doc_mapping.ts";
 import type { IndexTemplate } from "../../shared/schema/index_template.ts";
 import {
   type ConfigDraft,

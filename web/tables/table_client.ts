@@ -4,7 +4,7 @@ import { refusal, request, requestJson } from "../api/request.ts";
 import { askSql } from "../api/sql_client.ts";
 import { quoteName } from "../../shared/engine/duckdb/statement_text.ts";
 import { instantSql } from "../../shared/search/instant_sql.ts";
-import type { IndexConfig } from "../../shared/schema/index_config.ts";
+import type { IndexConfig } from "../../shared/schema/doc_mapping.ts";
 import type { IndexTemplate } from "../../shared/schema/index_template.ts";
 
 export interface ListedTable {

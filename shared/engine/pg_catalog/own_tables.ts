@@ -6,7 +6,7 @@
 import type { CatalogReader } from "../../catalog/catalog.ts";
 import type { IcebergReader } from "../../iceberg/iceberg_reader.ts";
 import { BUILT_IN_TABLES } from "../../schema/built_in_tables.ts";
-import type { DocMapping } from "../../schema/index_config.ts";
+import type { DocMapping } from "../../schema/doc_mapping.ts";
 import { indexSchema } from "../../schema/index_schema.ts";
 import { seenColumns } from "../../schema/promoted.ts";
 import type { Column, TableSchema } from "../../schema/schema.ts";

@@ -7,7 +7,7 @@ import { isOperatingError, OperatingError } from "../../base/errors.ts";
 import type { IndexState } from "../../catalog/index_catalog.ts";
 import { stemmedColumns } from "../../derived/text_columns.ts";
 import { BUILT_IN_TABLES } from "../../schema/built_in_tables.ts";
-import { type DocMapping, TIMESTAMP_FIELD_DEFAULT } from "../../schema/index_config.ts";
+import { type DocMapping, TIMESTAMP_FIELD_DEFAULT } from "../../schema/doc_mapping.ts";
 import { indexSchema } from "../../schema/index_schema.ts";
 import { seenColumns } from "../../schema/promoted.ts";
 import type { TableSchema } from "../../schema/schema.ts";

@@ -16,7 +16,8 @@ import { openRowMatcher } from "../../../shared/engine/predicate/row_matcher.ts"
 import { NO_INDEXES } from "../../../shared/engine/pruning/row_index.ts";
 import type { IndexMeter, UnusableReason } from "../../../shared/engine/pruning/sidecar_indexes.ts";
 import type { Engine } from "../../../shared/engine/types.ts";
-import { type IndexConfig, parseIndexConfig } from "../../../shared/schema/index_config.ts";
+import type { IndexConfig } from "../../../shared/schema/doc_mapping.ts";
+import { parseIndexConfig } from "../../../shared/schema/index_config.ts";
 import { indexSchema } from "../../../shared/schema/index_schema.ts";
 import { stemOf } from "../../../shared/derived/text/stem.ts";
 import { tokenize } from "../../../shared/derived/text/tokenize.ts";
