@@ -151,16 +151,12 @@ function takeStrings(
   const offsets = new Int32Array(ends.buffer, ends.byteOffset, rows + 1);
   offsets[0] = 0;
   const sources = parts.map((part) => present(part.offsets));
-  let length = 0;
   let row = 0;
-  for (const { batch, start, count } of runs) {
-    const source = sources[batch] as Int32Array;
-    const shift = length - (source[start] as number);
-    for (let i = 1; i <= count; i += 1) {
-      row += 1;
-      offsets[row] = (source[start + i] as number) + shift;
-    }
-    length += (source[start + count] as number) - (source[start] as number);
+  let length = 0;
+  for (const run of runs) {
+    const source = sources[run.batch] as Int32Array;
+    length = copyEnds(source, run, { offsets, row, length });
+    row += run.count;
     assert(length <= 0x7fffffff, "a string column of one batch stays below 2 GiB");
   }
   return { offsets, values: takeBytes(parts, { runs, sources, values: take(length) }) };
@@ -179,24 +175,40 @@ function takeBytes(
   let at = 0;
   for (const { batch, start, count } of runs) {
     const source = sources[batch] as Int32Array;
-    let from = source[start] as number;
+    const from = source[start] as number;
     const end = source[start + count] as number;
     if (end - from > LOOP_BYTES_MAX) {
       values.set((parts[batch] as ColumnData).values.subarray(from, end), at);
-      at += end - from;
-      continue;
+    } else {
+      copyBytes(views[batch] as DataView, out, { from, end, at });
     }
-    const view = views[batch] as DataView;
-    for (; from + 8 <= end; from += 8) {
-      out.setBigInt64(at, view.getBigInt64(from, true), true);
-      at += 8;
-    }
-    for (; from < end; from += 1) {
-      values[at] = view.getUint8(from);
-      at += 1;
-    }
+    at += end - from;
   }
   return values;
+}
+
+/** Where the strings of a run end, behind `length` bytes: the bytes with those of the run. */
+function copyEnds(
+  source: Int32Array,
+  { start, count }: Run,
+  { offsets, row, length }: { offsets: Int32Array; row: number; length: number },
+): number {
+  const shift = length - (source[start] as number);
+  for (let i = 1; i <= count; i += 1) offsets[row + i] = (source[start + i] as number) + shift;
+  return (source[start + count] as number) + shift;
+}
+
+function copyBytes(
+  source: DataView,
+  target: DataView,
+  { from, end, at }: { from: number; end: number; at: number },
+): void {
+  const shift = at - from;
+  let next = from;
+  for (; next + 8 <= end; next += 8) {
+    target.setBigInt64(next + shift, source.getBigInt64(next, true), true);
+  }
+  for (; next < end; next += 1) target.setUint8(next + shift, source.getUint8(next));
 }
 
 function takeValidity(
