@@ -12,7 +12,7 @@ import { sampleAttributes } from "./sample_attributes.ts";
 const LANE = { tenant: "default", index: "events" };
 const ROWS = 5_000;
 /** What `sample_attributes.ts` takes of a segment. */
-const SAMPLED = 512;
+const SAMPLED = 128;
 
 function row(at: number) {
   const attributes = JSON.stringify({ at, [`rare${at % 3_000}`]: "x" });
