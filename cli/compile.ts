@@ -59,6 +59,7 @@ export const THREADS = [
   "shared/parquet/arrow_file_worker.ts",
   "shared/parquet/parquet_worker.ts",
   "shared/derived/derive_worker.ts",
+  "shared/derived/file_worker.ts",
   "shared/engine/duckdb/process/engine_worker.ts",
   "shared/engine/plan/delta_worker.ts",
   "shared/storage/upload_worker.ts",

@@ -3,9 +3,9 @@
  * of files in the making, the metrics `svc_memory_…` and the table of docs/operate.md are made of
  * it.
  *
- * A drain and a merge may be at work at once. They share one thread that encodes and one that
- * derives, which work on one file at a time. So what the threads hold is that of the largest file,
- * and the rows of both are what is held beside it.
+ * A drain and a merge may be at work at once. They share the threads that encode and derive, which
+ * work on one file at a time. So what the threads hold is that of the largest file, and the rows of
+ * both are what is held beside it.
  */
 
 import { type MemoryPart, type MemoryPlan, planMemory } from "../shared/memory/memory_plan.ts";

@@ -22,10 +22,9 @@ import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import { collectGarbageAbove, keepCompiledCode, startSmallThreads } from "../shared/os/garbage.ts";
 import { environment } from "../shared/os/environment.ts";
 import { SystemRandom, uuidV4 } from "../shared/os/random.ts";
-import { openDeriver } from "../shared/derived/deriver.ts";
+import { openFileThreads } from "../shared/derived/file_threads.ts";
 import type { SummaryLimits } from "../shared/derived/summary/build_summary.ts";
 import { openParquetDecoder } from "../shared/parquet/parquet_decoder.ts";
-import { openParquetEncoder } from "../shared/parquet/parquet_encoder.ts";
 import type { ReadableStore } from "../shared/storage/object_store.ts";
 import { type OpenStore, openStore } from "../shared/storage/open_store.ts";
 import { openWalConsumerAdmin } from "../shared/wal/admin.ts";
@@ -154,10 +153,10 @@ function openWriters(
     collectAboveBytes: isAlone ? collectAboveBytes : memory.limitBytes,
     heldBytes: new Map<object, number>(),
   };
+  const { encoder, deriver } = opening.use(openFileThreads(summaries, { memory: threads }));
   const writing = {
-    encoder: opening.use(openParquetEncoder(threads)),
-    // One thread after the other's part: two would hold twice as much.
-    deriver: opening.use(openDeriver(summaries, { isParallel: false, memory: threads })),
+    encoder,
+    deriver,
     inputBytesMax: memory.drainFileBytes,
     ...(isAlone ? { collect: () => collectGarbageAbove(collectAboveBytes) } : {}),
   };

@@ -4,17 +4,17 @@
  * work.
  */
 
-import { TaskThread, type ThreadMemory, ThreadUnavailable } from "../os/task_thread.ts";
-import { derive, DERIVED_PARTS, type DerivedPart, derivePart } from "./derive.ts";
+import { type RunsTasks, TaskThread, ThreadUnavailable } from "../os/task_thread.ts";
+import {
+  derive,
+  DERIVED_PARTS,
+  type DerivedPart,
+  derivePart,
+  type DeriveRequest,
+} from "./derive.ts";
 import { type SidecarSubject, writeSidecar } from "./sidecar.ts";
 import type { SummaryLimits } from "./summary/build_summary.ts";
 import type { Blob, FileRows } from "./types.ts";
-
-export interface DeriveRequest {
-  readonly part: DerivedPart;
-  readonly file: FileRows;
-  readonly limits: SummaryLimits;
-}
 
 /** Makes the derived data of data files, on threads of its own. */
 export interface Deriver extends Disposable {
@@ -29,11 +29,10 @@ export interface Deriver extends Disposable {
 
 export interface DeriverOptions {
   /**
-   * Whether both parts are made at the same time, on a thread each. One after the other, on one
-   * thread, they take half of the memory. Default true.
+   * A thread for both parts, one after the other, which take half of the memory so. Default: they
+   * are made at the same time, on a thread each.
    */
-  readonly isParallel?: boolean;
-  readonly memory?: ThreadMemory;
+  readonly thread?: DeriveThread;
 }
 
 /**
@@ -57,12 +56,12 @@ export function inlineDeriver(limits: SummaryLimits = {}): Deriver {
 
 export const INLINE_DERIVER: Deriver = inlineDeriver();
 
-type DeriveThread = TaskThread<DeriveRequest, Blob[]>;
+/** What a deriver needs of a thread. */
+export type DeriveThread = RunsTasks<DeriveRequest, Blob[]>;
 
-function deriveThread(part: DerivedPart, memory: ThreadMemory | undefined): DeriveThread {
+function deriveThread(part: DerivedPart): DeriveThread {
   const module = new URL("./derive_worker.ts", import.meta.url);
-  const category = ["svc", "derived"];
-  return new TaskThread(module, { what: `derives ${part}`, category, memory });
+  return new TaskThread(module, { what: `derives ${part}`, category: ["svc", "derived"] });
 }
 
 class ThreadDeriver implements Deriver {
@@ -70,10 +69,10 @@ class ThreadDeriver implements Deriver {
 
   constructor(
     private readonly limits: SummaryLimits,
-    { isParallel = true, memory }: DeriverOptions,
+    { thread }: DeriverOptions,
   ) {
-    const words = deriveThread("words", memory);
-    const values = isParallel ? deriveThread("values", memory) : words;
+    const words = thread ?? deriveThread("words");
+    const values = thread ?? deriveThread("values");
     this.#threads = { words, values };
   }
 

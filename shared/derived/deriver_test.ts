@@ -38,13 +38,6 @@ function fileOf(text: FileRows["text"]): FileRows {
   return { schema: SCHEMA, rows: 4_000, batches, text, rowGroupRows: 1_000 };
 }
 
-Deno.test("one deriving thread for both parts gives what two give", async () => {
-  using thread = openDeriver({}, { isParallel: false });
-  const text = [{ name: "raw", tokenizer: "default" } as const];
-  const sidecar = await thread.derive(fileOf(text), SUBJECT);
-  assert.deepEqual(sidecar, await INLINE_DERIVER.derive(fileOf(text), SUBJECT));
-});
-
 Deno.test("a deriving thread gives what the caller would derive, with and without words", async () => {
   using thread = openDeriver({});
   for (const text of [undefined, [{ name: "raw", tokenizer: "default" } as const]]) {

@@ -49,9 +49,17 @@ export interface TaskThreadOptions {
   readonly onIdle?: () => void;
 }
 
+/** What a user of a thread needs of it, who may share it with others. */
+export interface RunsTasks<Q, V> extends Disposable {
+  /** False once it is known that there can be no thread. */
+  readonly isAvailable: boolean;
+  /** Errors: `ThreadUnavailable`; an `Error` with the message of what was thrown over there. */
+  run(request: Q): Promise<V>;
+}
+
 type Outcome<V> = Reply<V> | { readonly stopped: string };
 
-export class TaskThread<Q, V> implements Disposable {
+export class TaskThread<Q, V> implements RunsTasks<Q, V> {
   readonly #module: URL;
   readonly #options: TaskThreadOptions;
   #worker: Worker | undefined;
@@ -72,7 +80,6 @@ export class TaskThread<Q, V> implements Disposable {
     if (!isReadable(module)) this.#giveUp(`no read permission on ${module.pathname}`);
   }
 
-  /** False once it is known that there can be no thread. */
   get isAvailable(): boolean {
     return this.#unavailable === undefined;
   }
@@ -82,7 +89,6 @@ export class TaskThread<Q, V> implements Disposable {
     return this.#worker !== undefined;
   }
 
-  /** Errors: `ThreadUnavailable`; an `Error` with the message of what was thrown over there. */
   run(request: Q, transfer: readonly ArrayBuffer[] = []): Promise<V> {
     if (this.#options.isConcurrent === true) return this.#run(request, transfer);
     const reply = this.#last.then(() => this.#run(request, transfer));

@@ -7,10 +7,17 @@ import { present } from "../base/assert.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
 import type { BatchSlice } from "../columns/gather.ts";
 import { rowsOfStream } from "../columns/ipc_stream.ts";
+import type { Done } from "../os/serve_tasks.ts";
 import type { TableSchema } from "../schema/schema.ts";
 import { evenStarts, rowGroupStarts } from "./row_groups.ts";
 import type { Effort } from "./writer/packing.ts";
 import { ParquetFileWriter } from "./writer/parquet_file.ts";
+
+export interface EncodeRequest {
+  /** An Arrow IPC stream in shared memory. */
+  readonly stream: Uint8Array;
+  readonly options: ParquetOptions;
+}
 
 export interface ParquetOptions {
   readonly schema: TableSchema;
@@ -40,6 +47,12 @@ export function encodeStream(
   options: ParquetOptions,
 ): Uint8Array<ArrayBuffer> {
   return encodeBatches(rowsOfStream(stream).batches, options);
+}
+
+/** What a thread answers with the file of a stream. */
+export function encodeTask({ stream, options }: EncodeRequest): Done<ArrayBuffer> {
+  const { buffer } = encodeStream(stream, options);
+  return { value: buffer, transfer: [buffer] };
 }
 
 /** The rows up to each of `ends`, the last of which is the end of all. */

@@ -8,16 +8,10 @@ import { messageOf, OperatingError } from "../base/errors.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
 import type { TableSchema } from "../schema/schema.ts";
 import { SharedBuffers } from "../os/shared_buffers.ts";
-import { TaskThread, type ThreadMemory, ThreadUnavailable } from "../os/task_thread.ts";
+import { type RunsTasks, TaskThread, ThreadUnavailable } from "../os/task_thread.ts";
 import { describeParquet, type ParquetFile } from "./describe_parquet.ts";
-import { encodeStream, type ParquetOptions } from "./encode_parquet.ts";
+import { type EncodeRequest, encodeStream, type ParquetOptions } from "./encode_parquet.ts";
 import { OpenInput, type ParquetInput, parquetInput } from "./parquet_input.ts";
-
-export interface EncodeRequest {
-  /** An Arrow IPC stream in shared memory. */
-  readonly stream: Uint8Array;
-  readonly options: ParquetOptions;
-}
 
 /** Writes Parquet files, mostly on a thread of its own. */
 export interface ParquetEncoder extends Disposable {
@@ -37,9 +31,26 @@ export interface ParquetEncoder extends Disposable {
   encode(input: ParquetInput, options: ParquetOptions): Promise<ParquetFile>;
 }
 
-/** An encoder whose thread starts with its first file and ends when it is disposed of. */
-export function openParquetEncoder(memory?: ThreadMemory): ParquetEncoder {
-  return new ThreadEncoder(memory);
+/** What an encoder needs of a thread. */
+export type EncodeThread = RunsTasks<EncodeRequest, ArrayBuffer>;
+
+/**
+ * An encoder whose thread starts with its first file and ends when it is disposed of. `open` may
+ * give a thread that does other work as well; it calls `onIdle` when the thread ended for want of
+ * work.
+ */
+export function openParquetEncoder(
+  open: (onIdle: () => void) => EncodeThread = ownThread,
+): ParquetEncoder {
+  return new ThreadEncoder(open);
+}
+
+function ownThread(onIdle: () => void): EncodeThread {
+  return new TaskThread(new URL("./parquet_worker.ts", import.meta.url), {
+    what: "writes Parquet",
+    category: ["svc", "parquet"],
+    onIdle,
+  });
 }
 
 /**
@@ -62,16 +73,11 @@ export const INLINE_PARQUET_ENCODER: ParquetEncoder = {
 };
 
 class ThreadEncoder implements ParquetEncoder {
-  readonly #thread: TaskThread<EncodeRequest, ArrayBuffer>;
+  readonly #thread: EncodeThread;
   readonly #buffers = new SharedBuffers();
 
-  constructor(memory: ThreadMemory | undefined) {
-    this.#thread = new TaskThread(new URL("./parquet_worker.ts", import.meta.url), {
-      what: "writes Parquet",
-      category: ["svc", "parquet"],
-      memory,
-      onIdle: () => this.#buffers.drop(),
-    });
+  constructor(open: (onIdle: () => void) => EncodeThread) {
+    this.#thread = open(() => this.#buffers.drop());
   }
 
   get inputBytes(): number {

@@ -93,6 +93,17 @@ Deno.test({
 });
 
 Deno.test({
+  name: "threads that make data files load no package: it would take longer than their own code",
+  fn: () => {
+    for (const thread of ["derived/file", "derived/derive", "parquet/parquet"]) {
+      const reached = reachedFrom([`shared/${thread}_worker.ts`], SOURCES);
+      assert.ok(reached.size > 30, `${thread} was read`);
+      assert.deepEqual(packagesOf(reached, SOURCES), [], thread);
+    }
+  },
+});
+
+Deno.test({
   name: "workspace every thread that a program starts is one that binaries contain",
   fn: () => {
     const started = [...reachedFrom(PROGRAMS, SOURCES)].filter((file) => /_worker\.ts$/.test(file));
