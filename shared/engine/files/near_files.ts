@@ -6,6 +6,7 @@ import { OperatingError } from "../../base/errors.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import type { ReadableFiles } from "../../os/file_system.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
+import { nearStore } from "./near_store.ts";
 import type { DataFileLease, DataFiles, OpenDataFile } from "./data_files.ts";
 import type { FooterCache } from "./footer_cache.ts";
 import { type ByteRange, joined } from "./object_cache/byte_ranges.ts";
@@ -21,13 +22,14 @@ export function localDataFiles(
     readonly nowMs: () => number;
   },
 ): DataFiles {
-  const path = (file: DataFile) => localPath(store, file);
+  const path = oncePerFile((file) => localPath(store, file));
   const footer = (file: DataFile) => footers.footer(file);
   const reads = new NearReads({ files, nowMs });
   const verifier = new NearVerifier({ files, path, nowMs });
+  const indexStore = nearStore(store, reads);
   const lease = (signal: AbortSignal): DataFileLease => ({
     store,
-    indexStore: store,
+    indexStore,
     path,
     footer,
     open: (file) => openNear(reads, path(file)),
@@ -86,6 +88,16 @@ async function readNear(
     const whole = present(read.findLast(({ start }) => start <= range.start), "a read");
     return whole.bytes.subarray(range.start - whole.start, range.end - whole.start);
   });
+}
+
+/** `valueOf` a file, found once: a statement over many files asks for each path several times. */
+function oncePerFile<T>(valueOf: (file: DataFile) => T): (file: DataFile) => T {
+  const known = new WeakMap<DataFile, T>();
+  return (file) => {
+    const value = known.get(file) ?? valueOf(file);
+    known.set(file, value);
+    return value;
+  };
 }
 
 function localPath(store: ReadableStore, file: DataFile): string {

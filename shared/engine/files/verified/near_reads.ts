@@ -1,8 +1,9 @@
 /**
  * Small reads of a folder's files, by calls that block the thread. The kernel has most files at
- * hand, and a hop to another thread takes five times as long as what it is for. When a call takes
+ * hand, and a hop to another thread takes five times as long as what it is for. When calls take
  * longer than `BLOCKING_MS_MAX`, the disk is slow or busy. Then all calls are made on other threads
- * for some time, which is longer after a longer call.
+ * for some time, which is longer after a longer call. A single such call is none of the disk's:
+ * where all processors are busy, each thread waits for its turn now and then.
  */
 
 import { othersTurn } from "../../../base/others_turn.ts";
@@ -16,13 +17,19 @@ export interface NearReadsDeps {
 /** A file that is open. */
 export interface NearFile extends Disposable {
   /** Fills `into` from `offset`; returns what the file has of it. */
-  read(into: Uint8Array, offset: number): Uint8Array | Promise<Uint8Array>;
+  read<T extends ArrayBufferLike>(
+    into: Uint8Array<T>,
+    offset: number,
+  ): Uint8Array<T> | Promise<Uint8Array<T>>;
 }
 
 /** Larger reads are made on other threads, several at a time. */
 const BLOCKING_BYTES_MAX = 256 * 1024;
 const BLOCKING_MS_MAX = 2;
-/** Not for long after a call that just waited for a processor, or for a file's first read. */
+/** A call that takes longer than this did not wait for a processor. */
+const TURN_MS_MAX = 20;
+/** Two longer calls of so many are the disk's. */
+const LONG_CALLS_APART = 16;
 const ASIDE_TIMES = 500;
 const ASIDE_MS_MAX = 10_000;
 /** After so long in calls that block, others have a turn. */
@@ -31,6 +38,8 @@ const BLOCKED_MS_MAX = 2;
 export class NearReads {
   #asideUntilMs = -Infinity;
   #blockedMs = 0;
+  /** Calls since one that took long. */
+  #shortCalls = Infinity;
 
   constructor(private readonly deps: NearReadsDeps) {}
 
@@ -82,17 +91,21 @@ export class NearReads {
       const endedMs = this.deps.nowMs();
       const tookMs = endedMs - beganMs;
       this.#blockedMs += tookMs;
+      this.#shortCalls += 1;
       if (tookMs > BLOCKING_MS_MAX) {
-        this.#asideUntilMs = endedMs + Math.min(ASIDE_MS_MAX, ASIDE_TIMES * tookMs);
+        if (tookMs > TURN_MS_MAX || this.#shortCalls <= LONG_CALLS_APART) {
+          this.#asideUntilMs = endedMs + Math.min(ASIDE_MS_MAX, ASIDE_TIMES * tookMs);
+        }
+        this.#shortCalls = 0;
       }
     }
   }
 }
 
-async function readAside(
+async function readAside<T extends ArrayBufferLike>(
   file: ReadableFile,
-  into: Uint8Array,
+  into: Uint8Array<T>,
   offset: number,
-): Promise<Uint8Array> {
+): Promise<Uint8Array<T>> {
   return into.subarray(0, await file.readAt(into, offset));
 }

@@ -67,9 +67,12 @@ Deno.test("NearReads asks files aside that have no calls that block", async () =
   assert.deepEqual(fake.asked, ["stat aside", "open aside", "read aside"]);
 });
 
-Deno.test("NearReads asks aside for 500 times as long as a call took that took more than 2 ms", async () => {
+Deno.test("NearReads asks aside for 500 times as long as a call took, after two of more than 2 ms or one of more than 20", async () => {
   for (
-    const { callMs, asideMs } of [{ callMs: 2.5, asideMs: 1_250 }, { callMs: 60, asideMs: 10_000 }]
+    const { callMs, asideMs, seen } of [
+      { callMs: 2.5, asideMs: 1_250, seen: ["stat", "open", "read aside"] },
+      { callMs: 60, asideMs: 10_000, seen: ["stat", "open aside", "read aside"] },
+    ]
   ) {
     const fake = new FakeFiles();
     const reads = new NearReads(fake);
@@ -78,7 +81,7 @@ Deno.test("NearReads asks aside for 500 times as long as a call took that took m
     assert.deepEqual(fake.asked.splice(0), ["stat", "open", "read"]);
     fake.callMs = callMs;
     await look(reads, [1]);
-    assert.deepEqual(fake.asked.splice(0), ["stat", "open aside", "read aside"]);
+    assert.deepEqual(fake.asked.splice(0), seen);
     fake.ms += asideMs - 1;
     await look(reads, [1]);
     assert.deepEqual(fake.asked.splice(0), ["stat aside", "open aside", "read aside"]);
@@ -87,6 +90,23 @@ Deno.test("NearReads asks aside for 500 times as long as a call took that took m
     await look(reads, [1]);
     assert.deepEqual(fake.asked.splice(0), ["stat", "open", "read"]);
   }
+});
+
+Deno.test("NearReads goes on with calls that block where one of seventeen takes long", async () => {
+  const fake = new FakeFiles();
+  const reads = new NearReads(fake);
+  const callsOf = async (ms: number, calls: number) => {
+    fake.callMs = ms;
+    for (let call = 0; call < calls; call += 1) await reads.stat("a");
+    return fake.asked.splice(0);
+  };
+  for (let time = 0; time < 3; time += 1) {
+    assert.deepEqual(await callsOf(12, 1), ["stat"]);
+    assert.deepEqual(new Set(await callsOf(0.1, 16)), new Set(["stat"]));
+  }
+  assert.deepEqual(await callsOf(12, 1), ["stat"]);
+  assert.deepEqual(new Set(await callsOf(0.1, 15)), new Set(["stat"]));
+  assert.deepEqual(await callsOf(12, 2), ["stat", "stat aside"]);
 });
 
 Deno.test("NearReads gives others a turn after each 2 ms in calls that block", async () => {
