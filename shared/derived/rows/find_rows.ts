@@ -68,7 +68,9 @@ const NUMBER = new RegExp(`^(0|[1-9][0-9]{0,${RISING_DIGITS_MAX - 1}})$`);
 /** Errors: what `file.read` throws but `corrupt`, which `file.damaged` is told of. */
 export async function findRows(query: RowQuery, file: IndexedFile): Promise<RowSet> {
   const finder = new RowFinder(file);
-  const found = await finder.isOut(query) ? NO_ROWS : await finder.find(query);
+  // One condition asks the filter itself.
+  const isOut = (query.kind === "and" || query.kind === "or") && await finder.isOut(query);
+  const found = isOut ? NO_ROWS : await finder.find(query);
   if (found === undefined) return { kind: "all" };
   return rowSetOf(found, { rows: file.rows, rowGroupRows: finder.rowGroupRows });
 }
@@ -93,9 +95,9 @@ class RowFinder {
       case "or":
         return await this.#areAllOut(query.of);
       case "equals":
-        return await this.#isFiltered(query.column, equalValues(query));
+        return await this.#isFiltered(query.column, wantedValues(query));
       case "attribute":
-        return await this.#isFiltered(query.column, attributeValues(query));
+        return await this.#isFiltered(query.column, wantedValues(query));
       default:
         return false;
     }
@@ -192,7 +194,8 @@ class RowFinder {
     return await this.#inWords(column, (lookup) => lookup.all(words));
   }
 
-  async #findEqual({ column, values }: EqualsQuery): Promise<Found> {
+  async #findEqual(query: EqualsQuery): Promise<Found> {
+    const { column, values } = query;
     const inWords = await this.#inWords(column, async (lookup) => {
       let found: Found = NO_ROWS;
       // Equal texts have equal words, even where DuckDB would cut them differently.
@@ -201,13 +204,13 @@ class RowFinder {
       }
       return found;
     });
-    return both(inWords, await this.#inValues(column, equalValues({ values })));
+    return both(inWords, await this.#inValues(column, wantedValues(query)));
   }
 
   #findAttribute(query: AttributeQuery): Promise<Found> {
     return this.#inValues(
       query.column,
-      attributeValues(query),
+      wantedValues(query),
       (index, id) => risingRows(query, { index, id }),
     );
   }
@@ -226,14 +229,15 @@ class RowFinder {
     unhashed: (index: ValuesIndex, id: number) => RowRanges = () => NO_ROWS,
   ): Promise<Found> {
     const letThrough = await this.#letThrough(column, wanted);
+    if (letThrough?.length === 0) return NO_ROWS;
     const opened = { types: VALUES_TYPES, column, Index: ValuesIndex };
     return await this.#inIndex(opened, async ({ index, read, id, place }) => {
       const actual = index.columns.get(id);
       if (actual?.kind === COLUMN_EMPTY) return NO_ROWS;
       if (actual?.kind !== wanted.kind || !tellsOf(place, wanted)) return undefined;
-      const unknown = actual.hasUnknown ? [unknownHash(columnHashes(id))] : [];
+      const [unknown, ...own] = wanted.hashesOf(id);
       let found: Found = unhashed(index, id);
-      for (const hash of letThrough ?? [...unknown, ...wanted.hashesOf(id)]) {
+      for (const hash of letThrough ?? (actual.hasUnknown ? [unknown, ...own] : own)) {
         const granules = await index.find(hash, read);
         if (granules === "everywhere") return undefined;
         found = either(found, rangesOfGranules(granules, index));
@@ -265,8 +269,7 @@ class RowFinder {
     const opened = { types: [FILTER_TYPE], column, Index: ValueFilter };
     await this.#inIndex(opened, ({ index, id, place }) => {
       if (index.columns.get(id) !== wanted.kind || !tellsOf(place, wanted)) return undefined;
-      hashes = [unknownHash(columnHashes(id)), ...wanted.hashesOf(id)]
-        .filter((one) => index.mayHold(one));
+      hashes = wanted.hashesOf(id).filter((one) => index.mayHold(one));
       return undefined;
     });
     return hashes;
@@ -335,30 +338,50 @@ interface WantedValues {
   readonly kind: number;
   /** Whether they are of a member within nested objects. */
   readonly isNested: boolean;
-  /** Given the column's id. */
-  readonly hashesOf: (id: number) => readonly number[];
+  /** The hash of rows of which nothing is known, then all others, in the column with this id. */
+  readonly hashesOf: (id: number) => readonly [number, ...number[]];
 }
 
-function equalValues({ values }: Pick<EqualsQuery, "values">): WantedValues {
-  return {
-    kind: COLUMN_PLAIN,
-    isNested: false,
-    hashesOf: (id) => {
-      const hashes = columnHashes(id);
-      return values.map((value) => valueHash(hashes, value));
-    },
-  };
+/**
+ * What a condition looks for. It is the same in all files: hashing the texts for each of them took
+ * a tenth of a lookup.
+ */
+const WANTED_VALUES = new WeakMap<EqualsQuery | AttributeQuery, WantedValues>();
+
+function wantedValues(query: EqualsQuery | AttributeQuery): WantedValues {
+  const known = WANTED_VALUES.get(query);
+  if (known !== undefined) return known;
+  const wanted: WantedValues = query.kind === "equals"
+    ? { kind: COLUMN_PLAIN, isNested: false, hashesOf: oncePerId((id) => equalHashes(query, id)) }
+    : {
+      kind: COLUMN_OBJECTS,
+      isNested: isNested(query.name),
+      hashesOf: oncePerId((id) => attributeHashes(query, id)),
+    };
+  WANTED_VALUES.set(query, wanted);
+  return wanted;
 }
 
-function attributeValues({ name, values }: AttributeQuery): WantedValues {
-  return {
-    kind: COLUMN_OBJECTS,
-    isNested: isNested(name),
-    hashesOf: (id) => {
-      const hashes = columnHashes(id);
-      const members = values.map((value) => memberHash(hashes, name, value));
-      return [unknownMemberHash(hashes, name), ...members];
-    },
+function equalHashes({ values }: EqualsQuery, id: number): readonly [number, ...number[]] {
+  const hashes = columnHashes(id);
+  return [unknownHash(hashes), ...values.map((value) => valueHash(hashes, value))];
+}
+
+function attributeHashes(
+  { name, values }: AttributeQuery,
+  id: number,
+): readonly [number, ...number[]] {
+  const hashes = columnHashes(id);
+  const members = values.map((value) => memberHash(hashes, name, value));
+  return [unknownHash(hashes), unknownMemberHash(hashes, name), ...members];
+}
+
+function oncePerId<T>(valueOf: (id: number) => T): (id: number) => T {
+  const known = new Map<number, T>();
+  return (id) => {
+    const value = known.get(id) ?? valueOf(id);
+    known.set(id, value);
+    return value;
   };
 }
 

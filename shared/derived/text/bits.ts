@@ -149,9 +149,16 @@ export class ByteReader {
 
   /** A view of the next `count` bytes. */
   take(count: number): Uint8Array {
+    const start = this.skip(count);
+    return this.bytes.subarray(start, this.at);
+  }
+
+  /** Goes past the next `count` bytes; returns where they begin. */
+  skip(count: number): number {
     if (count > this.#end - this.at) throw pastEnd();
+    const start = this.at;
     this.at += count;
-    return this.bytes.subarray(this.at - count, this.at);
+    return start;
   }
 }
 
@@ -160,6 +167,7 @@ export function gammaBits(value: number): number {
   return 2 * (31 - Math.clz32(value)) + 1;
 }
 
-function pastEnd(): OperatingError {
+/** The error of a reader that has no more. */
+export function pastEnd(): OperatingError {
   return new OperatingError("corrupt", "Cannot read an index: it ends within a number");
 }

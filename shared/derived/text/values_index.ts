@@ -1,11 +1,12 @@
 /**
  * Reads the value index of one data file. What is kept in memory is its header; a lookup reads one
- * block of some kilobytes.
+ * block of half a kilobyte, or some kilobytes of older indexes.
  */
 
 import { viewOf } from "../../base/bytes.ts";
 import { OperatingError } from "../../base/errors.ts";
 import { BitReader, ByteReader } from "./bits.ts";
+import { findKey } from "./find_key.ts";
 import { readList } from "./granule_list.ts";
 import {
   COLUMN_OBJECTS,
@@ -169,30 +170,20 @@ interface Sought {
 function findInBlock(bytes: Uint8Array, { distance, total }: Sought): Granules {
   const head = new ByteReader(bytes, 4);
   const count = head.varint();
-  const keys = new BitReader(bytes, head.at);
-  let sum = 0;
-  let singles = 0;
-  let found: { readonly isSingle: boolean; readonly before: number } | undefined;
-  for (let at = 0; at < count; at += 1) {
-    sum += keys.unary() * 2 ** KEY_EXTRA_BITS + keys.read(KEY_EXTRA_BITS);
-    const isSingle = keys.read(1) === 1;
-    if (sum === distance) found = { isSingle, before: isSingle ? singles : at - singles };
-    if (sum > distance && found === undefined) return new Uint32Array(0);
-    if (isSingle) singles += 1;
-  }
+  const found = findKey(bytes, { start: head.at, count, distance });
   if (found === undefined) return new Uint32Array(0);
+  const { isSingle, before, singles, end } = found;
   const width = granuleBits(total);
-  const singlesStart = keys.byteEnd();
-  if (found.isSingle) {
-    const bit = found.before * width;
-    const reader = new BitReader(bytes, singlesStart + (bit >> 3));
+  if (isSingle) {
+    const bit = before * width;
+    const reader = new BitReader(bytes, end + (bit >> 3));
     reader.read(bit & 7);
     const granule = reader.read(width);
     if (granule >= total) throw impossible();
     return Uint32Array.of(granule);
   }
-  const lengthsStart = singlesStart + Math.ceil(singles * width / 8);
-  return listAt(bytes, { lengthsStart, lists: count - singles, wanted: found.before, total });
+  const lengthsStart = end + Math.ceil(singles * width / 8);
+  return listAt(bytes, { lengthsStart, lists: count - singles, wanted: before, total });
 }
 
 interface ListPlace {

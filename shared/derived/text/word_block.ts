@@ -79,34 +79,38 @@ export class WordBlock {
     const sizes = apart ?? texts;
     const hashes = this.#hashes === undefined ? texts : new ByteReader(this.#hashes);
     const entries: number[] = [];
-    // Its length is that of the entry's text; `same` is how much of it `text` begins with.
-    const entry = new Uint8Array(TERM_BYTES_MAX + 1);
+    // The entry's text, where it is needed whole.
+    const entry = accepts === undefined ? undefined : new Uint8Array(TERM_BYTES_MAX + 1);
     const size = Math.min(text.length, TERM_BYTES_MAX);
+    // How much of it `text` begins with.
     let same = 0;
     for (let at = 0; at < this.#entries; at += 1) {
       const both = sizes.byte();
       const shared = both % 16 < NIBBLE_MAX ? both % 16 : NIBBLE_MAX + sizes.varint();
       const own = both >> 4 < NIBBLE_MAX ? both >> 4 : NIBBLE_MAX + sizes.varint();
-      const suffix = texts.take(own);
+      const start = texts.skip(own);
       let length = shared + own;
-      if (length > entry.length) throw impossible();
-      entry.set(suffix, shared);
-      const last = entry[length - 1] as number;
-      const cut = own > 0 && (last === CUT_DIGITS || last === CUT_ANY) ? last : 0;
+      if (length > TERM_BYTES_MAX + 1) throw impossible();
+      entry?.set(this.#head.subarray(start, texts.at), shared);
+      const last = own === 0 ? 0 : this.#head[texts.at - 1] as number;
+      const cut = last === CUT_DIGITS || last === CUT_ANY ? last : 0;
       const hash = cut === CUT_DIGITS ? hashes.byte() : 0;
       if (cut !== 0) length -= 1;
+      // An entry that shares more than `same` is before `text` where the one before it is.
+      if (same < shared && same < size) continue;
       same = Math.min(same, shared);
-      while (same < length && same < size && entry[same] === text[same]) same += 1;
+      const skipped = start - shared;
+      while (same < length && same < size && this.#head[skipped + same] === text[same]) same += 1;
       if (same === size) {
         if (isPrefix) {
-          const counts = accepts === undefined || cut !== 0 ||
+          const counts = accepts === undefined || cut !== 0 || entry === undefined ||
             accepts(textOf(entry.subarray(0, length)));
           if (counts) entries.push(at);
         } else if (length === size && cut !== CUT_DIGITS) entries.push(at);
         else if (length > size) return { entries, isLast: true };
       } else if (same === length) {
         if (mayGoOn({ cut, hash, length }, { text, isPrefix })) entries.push(at);
-      } else if ((entry[same] as number) > (text[same] as number)) {
+      } else if ((this.#head[skipped + same] as number) > (text[same] as number)) {
         return { entries, isLast: true };
       }
     }

@@ -16,7 +16,7 @@ import type { RisingMember } from "./rising_numbers.ts";
 import type { IndexBytes, IndexedRows } from "./write_words.ts";
 
 /** A block is closed when its keys or its lists have so many bytes. */
-const BLOCK_BYTES = 4 * 1024;
+const BLOCK_BYTES = 512;
 
 /** Errors: `TooMuchToIndex`. */
 export function writeValues(columns: readonly ColumnValues[], file: IndexedRows): IndexBytes {
