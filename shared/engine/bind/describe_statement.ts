@@ -5,7 +5,6 @@
 
 import { type DescribedColumn, type EngineConnection, EngineFault } from "../duckdb/driver.ts";
 import type { Exchanged } from "../functions/exchange_statement.ts";
-import { columnsShape } from "../statement/columns_shape.ts";
 import type { StatementCache } from "../statement/statement_cache.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import { emptyRelations } from "./statement_relations.ts";
@@ -27,18 +26,18 @@ export async function describeStatement(
     readonly deadline: Deadline;
   },
 ): Promise<Described> {
-  const { statement, asked, bounds, shape } = exchanged;
+  const { asked, shape, promotedShape } = exchanged;
   const columns = await deps.statements.columns(connection, {
     sql: asked.text,
-    shape: shape ?? columnsShape(statement.document, bounds),
+    shape,
     relations: emptyRelations(exchanged, asked.tables),
   });
-  if (exchanged.isPromoted && exchanged.path.kind === "scan") {
+  if (promotedShape !== undefined && exchanged.path.kind === "scan") {
     // What was rewritten must bind to the same types; else the statement is asked as it was sent.
     const { text, tables } = exchanged;
     const own = await deps.statements.columns(connection, {
       sql: text,
-      shape: columnsShape(statement.document, bounds),
+      shape: promotedShape,
       relations: emptyRelations(exchanged, tables),
     });
     if (typesOf(own) !== typesOf(columns)) {

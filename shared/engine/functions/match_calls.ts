@@ -63,6 +63,25 @@ export function matchCallOf(node: TreeNode): MatchCall | undefined {
   return callOf(node, new Set());
 }
 
+/**
+ * The constants with the words of calls in a WHERE. Such a call is a condition whatever the words:
+ * the columns of an answer do not depend on them.
+ */
+export function searchedWords(root: TreeNode): ReadonlySet<TreeNode> {
+  const found = new Set<TreeNode>();
+  walk(root, (node) => {
+    const where = nodeAt(node, "where_clause");
+    if (where !== undefined) walk(where, (one) => void addWords(one, found));
+  });
+  return found;
+}
+
+function addWords(node: TreeNode, found: Set<TreeNode>): void {
+  if (kindOf(node) === undefined) return;
+  const [, words] = nodesAt(node, "children");
+  if (words !== undefined && literalText(words) !== undefined) found.add(words);
+}
+
 function callsBelow(root: TreeNode, stemmed: ReadonlySet<TreeNode>): MatchCall[] {
   const calls: MatchCall[] = [];
   walk(root, (node) => {
@@ -73,9 +92,8 @@ function callsBelow(root: TreeNode, stemmed: ReadonlySet<TreeNode>): MatchCall[]
 }
 
 function callOf(node: TreeNode, stemmed: ReadonlySet<TreeNode>): MatchCall | undefined {
-  if (node["class"] !== "FUNCTION") return undefined;
+  const kind = kindOf(node);
   const name = textAt(node, "function_name").toLowerCase();
-  const kind = Object.hasOwn(KINDS, name) ? KINDS[name] : undefined;
   const children = nodesAt(node, "children");
   const [text, words, ...others] = children;
   if (kind === undefined || text === undefined || words === undefined) return undefined;
@@ -91,6 +109,12 @@ function callOf(node: TreeNode, stemmed: ReadonlySet<TreeNode>): MatchCall | und
   const ofText = children.find((child) => textAt(child, "alias").toLowerCase() === "text") ?? text;
   if (stemmed.has(ofText)) throw noLiteral(name);
   return undefined;
+}
+
+function kindOf(node: TreeNode): MatchKind | undefined {
+  if (node["class"] !== "FUNCTION") return undefined;
+  const name = textAt(node, "function_name").toLowerCase();
+  return Object.hasOwn(KINDS, name) ? KINDS[name] : undefined;
 }
 
 /** A macro compares words as they are, without stems. */

@@ -88,8 +88,6 @@ interface PromotedOptions {
   readonly tables: readonly TablePlan[];
   /** Whether columns may be used. */
   readonly isAllowed: boolean;
-  /** Is called before the tree is changed. */
-  readonly beforeChange: () => void;
   /** The text of a SELECT, so that columns keep the names that they had. */
   readonly textOf: (select: TreeNode) => Promise<string>;
 }
@@ -97,7 +95,7 @@ interface PromotedOptions {
 /** Changes the tree. */
 export async function usePromoted(
   root: TreeNode,
-  { references, tables, isAllowed, beforeChange, textOf }: PromotedOptions,
+  { references, tables, isAllowed, textOf }: PromotedOptions,
 ): Promise<UsedPromoted> {
   const columns = new HiddenColumns(references, tables);
   const { uses, unknown, stars } = attributeUses(root, columns.attributeTables());
@@ -113,7 +111,6 @@ export async function usePromoted(
     else planned.push({ use, change });
   }
   if (planned.length === 0) return { tables, isChanged: false, values: new Map(), left };
-  beforeChange();
   const nodes = new Set(planned.map(({ use }) => use.node));
   await keepNames(root, { textOf, wants: (item) => holds(item, nodes) });
   const values = new Map<TreeNode, AttributeValue>();

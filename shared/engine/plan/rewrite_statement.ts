@@ -3,6 +3,7 @@
  * promoted columns for attributes. Changes the tree.
  */
 
+import { searchedWords } from "../functions/match_calls.ts";
 import { applyDefaultOrder, wantsDefaultOrder } from "../order/default_order.ts";
 import { columnsShape } from "../statement/columns_shape.ts";
 import { textAsItIs } from "../statement/parse.ts";
@@ -21,8 +22,10 @@ export interface Rewritten extends Planned {
   readonly defaultOrderApplied: boolean;
   /** Whether attributes are read from promoted columns. */
   readonly isPromoted: boolean;
-  /** What the columns of the answer depend on, of a statement that attributes were changed in. */
-  readonly shape: string | undefined;
+  /** What the columns of the answer depend on. */
+  readonly shape: string;
+  /** The same of the statement with promoted columns; undefined: it has none. */
+  readonly promotedShape: string | undefined;
   /** Expressions that stand for values of promoted columns. */
   readonly values: AttributeValues;
   /** Attributes that are looked up in JSON, and why. */
@@ -45,17 +48,27 @@ export async function rewriteStatement(
   const { statement: { root, document, explain }, references, planned: before, bounds } = planned;
   const defaultOrderApplied = wantsDefaultOrder(root, request) && !explain &&
     applyDefaultOrder(root, { table: tableOf(planned), rowsMax: request.rowsMax });
-  let shape: string | undefined;
+  const shapeNow = () => columnsShape(document, bounds, searchedWords(root));
+  const shape = shapeNow();
   const promoted = await usePromoted(root, {
     references,
     tables: before,
     isAllowed: usesPromoted,
     textOf: (select) => textAsItIs(cached, withRoot(document, select)),
-    beforeChange: () => shape = columnsShape(document, bounds),
   });
   const { isChanged: isPromoted, values, left } = promoted;
   const tables = defaultOrderApplied || isPromoted ? projectedAnew(promoted.tables, root) : before;
-  return { ...planned, tables, defaultOrderApplied, isPromoted, values, left, shape };
+  const promotedShape = isPromoted ? shapeNow() : undefined;
+  return {
+    ...planned,
+    tables,
+    defaultOrderApplied,
+    isPromoted,
+    values,
+    left,
+    shape,
+    promotedShape,
+  };
 }
 
 /** Returns the stored table that is the FROM of the outermost SELECT. */

@@ -5,11 +5,17 @@ import type { TreeNode } from "./syntax_tree.ts";
 
 /**
  * Returns all that a statement's columns can depend on, as JSON: its tree without the places in the
- * text and without the instants that bound its time.
+ * text, without the instants that bound its time, and without the constants in `alike`.
  */
-export function columnsShape(document: TreeNode, { micros }: TimeBounds): string {
+export function columnsShape(
+  document: TreeNode,
+  { micros }: Pick<TimeBounds, "micros">,
+  alike: ReadonlySet<unknown> = NONE,
+): string {
   return JSON.stringify(document, (member, value) => {
     if (member === "query_location") return undefined;
-    return micros.get(value) === undefined ? value : null;
+    return micros.get(value) !== undefined || alike.has(value) ? null : value;
   });
 }
+
+const NONE: ReadonlySet<unknown> = new Set();
