@@ -4,11 +4,11 @@ import {
   type Answer,
   counted,
   minuteKey,
-  type QuestionName,
   ranked,
   type RightAnswer,
   type Scope,
   single,
+  type SystemQuestion,
 } from "./question.ts";
 import { durationOf, idOf, isRare, ROWS_PER_TRACE, timeNsOf } from "./row_numbers.ts";
 import type { AttributeValue, Shape, TemplateRow } from "./shape.ts";
@@ -35,7 +35,7 @@ export function expectedAnswers(
   shape: Shape,
   scope: Scope,
   total: number,
-): Readonly<Record<QuestionName, RightAnswer>> {
+): Readonly<Record<SystemQuestion, RightAnswer>> {
   const templates = templatesOf(shape, scope, total);
   const tally = new Tally();
   const rare: string[] = [];
@@ -152,10 +152,10 @@ function newestOf(shape: Shape, { subject, newestRows }: Scope, total: number): 
   return counted(found);
 }
 
-function lookupOf({ subject }: Scope, total: number): Answer {
-  const middle = total >> 1;
-  if (subject.lookup !== "trace") return counted([idOf(middle, total)]);
-  const first = middle - middle % ROWS_PER_TRACE;
+/** What is right for `lookup`. */
+export function lookupOf({ subject, lookupRow }: Scope, total: number): Answer {
+  if (subject.lookup !== "trace") return counted([idOf(lookupRow, total)]);
+  const first = lookupRow - lookupRow % ROWS_PER_TRACE;
   const rows = Array.from({ length: ROWS_PER_TRACE }, (_, i) => first + i);
   return counted(rows.filter((row) => row < total).map((row) => idOf(row, total)));
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { buildBody, fillBody } from "./body_template.ts";
 import { expectedAnswers } from "./expected.ts";
 import { readLogLines } from "./log_lines.ts";
-import { type Answer, disagreement, QUESTION_NAMES, type Scope, scopeOf } from "./question.ts";
+import { type Answer, disagreement, type Scope, scopeOf, SYSTEM_QUESTIONS } from "./question.ts";
 import type { Shape } from "./shape.ts";
 import { buildShape, SHAPE_NAMES } from "./shapes.ts";
 
@@ -27,7 +27,7 @@ for (const name of SHAPE_NAMES) {
       const scope = scopeOf(shape, TOTAL);
       const expected = expectedAnswers(shape, scope, TOTAL);
       const plain = plainAnswers(documents(shape), scope);
-      for (const question of QUESTION_NAMES) {
+      for (const question of SYSTEM_QUESTIONS) {
         const found = plain[question];
         if (found === undefined) continue;
         assert.equal(disagreement(found, expected[question]), undefined, question);

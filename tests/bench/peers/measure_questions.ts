@@ -1,5 +1,5 @@
 /**
- * The twelve questions. The first time of each is the first since the system was started over files
+ * The questions. The first time of each is the first since the system was started over files
  * that were dropped from the page cache. Then systems take turns in slices, so that they share the
  * machine's moods.
  */
@@ -16,6 +16,7 @@ import {
   type QuestionName,
   type RightAnswer,
   type Scope,
+  type SystemQuestion,
 } from "./question.ts";
 import type { QuestionResult } from "./result.ts";
 import type { ServerProcess } from "./server_process.ts";
@@ -30,7 +31,9 @@ export interface AskedSystem {
 export interface QuestionOrder {
   readonly shape: ShapeName;
   readonly scope: Scope;
-  readonly right: Readonly<Record<QuestionName, RightAnswer>>;
+  readonly right: Readonly<Record<SystemQuestion, RightAnswer>>;
+  /** For the question `another`. */
+  readonly another: (time: number) => { readonly scope: Scope; readonly right: RightAnswer };
   readonly names: readonly QuestionName[];
   /** Slices of each system and question. */
   readonly rounds: number;
@@ -91,16 +94,19 @@ export async function* measureQuestions(
 async function begin(
   asked: AskedSystem,
   question: QuestionName,
-  { shape, scope, right }: QuestionOrder,
+  order: QuestionOrder,
 ): Promise<Course | QuestionResult> {
+  const { shape, right } = order;
   const result = { measure: "question", shape, system: asked.system.name, question } as const;
-  const ask = asked.system.questions(scope)[question];
+  const ask = askOf(asked.system, question, order);
+  const rightOf = (time: number) =>
+    question === "another" ? order.another(time).right : right[question];
   if (typeof ask === "string") return { ...result, unasked: ask };
   try {
     const first = await once(asked, ask);
     const second = await once(asked, ask);
-    const wrong = disagreement(first.answer(), right[question]) ??
-      disagreement(second.answer(), right[question]);
+    const wrong = disagreement(first.answer(), rightOf(0)) ??
+      disagreement(second.answer(), rightOf(1));
     const asksPerSlice = Math.ceil(SLICE_MS / Math.max(second.ms, 0.1));
     return {
       ...{ asked, ask, first, wrong, tookMs: [], cpuMs: 0 },
@@ -109,6 +115,23 @@ async function begin(
   } catch (error) {
     return { ...result, unasked: `it failed: ${messageOf(error)}` };
   }
+}
+
+function askOf(
+  system: MeasuredSystem,
+  question: QuestionName,
+  { scope, another }: QuestionOrder,
+): Ask | string {
+  if (question !== "another") return system.questions(scope)[question];
+  const lookup = (time: number) => system.questions(another(time).scope).lookup;
+  const first = lookup(0);
+  if (typeof first === "string") return first;
+  let times = 0;
+  return (call) => {
+    const ask = lookup(times);
+    times += 1;
+    return typeof ask === "string" ? first(call) : ask(call);
+  };
 }
 
 async function once({ server }: AskedSystem, ask: Ask): Promise<Asked> {

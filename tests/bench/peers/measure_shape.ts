@@ -2,13 +2,13 @@
 
 import { join } from "node:path";
 import { messageOf } from "../../../shared/base/errors.ts";
-import { expectedAnswers } from "./expected.ts";
+import { expectedAnswers, lookupOf } from "./expected.ts";
 import type { MachineLock } from "./machine_lock.ts";
 import { measureIngest } from "./measure_ingest.ts";
 import { type AskedSystem, measureQuestions } from "./measure_questions.ts";
 import { measureVisible } from "./measure_visible.ts";
 import { dropFromPageCache } from "./page_cache.ts";
-import { type QuestionName, type Scope, scopeOf } from "./question.ts";
+import { type QuestionName, rowOfTime, type Scope, scopeOf } from "./question.ts";
 import type { Result, StartResult } from "./result.ts";
 import { ServerProcess } from "./server_process.ts";
 import type { Shape } from "./shape.ts";
@@ -82,7 +82,11 @@ async function ask(
   const { shape, rows, rounds } = order;
   for (const { server } of asked) server.forgetResident();
   const right = expectedAnswers(shape, scope, rows);
-  const questions = { shape: shape.name, scope, right, names: order.questions, rounds };
+  const another = (time: number) => {
+    const scope = scopeOf(shape, rows, rowOfTime(time, rows));
+    return { scope, right: lookupOf(scope, rows) };
+  };
+  const questions = { shape: shape.name, scope, right, another, names: order.questions, rounds };
   for await (const result of measureQuestions(asked, questions, tools)) tools.report(result);
   for (const { system, server } of asked) {
     tools.report({

@@ -16,7 +16,7 @@ Deno.test({
     const { rows, systems, questions } = plan();
     assert.deepEqual([...rows.keys()], ["services", "lines", "wide"]);
     assert.deepEqual(systems, SYSTEMS.map(({ name }) => name));
-    assert.equal(questions.length, 12);
+    assert.equal(questions.length, 13);
   },
 });
 

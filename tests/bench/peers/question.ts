@@ -12,6 +12,7 @@ export const QUESTIONS = {
   phrase: "common phrase, counted",
   newest: "newest 100 of a service and a severity",
   lookup: "one trace, or one id",
+  another: "the same, another each time",
   top: "top 10 of an attribute",
   average: "avg and p95 of a number by service",
   regex: "regular expression, counted",
@@ -20,6 +21,10 @@ export const QUESTIONS = {
 
 export type QuestionName = keyof typeof QUESTIONS;
 export const QUESTION_NAMES = Object.keys(QUESTIONS) as readonly QuestionName[];
+
+/** A question of one scope. `another` is `lookup` of a scope for each time. */
+export type SystemQuestion = Exclude<QuestionName, "another">;
+export const SYSTEM_QUESTIONS = QUESTION_NAMES.filter((name) => name !== "another");
 
 /** What an answer comes to: a number by its key, which is empty where there is but one. */
 export type Answer = ReadonlyMap<string, number>;
@@ -34,7 +39,7 @@ export type Call = (path: string, body?: string, contentType?: string) => Promis
 export type Ask = (call: Call) => Promise<() => Answer>;
 
 /** A text says why a system cannot be asked. */
-export type Questions = Readonly<Record<QuestionName, Ask | string>>;
+export type Questions = Readonly<Record<SystemQuestion, Ask | string>>;
 
 /** What the questions name. Times are milliseconds since 1970, the end excluded. */
 export interface Scope {
@@ -47,7 +52,8 @@ export interface Scope {
   readonly part: string;
   readonly phrase: readonly [string, string];
   readonly regex: string;
-  /** Both are those of the row in the middle. */
+  /** The row that is looked up: number, trace and identifier. */
+  readonly lookupRow: number;
   readonly traceId: string;
   readonly id: string;
   readonly newestRows: number;
@@ -58,9 +64,9 @@ const RANGE_BEGIN_MS = 1_817_123;
 const RANGE_END_MS = 5_383_456;
 const DATA_MS = 7_200_000;
 
-export function scopeOf({ subject }: Shape, total: number): Scope {
+/** `lookupRow`: the default is the row in the middle. */
+export function scopeOf({ subject }: Shape, total: number, lookupRow = total >> 1): Scope {
   const dataBeginMs = Number(DATA_BEGIN_NS / 1_000_000n);
-  const middle = total >> 1;
   return {
     subject,
     dataBeginMs,
@@ -71,11 +77,19 @@ export function scopeOf({ subject }: Shape, total: number): Scope {
     part: "henticat",
     phrase: ["authentication", "failure"],
     regex: String.raw`port \d{5} ssh2`,
-    traceId: traceIdOf(middle),
-    id: idOf(middle, total),
+    lookupRow,
+    traceId: traceIdOf(lookupRow),
+    id: idOf(lookupRow, total),
     newestRows: 100,
     rowsOut: Math.min(100_000, total),
   };
+}
+
+const ROWS_APART = 104_729;
+
+/** The row that is looked up for the `time`th time: far from the one before, and seldom one again. */
+export function rowOfTime(time: number, total: number): number {
+  return (1 + time) * ROWS_APART % total;
 }
 
 /** The identifiers of rows in any answer that has their texts, and how often each is there. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readLogLines } from "../log_lines.ts";
-import { type Answer, QUESTION_NAMES, type QuestionName, scopeOf } from "../question.ts";
+import { type Answer, scopeOf, SYSTEM_QUESTIONS, type SystemQuestion } from "../question.ts";
 import type { ShapeName } from "../shape.ts";
 import { buildShape, SHAPE_NAMES } from "../shapes.ts";
 import { SYSTEMS } from "./registry.ts";
@@ -21,7 +21,7 @@ function systemOf(name: SystemName): MeasuredSystem {
 /** What a question sends, and what it reads when `answers` come for its requests in turn. */
 async function ask(
   name: SystemName,
-  question: QuestionName,
+  question: SystemQuestion,
   answers: readonly string[],
   shape: ShapeName = "services",
 ): Promise<{ readonly sent: string; readonly answer: Answer }> {
@@ -41,7 +41,7 @@ for (const system of SYSTEMS) {
     fn: async () => {
       for (const shape of SHAPE_NAMES) {
         const { subject } = scopeOf(buildShape(shape, LINES), 20_000);
-        for (const question of QUESTION_NAMES) {
+        for (const question of SYSTEM_QUESTIONS) {
           const asked = questionsOf(system, shape)[question];
           if (typeof asked === "string") continue;
           const sent: string[] = [];
@@ -65,7 +65,7 @@ for (const system of SYSTEMS) {
 const MINUTE = 1_736_899_260_000;
 const ANSWERS: readonly {
   readonly system: SystemName;
-  readonly question: QuestionName;
+  readonly question: SystemQuestion;
   readonly answers: readonly string[];
   readonly sent: RegExp;
   readonly answer: readonly (readonly [string, number])[];
