@@ -24,7 +24,7 @@ export interface Rewritten extends Planned {
   readonly isPromoted: boolean;
   /** What the columns of the answer depend on. */
   readonly shape: string;
-  /** The same of the statement with promoted columns; undefined: it has none. */
+  /** What they depend on with promoted columns; undefined: the statement has none. */
   readonly promotedShape: string | undefined;
   /** Expressions that stand for values of promoted columns. */
   readonly values: AttributeValues;

@@ -14,6 +14,7 @@ import {
   type ScanPart,
   type TablePlan,
 } from "../plan/plan.ts";
+import { sourcesOf } from "../plan/made_columns.ts";
 import type { RowIndexes } from "./row_index.ts";
 import {
   type Evaluation,
@@ -40,7 +41,10 @@ export interface FileSelection extends SelectedParts {
 /** Selects rows of one file. Never fails: what cannot be read is not left out. */
 export async function selectOfFile(
   file: DataFile,
-  { plan, query }: { readonly plan: Pick<TablePlan, "schema">; readonly query: RowQuery },
+  { plan, query }: {
+    readonly plan: Pick<TablePlan, "schema" | "stored" | "isComplete">;
+    readonly query: RowQuery;
+  },
   deps: SelectionDeps,
 ): Promise<FileSelection> {
   const whole = filePart(file, deps.path(file));
@@ -50,24 +54,38 @@ export async function selectOfFile(
   if (rowSet.kind === "none") return { whole, parts: [], rowGroupsPruned: whole.rowGroups };
   try {
     const groups = regularGroups(file) ?? (await deps.footer(file)).rowGroups;
-    return { whole, ...selectedParts({ whole, groups, evaluation: evaluationOf(query) }, rowSet) };
+    const evaluation = evaluationOf(query, (name) => hasColumn(plan, file, name));
+    return { whole, ...selectedParts({ whole, groups, evaluation }, rowSet) };
   } catch {
     return { whole, parts: [whole], rowGroupsPruned: 0 };
   }
 }
 
-/** How DuckDB evaluates a query; what is dear within a query makes all of it dear. */
-function evaluationOf(query: RowQuery): Evaluation {
+/** Whether a column has the values of an attribute in all rows of a file. */
+function hasColumn(
+  { stored, isComplete }: Pick<TablePlan, "stored" | "isComplete">,
+  file: DataFile,
+  attribute: string,
+): boolean {
+  return sourcesOf(stored, attribute).some((column) => isComplete(file, column));
+}
+
+/**
+ * How DuckDB evaluates a query; what is dear within a query makes all of it dear. `hasColumn` tells
+ * of an attribute whether it is looked up in a column, and not in JSON.
+ */
+function evaluationOf(query: RowQuery, hasColumn: (attribute: string) => boolean): Evaluation {
   switch (query.kind) {
     case "and":
     case "or": {
-      const parts = new Set(query.of.map(evaluationOf));
+      const parts = new Set(query.of.map((one) => evaluationOf(one, hasColumn)));
       return parts.has("dear") ? "dear" : parts.has("quick") ? "quick" : "while decoding";
     }
     case "substring":
       return query.ignoreCase ? "dear" : "quick";
-    case "terms":
     case "attribute":
+      return hasColumn(query.name) ? "while decoding" : "dear";
+    case "terms":
       return "dear";
     case "equals":
     case "all":

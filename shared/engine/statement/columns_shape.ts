@@ -4,8 +4,8 @@ import type { TimeBounds } from "../bounds/time_bounds.ts";
 import type { TreeNode } from "./syntax_tree.ts";
 
 /**
- * Returns all that a statement's columns can depend on, as JSON: its tree without the places in the
- * text, without the instants that bound its time, and without the constants in `alike`.
+ * Returns all that a statement's columns can depend on, as JSON. It is the tree without places in
+ * the text, instants that bound its time, and the constants in `alike`.
  */
 export function columnsShape(
   document: TreeNode,

@@ -87,7 +87,7 @@ export function scopeOf({ subject }: Shape, total: number, lookupRow = total >> 
 
 const ROWS_APART = 104_729;
 
-/** The row that is looked up for the `time`th time: far from the one before, and seldom one again. */
+/** The row that is looked up for the `time`th time: far from the one before, seldom one again. */
 export function rowOfTime(time: number, total: number): number {
   return (1 + time) * ROWS_APART % total;
 }
