@@ -30,7 +30,8 @@ const BLOCKING_MS_MAX = 2;
 const TURN_MS_MAX = 20;
 /** Two longer calls of so many are the disk's. */
 const LONG_CALLS_APART = 16;
-const ASIDE_TIMES = 500;
+/** So a disk that stays slow blocks the thread for a 25th of the time at most. */
+const ASIDE_TIMES = 50;
 const ASIDE_MS_MAX = 10_000;
 /** After so long in calls that block, others have a turn. */
 const BLOCKED_MS_MAX = 2;

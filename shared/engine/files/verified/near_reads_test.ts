@@ -67,11 +67,12 @@ Deno.test("NearReads asks files aside that have no calls that block", async () =
   assert.deepEqual(fake.asked, ["stat aside", "open aside", "read aside"]);
 });
 
-Deno.test("NearReads asks aside for 500 times as long as a call took, after two of more than 2 ms or one of more than 20", async () => {
+Deno.test("NearReads asks aside for 50 times as long as a call took, after two of more than 2 ms or one of more than 20", async () => {
   for (
     const { callMs, asideMs, seen } of [
-      { callMs: 2.5, asideMs: 1_250, seen: ["stat", "open", "read aside"] },
-      { callMs: 60, asideMs: 10_000, seen: ["stat", "open aside", "read aside"] },
+      { callMs: 2.5, asideMs: 125, seen: ["stat", "open", "read aside"] },
+      { callMs: 60, asideMs: 3_000, seen: ["stat", "open aside", "read aside"] },
+      { callMs: 300, asideMs: 10_000, seen: ["stat", "open aside", "read aside"] },
     ]
   ) {
     const fake = new FakeFiles();
