@@ -16,3 +16,17 @@ export function memoize<T>(keptMax: number, make: (key: string) => T): (key: str
     return value;
   };
 }
+
+/**
+ * The function `make`, whose answers are kept in `known`: a Map, or a WeakMap. None is undefined.
+ */
+export function memoizeIn<K, T>(
+  known: { get(key: K): T | undefined; set(key: K, value: T): unknown },
+  make: (key: K) => T,
+): (key: K) => T {
+  return (key) => {
+    const value = known.get(key) ?? make(key);
+    known.set(key, value);
+    return value;
+  };
+}

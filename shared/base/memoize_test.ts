@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { memoize } from "./memoize.ts";
+import { memoize, memoizeIn } from "./memoize.ts";
 
 Deno.test("the last answers are kept, the least recently asked for goes first", () => {
   const made: string[] = [];
@@ -12,4 +12,12 @@ Deno.test("the last answers are kept, the least recently asked for goes first", 
   ask("");
   ask("");
   assert.deepEqual(made.slice(4), [""]);
+});
+
+Deno.test("answers kept in a map are made once for each key", () => {
+  const made: object[] = [];
+  const ask = memoizeIn(new WeakMap<object, number>(), (key) => made.push(key));
+  const [a, b] = [{}, {}];
+  assert.deepEqual([a, b, a, b].map(ask), [1, 2, 1, 2]);
+  assert.deepEqual(made, [a, b]);
 });

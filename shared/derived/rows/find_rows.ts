@@ -7,6 +7,7 @@
 
 import { unreachable } from "../../base/assert.ts";
 import { isOperatingError, OperatingError } from "../../base/errors.ts";
+import { memoizeIn } from "../../base/memoize.ts";
 import { stemOf } from "../text/stem.ts";
 import { tokenize } from "../text/tokenize.ts";
 import { utf8 } from "../../base/bytes.ts";
@@ -338,51 +339,40 @@ interface WantedValues {
   readonly kind: number;
   /** Whether they are of a member within nested objects. */
   readonly isNested: boolean;
-  /** The hash of rows of which nothing is known, then all others, in the column with this id. */
-  readonly hashesOf: (id: number) => readonly [number, ...number[]];
+  /** In the column with this id. */
+  readonly hashesOf: (id: number) => Hashes;
 }
+
+/** That of rows of which nothing is known, then all others. */
+type Hashes = readonly [unknown: number, ...others: number[]];
 
 /**
  * What a condition looks for. It is the same in all files: hashing the texts for each of them took
  * a tenth of a lookup.
  */
-const WANTED_VALUES = new WeakMap<EqualsQuery | AttributeQuery, WantedValues>();
+const wantedValues = memoizeIn(
+  new WeakMap<EqualsQuery | AttributeQuery, WantedValues>(),
+  (query) => {
+    const own = query.kind === "equals"
+      ? { kind: COLUMN_PLAIN, isNested: false }
+      : { kind: COLUMN_OBJECTS, isNested: isNested(query.name) };
+    return { ...own, hashesOf: memoizeIn(new Map<number, Hashes>(), (id) => hashesOf(query, id)) };
+  },
+);
 
-function wantedValues(query: EqualsQuery | AttributeQuery): WantedValues {
-  const known = WANTED_VALUES.get(query);
-  if (known !== undefined) return known;
-  const wanted: WantedValues = query.kind === "equals"
-    ? { kind: COLUMN_PLAIN, isNested: false, hashesOf: oncePerId((id) => equalHashes(query, id)) }
-    : {
-      kind: COLUMN_OBJECTS,
-      isNested: isNested(query.name),
-      hashesOf: oncePerId((id) => attributeHashes(query, id)),
-    };
-  WANTED_VALUES.set(query, wanted);
-  return wanted;
+function hashesOf(query: EqualsQuery | AttributeQuery, id: number): Hashes {
+  return query.kind === "equals" ? equalHashes(query, id) : attributeHashes(query, id);
 }
 
-function equalHashes({ values }: EqualsQuery, id: number): readonly [number, ...number[]] {
+function equalHashes({ values }: EqualsQuery, id: number): Hashes {
   const hashes = columnHashes(id);
   return [unknownHash(hashes), ...values.map((value) => valueHash(hashes, value))];
 }
 
-function attributeHashes(
-  { name, values }: AttributeQuery,
-  id: number,
-): readonly [number, ...number[]] {
+function attributeHashes({ name, values }: AttributeQuery, id: number): Hashes {
   const hashes = columnHashes(id);
   const members = values.map((value) => memberHash(hashes, name, value));
   return [unknownHash(hashes), unknownMemberHash(hashes, name), ...members];
-}
-
-function oncePerId<T>(valueOf: (id: number) => T): (id: number) => T {
-  const known = new Map<number, T>();
-  return (id) => {
-    const value = known.get(id) ?? valueOf(id);
-    known.set(id, value);
-    return value;
-  };
 }
 
 /** Whether the blob knows such values: an earlier version left nested members out. */

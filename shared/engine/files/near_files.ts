@@ -3,6 +3,7 @@
 import { present } from "../../base/assert.ts";
 import { BufferPool } from "../../base/buffer_pool.ts";
 import { OperatingError } from "../../base/errors.ts";
+import { memoizeIn } from "../../base/memoize.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import type { ReadableFiles } from "../../os/file_system.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
@@ -22,7 +23,8 @@ export function localDataFiles(
     readonly nowMs: () => number;
   },
 ): DataFiles {
-  const path = oncePerFile((file) => localPath(store, file));
+  // A statement over many files asks for each path several times.
+  const path = memoizeIn(new WeakMap<DataFile, string>(), (file) => localPath(store, file));
   const footer = (file: DataFile) => footers.footer(file);
   const reads = new NearReads({ files, nowMs });
   const verifier = new NearVerifier({ files, path, nowMs });
@@ -88,16 +90,6 @@ async function readNear(
     const whole = present(read.findLast(({ start }) => start <= range.start), "a read");
     return whole.bytes.subarray(range.start - whole.start, range.end - whole.start);
   });
-}
-
-/** `valueOf` a file, found once: a statement over many files asks for each path several times. */
-function oncePerFile<T>(valueOf: (file: DataFile) => T): (file: DataFile) => T {
-  const known = new WeakMap<DataFile, T>();
-  return (file) => {
-    const value = known.get(file) ?? valueOf(file);
-    known.set(file, value);
-    return value;
-  };
 }
 
 function localPath(store: ReadableStore, file: DataFile): string {
