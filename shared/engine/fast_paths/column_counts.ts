@@ -13,7 +13,7 @@ import { cellKey, type Cells, cellsBetween, IDS_MAX } from "../../derived/summar
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
 import { attributeOf, isUnasked, unaskedColumn } from "../../schema/promoted.ts";
 import { type Column, columnOf } from "../../schema/schema.ts";
-import { meets, type TablePlan } from "../plan/plan.ts";
+import { lieIn, meets, type TablePlan } from "../plan/plan.ts";
 import type { ColumnCount, ColumnCounts, ColumnCountsRequest } from "../types.ts";
 import type { CubesOfFiles, TableCubes } from "./table_answers.ts";
 
@@ -73,16 +73,16 @@ function countedColumns({ stored }: TablePlan): readonly Column[] {
 }
 
 async function filesOf(
-  { minNs, maxNs }: TimeRange,
+  range: TimeRange,
   filesIn: (range: TimeRange) => Promise<readonly DataFile[]>,
 ): Promise<FilesOfRange> {
+  const { minNs, maxNs } = range;
   const days = {
     minNs: minNs === undefined ? undefined : floorDiv(minNs, NS_PER_DAY) * NS_PER_DAY,
     maxNs: maxNs === undefined ? undefined : (floorDiv(maxNs, NS_PER_DAY) + 1n) * NS_PER_DAY - 1n,
   };
-  const isInside = ({ timestampNsMin: first, timestampNsMax: last }: DataFile) =>
-    (minNs === undefined || (first !== undefined && first >= minNs)) &&
-    (maxNs === undefined || (last !== undefined && last <= maxNs));
+  const isInside = ({ timestampNsMin, timestampNsMax }: DataFile) =>
+    lieIn(range, timestampNsMin, timestampNsMax);
   const whole: DataFile[] = [];
   const cut: DataFile[] = [];
   for (const [, own] of Map.groupBy(await filesIn(days), ({ day }) => day)) {

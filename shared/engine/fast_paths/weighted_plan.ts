@@ -24,7 +24,7 @@ import { type MeasuredCells, sumOfMeasures } from "../../derived/summary/measure
 import { type Column, columnOf } from "../../schema/schema.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
 import { isFilled } from "../plan/made_columns.ts";
-import { meets, type TablePlan } from "../plan/plan.ts";
+import { lieIn, meets, type TablePlan } from "../plan/plan.ts";
 import type { EdgeTimes, FileEdge, MinuteRows } from "./edge_times.ts";
 import { inexactMeasure } from "./exact_measures.ts";
 import type { CubeSpec } from "./file_part.ts";
@@ -471,9 +471,7 @@ class Planning {
   }
 
   #isInside(first: bigint | undefined, last: bigint | undefined): boolean {
-    const { minNs, maxNs } = this.#range;
-    if (minNs !== undefined && (first === undefined || first < minNs)) return false;
-    return !(maxNs !== undefined && (last === undefined || last > maxNs));
+    return lieIn(this.#range, first, last);
   }
 
   /** Minutes that lie wholly in the range: [first, end). */

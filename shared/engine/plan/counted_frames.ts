@@ -7,6 +7,7 @@ import { isOperatingError } from "../../base/errors.ts";
 import type { TimeRange } from "../../iceberg/types.ts";
 import { isUnfinishedSegment } from "../../wal/reader.ts";
 import type { FrameOutline, SegmentOutline, SegmentReader } from "../../wal/types.ts";
+import { lieIn } from "./plan.ts";
 
 /** How many rows a segment has, and their times, in Unix nanoseconds, both inclusive. */
 export type CountedRows = SegmentOutline;
@@ -86,8 +87,9 @@ function plus(counted: CountedFrames, head: FrameOutline): CountedFrames {
 }
 
 /** Whether all of the rows are in a range. */
-export function isWithin({ minNs, maxNs }: TimeRange, counted: CountedRows): boolean {
-  if (counted.rows === 0) return true;
-  return !(minNs !== undefined && counted.timestampNsMin < minNs) &&
-    !(maxNs !== undefined && counted.timestampNsMax > maxNs);
+export function isWithin(
+  range: TimeRange,
+  { rows, timestampNsMin, timestampNsMax }: CountedRows,
+): boolean {
+  return rows === 0 || lieIn(range, timestampNsMin, timestampNsMax);
 }

@@ -2,7 +2,7 @@
 
 import type { IndexState } from "../../catalog/index_catalog.ts";
 import type { Column } from "../../schema/schema.ts";
-import type { CountedRows } from "../plan/counted_frames.ts";
+import type { SegmentOutline } from "../../wal/types.ts";
 import type { DeltaFile } from "../plan/delta_file.ts";
 import type { LostRows } from "../plan/lost_rows.ts";
 import type { TableSnapshot } from "../plan/snapshot.ts";
@@ -46,7 +46,7 @@ export interface FrozenTable {
 /** Rows of the WAL, with the columns of the newest segment that was read. */
 export interface FrozenRows {
   readonly files: readonly DeltaFile[];
-  readonly counted: readonly CountedRows[];
+  readonly counted: readonly SegmentOutline[];
   readonly columns: readonly Column[] | undefined;
 }
 
