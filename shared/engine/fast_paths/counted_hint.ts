@@ -7,7 +7,13 @@
 import type { Bounded } from "../bounds/bound_statement.ts";
 import { onlyTimeBounds } from "../bounds/time_bounds.ts";
 import { readsOnlyFrom } from "../order/nearest_hint.ts";
-import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
+import {
+  answerClauses,
+  nodeAt,
+  someNode,
+  textAt,
+  type TreeNode,
+} from "../statement/syntax_tree.ts";
 import type { QueryRequest } from "../types.ts";
 
 /** Whether a statement asks for nothing of its rows but their number. */
@@ -23,14 +29,8 @@ export function countsOnlyRows(
   if (where !== undefined && !onlyTimeBounds(where, reference.node, { clockLower: true })) {
     return false;
   }
-  const having = nodeAt(root, "having");
-  const parts = [
-    ...nodesAt(root, "select_list"),
-    ...nodesAt(root, "group_expressions"),
-    ...nodesAt(root, "modifiers"),
-    ...having === undefined ? [] : [having],
-  ];
-  return parts.some(countsRows) && !parts.some(namesColumns);
+  const clauses = answerClauses(root);
+  return someNode(clauses, countsRows) && !someNode(clauses, namesColumn);
 }
 
 /** Whether all rows are read that the table has now, and no counts are asked besides. */
@@ -40,21 +40,10 @@ function readsTableAsItIs(
   return [snapshot, since, step, columnCounts, shard, received].every((one) => one === undefined);
 }
 
-function countsRows(part: TreeNode): boolean {
-  return has(
-    part,
-    (node) => ["count_star", "count"].includes(textAt(node, "function_name").toLowerCase()),
-  );
+function countsRows(node: TreeNode): boolean {
+  return ["count_star", "count"].includes(textAt(node, "function_name").toLowerCase());
 }
 
-function namesColumns(part: TreeNode): boolean {
-  return has(part, (node) => ["COLUMN_REF", "STAR"].includes(textAt(node, "class")));
-}
-
-function has(part: TreeNode, isIt: (node: TreeNode) => boolean): boolean {
-  let found = false;
-  walk(part, (node) => {
-    found ||= isIt(node);
-  });
-  return found;
+function namesColumn(node: TreeNode): boolean {
+  return ["COLUMN_REF", "STAR"].includes(textAt(node, "class"));
 }

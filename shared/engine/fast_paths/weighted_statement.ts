@@ -18,6 +18,7 @@ import { present } from "../../base/assert.ts";
 import type { AttributeRest, AttributeValues } from "../plan/promoted_attributes.ts";
 import type { Column, TableSchema } from "../../schema/schema.ts";
 import {
+  answerClauses,
   isNode,
   listAt,
   nodeAt,
@@ -176,13 +177,7 @@ class Rewriting {
     // What is looked at row by row comes first, so that an aggregate knows whether its column is
     // there anyway.
     const having = nodeAt(root, "having");
-    const parts = [
-      ...nodesAt(root, "select_list"),
-      ...nodesAt(root, "group_expressions"),
-      ...nodesAt(root, "modifiers"),
-      ...having === undefined ? [] : [having],
-      ...others,
-    ];
+    const parts = [...answerClauses(root), ...others];
     if (this.#guards) this.#findGuarded(parts);
     for (const part of parts) this.#note(part);
     const rewritten: TreeNode = {

@@ -5,7 +5,14 @@
  */
 
 import { columnName } from "../statement/column_name.ts";
-import { cloneTree, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
+import {
+  cloneTree,
+  nodesAt,
+  someNode,
+  textAt,
+  type TreeNode,
+  walk,
+} from "../statement/syntax_tree.ts";
 import { exchangeBoundedCalls } from "./bounded_calls.ts";
 import { exchangeMatchCalls, holdsMatchCalls } from "./match_calls.ts";
 import { exchangePatternCalls, hasPatternCalls } from "./pattern_calls.ts";
@@ -69,11 +76,7 @@ export async function keepNames(
 
 /** An item with a star has several columns, each with a name of its own. */
 function holdsStar(item: TreeNode): boolean {
-  let found = false;
-  walk(item, (node) => {
-    found ||= textAt(node, "class") === "STAR";
-  });
-  return found;
+  return someNode(item, (node) => textAt(node, "class") === "STAR");
 }
 
 function selectsBelow(root: TreeNode): TreeNode[] {

@@ -22,7 +22,14 @@ import {
   sieved,
 } from "./folded_text.ts";
 import { columnNode, integerNode } from "../statement/tree_nodes.ts";
-import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
+import {
+  nodeAt,
+  nodesAt,
+  someNode,
+  textAt,
+  type TreeNode,
+  walk,
+} from "../statement/syntax_tree.ts";
 import { type MatchKind, type Word, wordsOf } from "./match_words.ts";
 
 const KINDS: Readonly<Record<string, MatchKind>> = {
@@ -136,11 +143,7 @@ function literalText(node: TreeNode): string | undefined {
 }
 
 function holdsSubquery(root: TreeNode): boolean {
-  let found = false;
-  walk(root, (node) => {
-    if (node["class"] === "SUBQUERY") found = true;
-  });
-  return found;
+  return someNode(root, (node) => node["class"] === "SUBQUERY");
 }
 
 function exchange({ node, kind, text, words }: MatchCall): void {

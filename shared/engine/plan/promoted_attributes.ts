@@ -32,6 +32,7 @@ import {
   listAt,
   nodeAt,
   nodesAt,
+  someNode,
   textAt,
   type TreeNode,
   walk,
@@ -139,12 +140,7 @@ function refusalOf(root: TreeNode, isAllowed: boolean): string | undefined {
 const LIKE_HIDDEN = /"attributes(?:\.[a-z ]+)?:/i;
 
 function holds(item: TreeNode, nodes: ReadonlySet<TreeNode>): boolean {
-  let found = false;
-  walk(item, (node) => {
-    found ||= nodes.has(node);
-    return !found;
-  });
-  return found;
+  return someNode(item, (node) => nodes.has(node));
 }
 
 /** How a use is changed, or why it stays. */

@@ -5,7 +5,7 @@
  * reads is then the tree that it was, from which it names columns.
  */
 
-import { doubleConstant, isNode, type TreeNode, walk } from "./syntax_tree.ts";
+import { doubleConstant, isNode, someNode, type TreeNode } from "./syntax_tree.ts";
 
 /** A document with a text in place of each double. */
 export interface MarkedDoubles {
@@ -31,12 +31,7 @@ export function markDoubles(document: TreeNode): MarkedDoubles {
 }
 
 function hasDouble(document: TreeNode): boolean {
-  let found = false;
-  walk(document, (node) => {
-    found ||= doubleConstant(node) !== undefined;
-    return !found;
-  });
-  return found;
+  return someNode(document, (node) => doubleConstant(node) !== undefined);
 }
 
 function unusedIn(texts: string): string {

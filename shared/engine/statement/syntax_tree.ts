@@ -156,6 +156,27 @@ export function walk(root: TreeValue, visit: (node: TreeNode) => boolean | void)
   }
 }
 
+/** Whether `isIt` says so of a node below `root`, or of `root` itself. */
+export function someNode(root: TreeValue, isIt: (node: TreeNode) => boolean): boolean {
+  let found = false;
+  walk(root, (node) => {
+    found ||= isIt(node);
+    return !found;
+  });
+  return found;
+}
+
+/** What of a SELECT decides about its answer besides FROM and WHERE. */
+export function answerClauses(select: TreeNode): TreeNode[] {
+  const having = nodeAt(select, "having");
+  return [
+    ...nodesAt(select, "select_list"),
+    ...nodesAt(select, "group_expressions"),
+    ...nodesAt(select, "modifiers"),
+    ...having === undefined ? [] : [having],
+  ];
+}
+
 /** Returns the document with another query as its one statement. */
 export function withRoot(document: TreeNode, root: TreeNode): TreeNode {
   const [statement] = nodesAt(document, "statements");
