@@ -25,7 +25,9 @@ export function memoizeIn<K, T>(
   make: (key: K) => T,
 ): (key: K) => T {
   return (key) => {
-    const value = known.get(key) ?? make(key);
+    const kept = known.get(key);
+    if (kept !== undefined) return kept;
+    const value = make(key);
     known.set(key, value);
     return value;
   };

@@ -97,10 +97,14 @@ class RunningThreads implements Disposable {
 
   encode(request: EncodeRequest): Promise<Made> {
     const isHelped = this.#mayHelp && this.#isBusy && this.#busyMs >= this.#helpAfterMs;
-    return isHelped ? this.#helper.run(request) : this.derive(request);
+    return isHelped ? this.#helper.run(request) : this.#onFirst(request);
   }
 
-  async derive(request: FileRequest): Promise<Made> {
+  derive(request: DeriveRequest): Promise<Made> {
+    return this.#onFirst(request);
+  }
+
+  async #onFirst(request: FileRequest): Promise<Made> {
     if (!this.#isBusy) this.#sinceMs = performance.now();
     this.#underWay += 1;
     try {

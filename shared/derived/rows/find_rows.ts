@@ -96,7 +96,6 @@ class RowFinder {
       case "or":
         return await this.#areAllOut(query.of);
       case "equals":
-        return await this.#isFiltered(query.column, wantedValues(query));
       case "attribute":
         return await this.#isFiltered(query.column, wantedValues(query));
       default:

@@ -7,6 +7,7 @@
  * attributes alone.
  */
 
+import { memoizeIn } from "../../base/memoize.ts";
 import { ATTRIBUTES } from "../../schema/promoted.ts";
 import type { Column, ColumnType } from "../../schema/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
@@ -52,13 +53,11 @@ export function commonBoundsPredicate(
   predicate: Predicate<Column>,
   table: AttributeFiles,
 ): Predicate<Column> {
-  const known = new Map<Column, boolean>();
-  return boundsOver(predicate, table, (column) => {
-    const isComplete = known.get(column) ??
-      table.files.every((file) => table.isComplete(file, column));
-    known.set(column, isComplete);
-    return isComplete;
-  });
+  const isComplete = memoizeIn(
+    new Map<Column, boolean>(),
+    (column) => table.files.every((file) => table.isComplete(file, column)),
+  );
+  return boundsOver(predicate, table, isComplete);
 }
 
 function boundsOver(
