@@ -61,7 +61,10 @@ function meets(query: RowQuery, row: Row): boolean {
     case "equals":
       return query.values.includes(value);
     case "attribute": {
-      const attribute = namesTo(query.name).reduce(memberOf, JSON.parse(value) as unknown);
+      const names = namesTo(query.name);
+      // JSON.parse gives the last member of a name, and DuckDB the first.
+      if (names.some((name) => value.split(`${JSON.stringify(name)}:`).length > 2)) return true;
+      const attribute = names.reduce(memberOf, JSON.parse(value) as unknown);
       if (attribute === undefined || attribute === null) return false;
       // DuckDB's texts of numbers are its own.
       return typeof attribute === "string" ? query.values.includes(attribute) : true;

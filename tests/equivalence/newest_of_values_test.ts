@@ -7,10 +7,14 @@
 
 import assert from "node:assert/strict";
 import { present } from "../../shared/base/assert.ts";
+import type { RowQuery, RowSet } from "../../shared/derived/rows/row_query.ts";
+import type { IndexCall, RowIndexes } from "../../shared/engine/pruning/row_index.ts";
+import type { DataFile } from "../../shared/iceberg/types.ts";
 import { unaskedColumn } from "../../shared/schema/promoted.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { type Batch, openAttributeLab, randomAttributes } from "./attribute_lab.ts";
+import { ExactRowIndexes } from "./exact_row_indexes.ts";
 
 const FIRST_SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 1);
 const SEEDS = Number(Deno.env.get("SVC_TEST_PRUNING_SEEDS") ?? 2);
@@ -36,6 +40,33 @@ const CONDITIONS = [
 /** Pages do not tell these. */
 const OTHERS = ["attr_get(attributes, 'flag') <> 'true'", "length(raw) > 5"];
 
+/** They tell blocks of four rows with one that meets the query, also of files with few rows. */
+class BlockIndexes implements RowIndexes {
+  readonly #exact = new ExactRowIndexes();
+
+  async rows(file: DataFile, query: RowQuery, call: IndexCall): Promise<RowSet> {
+    const exact = await this.#exact.rows(file, query, call);
+    if (exact.kind !== "rows") return exact;
+    const blocks = new Set(Array.from(exact.rows, (row) => row >> 2));
+    const rows = Array.from({ length: file.rows }, (_, row) => row)
+      .filter((row) => blocks.has(row >> 2));
+    return { kind: "rows", rows: Uint32Array.from(rows) };
+  }
+}
+
+/** Conditions about values that few rows have, so that indexes tell where these may be. */
+function rareConditions(random: SeededRandom, traces: readonly string[]): readonly string[] {
+  const some = <T>(one: () => T): readonly T[] => Array.from({ length: 12 }, one);
+  const raws = () => some(() => `row${random.below(BATCHES) * 1_000 + random.below(ROWS)}`);
+  return [
+    `attr_get(attributes, 'trace_id') IN ('${
+      some(() => traces[random.below(traces.length)]).join("', '")
+    }')`,
+    `raw IN ('${raws().join("', '")}')`,
+    raws().map((raw) => `match_terms(raw, '${raw}')`).join(" OR "),
+  ].map((condition) => `(${condition})`);
+}
+
 Deno.test("the newest rows of some attributes are those of a scan", async () => {
   for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
     const random = new SeededRandom(seed);
@@ -46,7 +77,7 @@ Deno.test("the newest rows of some attributes are those of a scan", async () => 
         Array.from({ length: ROWS }, () => randomAttributes(random, { batch, isJson: true })),
     );
     const columns = new Map(
-      ["severity_text", "status", "user.id"].map((name, at) => [
+      ["severity_text", "status", "user.id", "trace_id"].map((name, at) => [
         at + random.below(2) * 3,
         [present(unaskedColumn(name))],
       ]),
@@ -54,16 +85,24 @@ Deno.test("the newest rows of some attributes are those of a scan", async () => 
     await using lab = await openAttributeLab({
       ...{ batches, columns, wal: random.chance(0.2) },
       mergedAfter: new Set([3, 5].filter(() => random.chance(0.6))),
-      engine: { probedRows: 1 + random.below(5), paysPages: () => random.chance(0.7) },
+      engine: {
+        probedRows: 1 + random.below(5),
+        paysPages: () => random.chance(0.7),
+        ...(random.chance(0.7) ? { indexes: new BlockIndexes() } : {}),
+      },
     });
     const { rows: [[first, last] = []] } = await lab.query(
       "SELECT min(epoch_us(timestamp)), max(epoch_us(timestamp)) FROM events",
     );
+    const traces = (await lab.query("SELECT attr_get(attributes, 'trace_id') FROM events"))
+      .rows.flat().filter((trace) => typeof trace === "string");
     const instant = () =>
       new Date((Number(first) + random.float() * (Number(last) - Number(first))) / 1_000)
         .toISOString();
     for (let left = STATEMENTS; left > 0; left -= 1) {
-      const conditions = [pick(CONDITIONS)];
+      const conditions = [
+        pick(random.chance(0.4) ? rareConditions(random, traces) : CONDITIONS),
+      ];
       if (random.chance(0.5)) conditions.push(pick(CONDITIONS));
       if (random.chance(0.1)) conditions.push(pick(OTHERS));
       if (random.chance(0.3)) conditions.push(`timestamp >= '${instant()}'`);

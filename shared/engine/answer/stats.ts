@@ -9,16 +9,7 @@
 import type { FileCacheCounts, StoreReadsReport } from "../files/data_files.ts";
 import type { RunProfile } from "../duckdb/driver.ts";
 import { sumOfLost } from "../plan/lost_rows.ts";
-import {
-  countFiles,
-  isRead,
-  partBytes,
-  partRows,
-  type Plan,
-  rowsInRange,
-  type ScanPart,
-  type TablePlan,
-} from "../plan/plan.ts";
+import { countFiles, partBytes, partRows, type Plan, type TablePlan } from "../plan/plan.ts";
 import type { Phases, ScanOrdering, ScanStats, ServedBy, Stats } from "../types.ts";
 
 /** The statistics of one run: rows, bytes and microseconds. */
@@ -77,13 +68,6 @@ export function planBytes({ tables }: Plan): number {
 /** Rows of what a plan reads, as often as it reads them. */
 export function planRows({ tables }: Pick<Plan, "tables">): number {
   return sum(tables.map(({ parts, scans }) => scans * sum(parts.map(partRows))));
-}
-
-/** Rows that DuckDB scans of a plan which it scans whole. What was read for it is few rows. */
-export function scannedRows({ tables }: Pick<Plan, "tables">): number {
-  const rowsOf = (part: ScanPart) =>
-    isRead(part) || part.isTold ? partRows(part) : rowsInRange(part);
-  return sum(tables.map(({ parts, scans }) => scans * sum(parts.map(rowsOf))));
 }
 
 function scanOf(

@@ -38,24 +38,30 @@ export function relationSql(plan: TablePlan, bind: BindText = quoteText): string
   const whole = stored.filter((part) => !isApart(part));
   const ranges = stored.filter(isApart);
   const read = columnReader(plan);
+  const first = (part: ScanPart) => firstPlace(plan.parts.indexOf(part));
   const scans = [
     ...Map.groupBy(whole, read).entries().map(([columns, parts]) =>
       wholeFilesSql(parts, columns, bind)
     ),
-    ...ranges.map((part) => rowRangeSql(part, placed(read(part), plan, part), bind)),
+    ...ranges.map((part) => {
+      const place = `${first(part)} + file_row_number`;
+      return rowRangeSql(part, withPlace(read(part), plan, place), bind);
+    }),
     ...held.flatMap((part) => heldSql(part, read(part))),
-    ...Map.groupBy(rows, read).entries().map(([{ list, columns }, parts]) =>
-      `SELECT ${list} FROM (${readRowsSql(parts.map(({ source }) => source), columns, bind)})`
-    ),
+    ...Map.groupBy(rows, read).entries().map(([{ list, columns }, parts]) => {
+      const placed = parts.map((part) => ({ read: part.source, firstPlace: first(part) }));
+      const { place } = plan;
+      const all = place === undefined ? list : `${list}, ${quoteName(place)}`;
+      return `SELECT ${all} FROM (${readRowsSql(placed, { columns, place }, bind)})`;
+    }),
   ];
   return scans.length > 0 ? scans.join(" UNION ALL BY NAME ") : emptySql(columns);
 }
 
-/** The columns of a part, with the place of each row where the plan wants it. */
-function placed(columns: ReadColumns, plan: TablePlan, part: ScanPart): ReadColumns {
-  if (plan.place === undefined) return columns;
-  const place = `${firstPlace(plan.parts.indexOf(part))} + file_row_number`;
-  return { ...columns, list: `${columns.list}, ${place} AS ${quoteName(plan.place)}` };
+/** The columns of a part, with the place of each row, written as `sql`, where the plan wants it. */
+function withPlace(columns: ReadColumns, { place }: TablePlan, sql: string): ReadColumns {
+  if (place === undefined) return columns;
+  return { ...columns, list: `${columns.list}, ${sql} AS ${quoteName(place)}` };
 }
 
 /** Whether all rows of a file are read. A scan of its own would be bound for nothing. */

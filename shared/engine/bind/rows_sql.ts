@@ -22,23 +22,46 @@ const WRITTEN: Readonly<Record<ColumnType, WrittenType>> = {
   double: { json: "VARCHAR", own: (text) => `${text}::DOUBLE` },
 };
 
-/** A SELECT of `columns`, by their names, of all these rows. */
+/** Rows of a part, and what is added to their numbers to make places of them. */
+export interface PartRows {
+  readonly read: ReadRows;
+  readonly firstPlace: number;
+}
+
+/** A SELECT of `columns`, by their names, of all these rows. `place`: another column of it. */
 export function readRowsSql(
-  parts: readonly ReadRows[],
-  columns: readonly Column[],
+  parts: readonly PartRows[],
+  { columns, place }: { readonly columns: readonly Column[]; readonly place: string | undefined },
   bind: BindText,
 ): string {
-  if (columns.length === 0) {
-    return `SELECT i FROM range(${parts.reduce((sum, { rows }) => sum + rows, 0)}) AS r(i)`;
+  const listed: readonly ListedValues[] = [
+    ...columns.map(({ id, name, type }) => ({
+      ...{ name, type },
+      values: parts.flatMap(({ read }) => read.values.get(id) ?? []),
+    })),
+    ...place === undefined ? [] : [{
+      ...{ name: place, type: "long" as const },
+      values: parts.flatMap(({ read, firstPlace }) =>
+        Array.from(read.numbers, (row) => firstPlace + row)
+      ),
+    }],
+  ];
+  if (listed.length === 0) {
+    return `SELECT i FROM range(${
+      parts.reduce((sum, { read }) => sum + read.numbers.length, 0)
+    }) AS r(i)`;
   }
-  const lists = columns.map(({ id, type }, at) => {
-    const values = parts.flatMap((part) => part.values.get(id) ?? []);
-    return `unnest(from_json(${bind(jsonOf(values))}, '["${WRITTEN[type].json}"]')) AS l${at}`;
-  });
-  const own = columns.map(({ name, type }, at) =>
+  const lists = listed.map(({ type, values }, at) =>
+    `unnest(from_json(${bind(jsonOf(values))}, '["${WRITTEN[type].json}"]')) AS l${at}`
+  );
+  const own = listed.map(({ name, type }, at) =>
     `${WRITTEN[type].own(`l${at}`)} AS ${quoteName(name)}`
   );
   return `SELECT ${own.join(", ")} FROM (SELECT ${lists.join(", ")})`;
+}
+
+interface ListedValues extends Pick<Column, "name" | "type"> {
+  readonly values: readonly StoredValue[];
 }
 
 function jsonOf(values: readonly StoredValue[]): string {

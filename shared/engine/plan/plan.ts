@@ -160,12 +160,13 @@ export type PartSource =
   | { readonly kind: "copy"; readonly path: string }
   /** Tables in memory with all rows of `range`, and others (`held_rows/`). */
   | { readonly kind: "held"; readonly blocks: readonly HeldBlock[] }
-  /** The rows of `rowNumbers`, which were read already (`files/few_rows/`). */
+  /** The rows of `rowNumbers` that may be wanted, read already (`files/few_rows/`). */
   | { readonly kind: "rows" } & ReadRows;
 
 /** Rows of a data file that were read out of its pages. */
 export interface ReadRows {
-  readonly rows: number;
+  /** Their numbers in the file, ascending. */
+  readonly numbers: Uint32Array;
   /** By field id, the wanted columns' values in the order of the rows. */
   readonly values: ReadonlyMap<number, readonly StoredValue[]>;
   /** Bytes of the pages. */
@@ -210,6 +211,16 @@ export function isRead(part: ScanPart): part is PartRead {
 /** What a statement reads: a plan for each of its tables. */
 export interface Plan {
   readonly tables: readonly TablePlan[];
+}
+
+/** Rows that DuckDB scans of a plan which it scans whole. What was read for it is few rows. */
+export function scannedRows({ tables }: Pick<Plan, "tables">): number {
+  const rowsOf = (part: ScanPart) =>
+    isRead(part) || part.isTold ? partRows(part) : rowsInRange(part);
+  return tables.reduce(
+    (sum, { parts, scans }) => sum + parts.reduce((own, part) => own + scans * rowsOf(part), 0),
+    0,
+  );
 }
 
 /** A row's place in its file is below this. */

@@ -12,7 +12,7 @@ import type { TableReference } from "../gate/gate.ts";
 import type { TablePlan } from "../plan/plan.ts";
 import { nodeAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import { WRITTEN_OUT } from "./constants.ts";
-import { type CompareLeaf, type Leaf, overColumns } from "./predicate.ts";
+import { type ConstantValue, type Leaf, overColumns } from "./predicate.ts";
 import { PredicateReader } from "./predicate_reader.ts";
 
 /** A row meets the filter where it meets all of these, and lies in the plan's range of times. */
@@ -57,7 +57,10 @@ function isEqualText(leaf: ReturnType<PredicateReader["whenTrue"]>): leaf is Lea
 }
 
 /** Columns of which a row has one of some texts each. */
-export type EqualTexts = readonly Pick<CompareLeaf<Column>, "column" | "values">[];
+export type EqualTexts = readonly {
+  readonly column: Column;
+  readonly texts: ReadonlySet<string>;
+}[];
 
 /** The filter over the columns that a data file has; undefined: they do not tell it. */
 export function filterOfFile(
@@ -78,11 +81,15 @@ function equalTexts(
   if (own.kind === "attribute") {
     const column = sourcesOf(table.stored, own.name)
       .find((source) => source.type === "string" && table.isComplete(file, source));
-    return column && { column, values: own.values };
+    return column && { column, texts: textsAmong(own.values) };
   }
   if (own.kind !== "compare" || own.column.type !== "string") return undefined;
   const { column, values } = own;
   return table.made.has(column.name) && !table.isComplete(file, column)
     ? undefined
-    : { column, values };
+    : { column, texts: textsAmong(values) };
+}
+
+function textsAmong(values: readonly ConstantValue[]): ReadonlySet<string> {
+  return new Set(values.filter((value) => typeof value === "string"));
 }

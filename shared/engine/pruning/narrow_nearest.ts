@@ -13,7 +13,7 @@ import { present } from "../../base/assert.ts";
 import type { Statement } from "../statement/parse.ts";
 import type { CachedConnection, StatementCache } from "../statement/statement_cache.ts";
 import { untilAborted } from "../turns/until_aborted.ts";
-import { filePart, type Plan, type ScanPart, type TablePlan } from "../plan/plan.ts";
+import { filePart, type Plan, scannedRows, type ScanPart, type TablePlan } from "../plan/plan.ts";
 import { namedColumns, projectedOf } from "../plan/projection.ts";
 import { type EqualTexts, type ExactFilter, filterOfFile } from "./exact_filter.ts";
 import { selectOfFile } from "./file_selection.ts";
@@ -181,17 +181,19 @@ function duckdbProber(
   return async (parts: readonly ScanPart[], rows: number): Promise<ProbedRows | undefined> => {
     const plan = await bring({ tables: [{ ...table, parts, projected }] });
     const wanted = { direction, rows };
+    const looked = scannedRows(plan);
     try {
-      if (canPlace && rows <= PLACED_ROWS_MAX && plan.tables.every(isScanned)) {
+      if (canPlace && rows <= PLACED_ROWS_MAX && plan.tables.every(isPlaced)) {
         const sql = await connection.deserialize(documentOf(PLACE));
         const placed = { tables: plan.tables.map((one) => ({ ...one, place: PLACE })) };
         const text = placedRowsSql(sql, { relations: relations(placed), wanted });
         const found = await connection.texts(text);
-        return placedRowsOf(found, { wanted: rows, parts: plan.tables[0]?.parts ?? [] });
+        const parts = present(plan.tables[0]).parts;
+        return { ...placedRowsOf(found, { wanted: rows, parts }), looked };
       }
       const sql = await connection.deserialize(documentOf());
       const text = probedRowsSql(sql, { relations: relations(plan), wanted });
-      return probedRowsOf(await connection.texts(text));
+      return { ...probedRowsOf(await connection.texts(text)), looked };
     } catch (error) {
       signal.throwIfAborted();
       // The statement itself tells what is wrong with it.
@@ -206,9 +208,11 @@ const PLACE = "#place";
 /** Where more rows are is not asked: they would hardly be read one by one. */
 const PLACED_ROWS_MAX = 1_000;
 
-/** Whether all that is read are the data files themselves. */
-function isScanned({ parts }: TablePlan): boolean {
-  return parts.every((part) => part.origin === "file" && part.source.kind === "file");
+/** Whether all that is read are the data files themselves, or rows out of their pages. */
+function isPlaced({ parts }: TablePlan): boolean {
+  return parts.every((part) =>
+    part.origin === "file" && (part.source.kind === "file" || part.source.kind === "rows")
+  );
 }
 
 /** Files are in order where a unit is cut: the time of a part's last wanted row is at its end. */

@@ -36,7 +36,7 @@ export interface NearestDeps {
    * microseconds; undefined when that cannot be told.
    */
   readonly edge: (part: ScanPart) => Promise<bigint | undefined>;
-  /** Rows of the first probe, and of each one at least. */
+  /** Candidates of the first probe, and of each one at least. */
   readonly firstRows: number;
   /** Ends the walk, with its reason. */
   readonly signal: AbortSignal;
@@ -70,9 +70,9 @@ export interface NearestRows {
   readonly delta: readonly ScanPart[];
 }
 
-/** Share of the table that may be probed in vain. */
+/** Share of the table's rows that may be looked at in vain. */
 const PROBED_SHARE = 1 / 16;
-/** A probe of fewer rows would rarely find enough. */
+/** A probe of fewer candidates would rarely find enough. */
 const CANDIDATES_PER_ROW = 4;
 /** How much more is probed than would just be enough. */
 const SPARE = 1.3;
@@ -125,7 +125,9 @@ class Walk {
   readonly #units: Unit[] = [];
   readonly #selections = new Map<DataFile, FileSelection>();
   readonly #probedRowsMax: number;
-  #probedRows = 0;
+  /** All probes' rows: those that may count, those that were looked at, those that count. */
+  #candidates = 0;
+  #looked = 0;
   #found = 0;
   /** One for each probe, as far as it told. */
   readonly #placed: Placed[] = [];
@@ -167,11 +169,12 @@ class Walk {
       // All rows that may count are known, and they are few.
       if (this.#left.length === 0 && !this.#isEnough(waiting, rows)) return this.#everything();
       const { batch, cut } = this.#take(waiting, rows);
-      this.#probedRows += rowsIn(batch);
-      if (this.#probedRows > this.#probedRowsMax) return undefined;
+      this.#candidates += candidatesIn(batch);
+      if (this.#candidates > this.#probedRowsMax) return undefined;
       const parts = batch.flatMap((unit) => unit.parts);
       const answer = await this.#deps.probe(parts, this.#wanted - this.#found);
       if (answer === undefined) return undefined;
+      this.#looked += answer.looked;
       this.#found += answer.rows;
       this.#reach(answer.reaches);
       // What lies between its last row and one of an earlier probe is not known.
@@ -182,22 +185,28 @@ class Walk {
       if (cut !== undefined) waiting.unshift(...await this.#settle(cut));
       if (this.#found >= this.#wanted) return await this.#upToThreshold();
       rows = this.#nextRows(rows);
-      if (this.#probedRows + rows > this.#probedRowsMax) return undefined;
+      if (this.#isTooMuch(rows)) return undefined;
     }
   }
 
   /**
-   * How many rows are likely enough, by what was found so far; four times the last probe at most.
+   * How many candidates are likely enough, by what was found so far; four times the last probe at
+   * most.
    */
   #nextRows(rows: number): number {
     if (this.#found === 0) return rows * 4;
-    const left = (this.#wanted - this.#found) / this.#found * this.#probedRows * SPARE;
-    if (this.#probedRows + left > this.#probedRowsMax) return Infinity;
+    const left = (this.#wanted - this.#found) / this.#found * this.#candidates * SPARE;
+    if (this.#isTooMuch(left)) return Infinity;
     return Math.max(this.#deps.firstRows, Math.min(rows * 4, Math.ceil(left)));
   }
 
+  /** Whether a probe of `rows` more candidates would look at too many rows, as far as is known. */
+  #isTooMuch(rows: number): boolean {
+    return this.#looked * (1 + rows / this.#candidates) > this.#probedRowsMax;
+  }
+
   #isEnough(units: readonly Unit[], rows: number): boolean {
-    return rowsIn(units) >= rows && candidatesIn(units) >= this.#wanted * CANDIDATES_PER_ROW;
+    return candidatesIn(units) >= Math.max(rows, this.#wanted * CANDIDATES_PER_ROW);
   }
 
   /** Takes units off until they are enough. The last one may be cut. */
@@ -254,7 +263,8 @@ class Walk {
 
   /** The rows of a file that may count, if that is known of all these units of it. */
   #rowsOf(file: DataFile, units: readonly Unit[]): Uint32Array | undefined {
-    const isKnown = (unit: Unit) => this.#placed.some((placed) => placed.units.has(unit));
+    const isKnown = (unit: Unit) =>
+      unit.parts.length === 0 || this.#placed.some((placed) => placed.units.has(unit));
     if (!units.every(isKnown)) return undefined;
     return Uint32Array.from(this.#placed.flatMap(({ numbers }) => numbers.get(file) ?? [])).sort();
   }
@@ -336,10 +346,6 @@ class Walk {
 /** The rows of a unit that lie in `range`. */
 function within(unit: Unit, range: RowRange): Unit {
   return { ...unit, range, parts: unit.parts.flatMap((part) => clipped(part, range) ?? []) };
-}
-
-function rowsIn(units: readonly Unit[]): number {
-  return units.reduce((sum, { range }) => sum + range.end - range.first, 0);
 }
 
 function candidatesIn(units: readonly Unit[]): number {

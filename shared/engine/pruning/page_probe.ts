@@ -7,19 +7,14 @@ import { present } from "../../base/assert.ts";
 import { lowerBound } from "../../base/lower_bound.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
 import type { ColumnChunk, FilePlace, RowGroup } from "../../parquet/footer.ts";
-import {
-  dictionaryPlace,
-  pagesWith,
-  readChunkRows,
-  type StoredValue,
-} from "../../parquet/reader/chunk_rows.ts";
+import { dictionaryPlace, pagesWith, readChunkRows } from "../../parquet/reader/chunk_rows.ts";
 import { hasPlaces, rowsByValue } from "../../parquet/reader/rows_by_value.ts";
 import type { Column } from "../../schema/schema.ts";
 import type { DataFileLease } from "../files/data_files.ts";
 import { type ChunkPlaces, FilePages } from "../files/few_rows/file_pages.ts";
 import { chunkOf, pagePlaces, readPagePlaces } from "../files/page_places.ts";
 import { isInside, type OrderedRequest, unitTimes } from "../order/nearest_units.ts";
-import type { FilePart, RowRange, ScanPart } from "../plan/plan.ts";
+import { type FilePart, partRows, type RowRange, type ScanPart } from "../plan/plan.ts";
 import type { EqualTexts } from "./exact_filter.ts";
 import { type ProbedRows, TIES_MAX } from "./probed_rows.ts";
 
@@ -64,10 +59,13 @@ export async function probePages(
   const { direction, rows } = probe.wanted;
   const sign = direction === "newest" ? -1 : 1;
   found.sort((a, b) => sign * (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
-  return probedOf(found.slice(0, rows + TIES_MAX), rows);
+  return {
+    ...probedOf(found.slice(0, rows + TIES_MAX), rows),
+    looked: parts.reduce((sum, part) => sum + partRows(part), 0),
+  };
 }
 
-function probedOf(found: readonly FoundRow[], wanted: number): ProbedRows {
+function probedOf(found: readonly FoundRow[], wanted: number): Omit<ProbedRows, "looked"> {
   const rows = found.slice(0, wanted);
   const reaches = rows.at(-1)?.time;
   // There may be more of the time of the last than were looked at.
@@ -95,7 +93,7 @@ async function rowsOfPart(part: FilePart, probe: PageProbe): Promise<FoundRow[] 
   await using pages = new FilePages(file, lease);
   const found: FoundRow[] = [];
   for (const group of groups) {
-    const all = await rowsOfGroup(group, { range, filter, pages });
+    const all = await rowsOfGroup(group, { range, candidates: part.rowNumbers, filter, pages });
     if (all === undefined) return undefined;
     const left = mostRows - found.length;
     const rows = all.length <= left
@@ -124,37 +122,75 @@ function isIn({ minNs, maxNs }: TimeRange, micros: bigint): boolean {
   return (minNs === undefined || ns >= minNs) && (maxNs === undefined || ns <= maxNs);
 }
 
-/** Rows of a row group that meet the filter, counted from its first. */
+interface ChunkTexts {
+  readonly chunk: ColumnChunk;
+  /** A row has one of them. */
+  readonly texts: ReadonlySet<string>;
+}
+
+interface GroupProbe {
+  readonly range: RowRange;
+  /** Rows of the file that may meet the filter, ascending; undefined: all of `range`. */
+  readonly candidates: Uint32Array | undefined;
+  readonly filter: EqualTexts;
+  readonly pages: FilePages;
+}
+
+/**
+ * Rows of a row group that meet the filter, counted from its first. Columns with dictionaries are
+ * asked first: of others the values are read, of rows that are left.
+ */
 async function rowsOfGroup(
   group: RowGroup,
-  { range, filter, pages }: {
-    readonly range: RowRange;
-    readonly filter: EqualTexts;
-    readonly pages: FilePages;
-  },
+  { range, candidates, filter, pages }: GroupProbe,
 ): Promise<Uint32Array | undefined> {
   const first = Math.max(0, range.first - group.firstRow);
   const end = Math.min(group.rows, range.end - group.firstRow);
-  const columns = filter.map(({ column, values }) => ({
-    chunk: chunkOf(group, column.id),
-    texts: new Set(values),
-  }));
-  const chunks = columns.flatMap(({ chunk }) => chunk ?? []);
+  const columns = filter.flatMap(({ column, texts }) => {
+    const chunk = chunkOf(group, column.id);
+    return chunk === undefined ? [] : { chunk, texts };
+  });
   // Each row is null in a column that the file lacks.
-  if (chunks.length < columns.length) return new Uint32Array(0);
-  await readPagePlaces(chunks, pages.bytes);
-  if (!chunks.every((chunk) => hasPlaces(chunk, pagePlaces(chunk)))) return undefined;
-  const pageAt = await pages.read(chunks.map((chunk) => placesOf(chunk, pagePlaces(chunk))));
-  let rows: Uint32Array | undefined;
-  for (const { chunk, texts } of columns) {
-    const [page] = chunk === undefined ? [] : pagePlaces(chunk);
-    if (chunk === undefined || page === undefined) return undefined;
-    const keeps = (value: StoredValue) => typeof value === "string" && texts.has(value);
-    const own = rowsByValue(chunk, page, { first, end, keeps, pageAt });
-    rows = rows === undefined ? own : inBoth(rows, own);
-    if (rows.length === 0) break;
+  if (columns.length < filter.length) return new Uint32Array(0);
+  await readPagePlaces(columns.map(({ chunk }) => chunk), pages.bytes);
+  const isPlaced = ({ chunk }: ChunkTexts) => hasPlaces(chunk, pagePlaces(chunk));
+  const placed = columns.filter(isPlaced);
+  const others = columns.filter((one) => !isPlaced(one));
+  const pageAt = await pages.read(placed.map(({ chunk }) => placesOf(chunk, pagePlaces(chunk))));
+  const all = () => Uint32Array.from({ length: end - first }, (_, at) => first + at);
+  let rows: Uint32Array | undefined = candidates?.subarray(
+    lowerBound(candidates, group.firstRow + first),
+    lowerBound(candidates, group.firstRow + end),
+  ).map((row) => row - group.firstRow);
+  for (const { chunk, texts } of placed) {
+    const [page] = pagePlaces(chunk);
+    const own = rowsByValue(chunk, present(page), { first, end, texts, pageAt });
+    rows = rows === undefined ? own : inBoth(own, rows);
+    if (rows.length === 0) return rows;
   }
-  return rows ?? Uint32Array.from({ length: end - first }, (_, at) => first + at);
+  if (others.length > 0 && (rows?.length ?? end - first) > READ_ROWS_MAX) return undefined;
+  for (const one of others) rows = await rowsByText(rows ?? all(), one, pages);
+  return rows ?? all();
+}
+
+/** DuckDB compares more texts in less time. */
+const READ_ROWS_MAX = 16_384;
+
+/** Which of `rows` have one of the texts. */
+async function rowsByText(
+  rows: Uint32Array,
+  { chunk, texts }: ChunkTexts,
+  pages: FilePages,
+): Promise<Uint32Array> {
+  const wanted = pagesWith(pagePlaces(chunk), rows);
+  const pageAt = await pages.read([placesOf(chunk, wanted)]);
+  const wholes = [...texts];
+  const mayMeet = (part: string) => wholes.some((whole) => part.includes(whole));
+  const values = readChunkRows(chunk, wanted, { pageAt, mayMeet });
+  return rows.filter((_, at) => {
+    const value = values[at];
+    return typeof value === "string" && texts.has(value);
+  });
 }
 
 /** Numbers of two ascending lists that are in both. */

@@ -21,6 +21,8 @@ export interface ProbedRows {
   readonly reaches: bigint | undefined;
   /** By file, the numbers of all rows that are not beyond it; undefined: they are not known. */
   readonly numbers: RowsByFile | undefined;
+  /** How many rows were looked at. */
+  readonly looked: number;
 }
 
 /** `SELECT <the column it is ordered by> FROM … WHERE …` of an ordered statement. */
@@ -68,7 +70,7 @@ export function placedRowsSql(
 export function placedRowsOf(
   found: readonly (readonly (string | null)[])[],
   { wanted, parts }: { readonly wanted: number; readonly parts: readonly ScanPart[] },
-): ProbedRows {
+): Omit<ProbedRows, "looked"> {
   const rows = found.slice(0, wanted);
   const reaches = rows.at(-1)?.[0] ?? undefined;
   const last = found.at(-1)?.[0];
@@ -114,7 +116,9 @@ export function probedRowsSql(
   }).sql;
 }
 
-export function probedRowsOf([row]: readonly (readonly (string | null)[])[]): ProbedRows {
+export function probedRowsOf(
+  [row]: readonly (readonly (string | null)[])[],
+): Omit<ProbedRows, "looked"> {
   const [rows, reaches] = row ?? [];
   return {
     rows: Number(rows ?? 0),

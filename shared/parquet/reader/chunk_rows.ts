@@ -298,9 +298,20 @@ export class StoredDictionary {
     this.#page = page;
   }
 
-  /** All of them, by their places. */
-  all(): StoredValue[] {
-    return this.values(Uint32Array.from({ length: this.#page.header.values }, (_, place) => place));
+  /** By their places, 1 for each value that is one of the texts. */
+  placesOf(texts: Iterable<string>): Uint8Array {
+    const wanted = Array.from(texts, (text) => new TextEncoder().encode(text));
+    const kept = new Uint8Array(this.#page.header.values);
+    return this.#page.upTo(1, (body) => {
+      for (let place = 0; place < kept.length; place += 1) {
+        const length = body.uint32();
+        const start = body.skip(length);
+        for (const text of wanted) {
+          if (text.length === length && isAt(body.bytes, start, text)) kept[place] = 1;
+        }
+      }
+      return kept;
+    });
   }
 
   values(places: Uint32Array): StoredValue[] {
@@ -325,4 +336,12 @@ export class StoredDictionary {
       return Array.from(places, (place) => wanted.get(place) as string);
     });
   }
+}
+
+function isAt(bytes: Uint8Array, start: number, text: Uint8Array): boolean {
+  // Texts that are alike often have their beginnings in common.
+  for (let at = text.length - 1; at >= 0; at -= 1) {
+    if (bytes[start + at] !== text[at]) return false;
+  }
+  return true;
 }

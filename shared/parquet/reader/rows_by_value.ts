@@ -1,16 +1,11 @@
 /**
- * Rows of a column chunk by their value, where the chunk has a dictionary. Each distinct value is
- * asked about once. Rows are then compared by their places in the dictionary.
+ * Rows of a column of texts by their value, where the chunk has a dictionary. Each distinct text is
+ * compared once, as bytes. Rows are then compared by their places in the dictionary.
  */
 
 import type { ColumnChunk, FilePlace } from "../footer.ts";
 import { ENCODING, PAGE } from "../writer/format.ts";
-import {
-  dictionaryPlace,
-  type PagePlace,
-  StoredDictionary,
-  type StoredValue,
-} from "./chunk_rows.ts";
+import { dictionaryPlace, type PagePlace, StoredDictionary } from "./chunk_rows.ts";
 import { NotOurs } from "./page_header.ts";
 import type { PageSource } from "./stored_page.ts";
 import { PageReader, readRuns, unpackBits } from "./unpack.ts";
@@ -20,31 +15,28 @@ export interface RowsByValue {
   readonly first: number;
   /** Behind the last. */
   readonly end: number;
-  readonly keeps: (value: StoredValue) => boolean;
+  readonly texts: Iterable<string>;
   /** The page, or the dictionary. */
   readonly pageAt: (place: FilePlace) => PageSource;
 }
 
 /** Whether the rows of a chunk with these pages can be told so. */
 export function hasPlaces(chunk: ColumnChunk, pages: readonly PagePlace[]): boolean {
-  return chunk.stored !== undefined && chunk.nulls !== undefined && pages.length === 1 &&
+  return chunk.stored?.type === "string" && chunk.nulls !== undefined && pages.length === 1 &&
     dictionaryPlace(chunk) !== undefined;
 }
 
-/**
- * The rows whose value is kept, ascending; none of them is null. Errors: `NotOurs`; others for a
- * damaged chunk.
- */
+/** The rows with one of the texts, ascending. Errors: `NotOurs`; others for a damaged chunk. */
 export function rowsByValue(
   chunk: ColumnChunk,
   page: PagePlace,
-  { first, end, keeps, pageAt }: RowsByValue,
+  { first, end, texts, pageAt }: RowsByValue,
 ): Uint32Array {
   const { stored, nulls } = chunk;
   const place = dictionaryPlace(chunk);
   if (stored === undefined || place === undefined) throw new NotOurs(chunk.name);
   const dictionary = new StoredDictionary(stored.type, pageAt(place));
-  const kept = Uint8Array.from(dictionary.all(), (value) => keeps(value) ? 1 : 0);
+  const kept = dictionary.placesOf(texts);
   const read = pageAt(page);
   const { header } = read;
   if (header.type !== PAGE.typeData || header.values !== chunk.values || end > header.values) {

@@ -88,7 +88,7 @@ export async function readPartRows(
   if (!pays({ scannedNs, nextNs: restNs, wholeNs: restNs })) return undefined;
   if (valueBytes(left.groups, columns) > FEW_ROWS_BYTES_MAX) return undefined;
   const { values, byteLength } = await withColumns(left, others, { pages });
-  return { rows: rowsIn(left.groups), values, byteLength };
+  return { numbers: numbersIn(left.groups), values, byteLength };
 }
 
 /** Rows that may still be wanted, with the columns that were read of them. */
@@ -143,6 +143,16 @@ async function withColumns(
 
 function rowsIn(groups: readonly GroupRows[]): number {
   return groups.reduce((sum, { rows }) => sum + rows.length, 0);
+}
+
+/** Their numbers in the file. */
+function numbersIn(groups: readonly GroupRows[]): Uint32Array {
+  const numbers = new Uint32Array(rowsIn(groups));
+  let at = 0;
+  for (const { group, rows } of groups) {
+    for (const row of rows) numbers[at++] = group.firstRow + row;
+  }
+  return numbers;
 }
 
 function chunksIn(groups: readonly GroupRows[], columns: readonly Column[]): ColumnChunk[] {
