@@ -169,11 +169,12 @@ class Walk {
       // All rows that may count are known, and they are few.
       if (this.#left.length === 0 && !this.#isEnough(waiting, rows)) return this.#everything();
       const { batch, cut } = this.#take(waiting, rows);
-      this.#candidates += candidatesIn(batch);
-      if (this.#candidates > this.#probedRowsMax) return undefined;
+      const candidates = candidatesIn(batch);
+      if (this.#isTooMuch(candidates)) return undefined;
       const parts = batch.flatMap((unit) => unit.parts);
       const answer = await this.#deps.probe(parts, this.#wanted - this.#found);
       if (answer === undefined) return undefined;
+      this.#candidates += candidates;
       this.#looked += answer.looked;
       this.#found += answer.rows;
       this.#reach(answer.reaches);
@@ -202,7 +203,8 @@ class Walk {
 
   /** Whether a probe of `rows` more candidates would look at too many rows, as far as is known. */
   #isTooMuch(rows: number): boolean {
-    return this.#looked * (1 + rows / this.#candidates) > this.#probedRowsMax;
+    const share = this.#candidates === 0 ? 1 : this.#looked / this.#candidates;
+    return this.#looked + rows * share > this.#probedRowsMax;
   }
 
   #isEnough(units: readonly Unit[], rows: number): boolean {

@@ -32,6 +32,9 @@ export interface PageProbe {
   readonly signal: AbortSignal;
 }
 
+/** What a row costs here beside a probe of DuckDB: 0.09 µs were measured, and 0.4 to 1.5. */
+const LOOK_SHARE = 1 / 4;
+
 interface FoundRow {
   readonly file: DataFile;
   readonly row: number;
@@ -61,7 +64,7 @@ export async function probePages(
   found.sort((a, b) => sign * (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
   return {
     ...probedOf(found.slice(0, rows + TIES_MAX), rows),
-    looked: parts.reduce((sum, part) => sum + partRows(part), 0),
+    looked: parts.reduce((sum, part) => sum + partRows(part), 0) * LOOK_SHARE,
   };
 }
 

@@ -21,7 +21,7 @@ export interface ProbedRows {
   readonly reaches: bigint | undefined;
   /** By file, the numbers of all rows that are not beyond it; undefined: they are not known. */
   readonly numbers: RowsByFile | undefined;
-  /** How many rows were looked at. */
+  /** What it cost: rows that DuckDB would have scanned in that time. */
   readonly looked: number;
 }
 
