@@ -7,7 +7,7 @@
  * - no answer holds a row twice.
  *
  * A row whose request failed may be there or not; its number is never sent again. Seconds of chaos:
- * `SVC_TEST_CHAOS_SECS` (default 6), and at least four kills.
+ * `SVC_TEST_CHAOS_SECS` (default 4), and at least four kills.
  */
 
 import assert from "node:assert/strict";
@@ -15,7 +15,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import type { RoleName, Stack } from "../apps/stack.ts";
 
-const CHAOS_SECS = Number(Deno.env.get("SVC_TEST_CHAOS_SECS") ?? "6");
+const CHAOS_SECS = Number(Deno.env.get("SVC_TEST_CHAOS_SECS") ?? "4");
 const SENDERS = 4;
 const ROWS_PER_REQUEST = 20;
 const SETTLE_MS_MAX = 90_000;

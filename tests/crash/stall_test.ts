@@ -8,7 +8,7 @@
  *
  * In one process, with deadlines of fractions of a second: what takes a minute elsewhere takes two
  * seconds. The sweep's clock is ahead, so that it may remove each object as soon as its rows are
- * committed. `SVC_TEST_STALL_SEEDS` (default 4), and `SVC_TEST_STALL_SEED` for one.
+ * committed. `SVC_TEST_STALL_SEEDS` (default 3), and `SVC_TEST_STALL_SEED` for one.
  */
 
 import assert from "node:assert/strict";
@@ -44,7 +44,7 @@ import {
 import { RECLAIM_AGE_MS_MIN } from "../../shared/wal/mirror/reclaim_mirror.ts";
 import { numbersIn } from "../../shared/testing/numbers_in_files.ts";
 
-const SEEDS = Number(Deno.env.get("SVC_TEST_STALL_SEEDS") ?? "4");
+const SEEDS = Number(Deno.env.get("SVC_TEST_STALL_SEEDS") ?? "3");
 const ONE_SEED = Deno.env.get("SVC_TEST_STALL_SEED");
 const EVENTS = { namespace: "svc", name: "events" };
 const SEGMENTS = 12;

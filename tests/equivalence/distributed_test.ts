@@ -15,7 +15,7 @@ const SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 20_261_123);
 /** Numbers of servers: `query/distributed/README.md`, "Tests". */
 const COUNTS = (Deno.env.get("SVC_TEST_SERVERS") ?? "3").split(",").map(Number);
 /** A fleet is asked every so many of the statements, each time other ones. */
-const EVERY = Number(Deno.env.get("SVC_TEST_EVERY") ?? 4);
+const EVERY = Number(Deno.env.get("SVC_TEST_EVERY") ?? 6);
 
 interface Phases {
   readonly phases: {

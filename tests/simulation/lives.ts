@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { runSeed, tellFailure } from "./run_seed.ts";
 
 /** Lives of `simulation_test.ts`; those after them are lived in `tests/long/simulation`. */
-export const LIVES_FIRST = 60;
+export const LIVES_FIRST = 40;
 
 /** What the lives together have to come through, so that none of it is left out unnoticed. */
 const SEEN = [

@@ -15,7 +15,7 @@ import type { RowShape } from "../types.ts";
 import { filesAtOnce } from "./json_rows_form.ts";
 
 const FIRST_SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 1);
-const SEEDS = Number(Deno.env.get("SVC_TEST_JSON_ROWS_SEEDS") ?? 2);
+const SEEDS = Number(Deno.env.get("SVC_TEST_JSON_ROWS_SEEDS") ?? 1);
 const STATEMENTS = 10;
 const START_NS = 1_790_000_000_000_000_000n; // 2026-09-21T14:13:20Z
 const FILES = 4;

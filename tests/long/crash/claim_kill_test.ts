@@ -3,7 +3,7 @@
  * are killed with SIGKILL and stopped for longer than their lease (SIGSTOP, SIGCONT), while
  * segments keep coming into the mirror. The mirror is in a folder, and in S3 that adds 20 ms to
  * each request and fails some. Holds when at the end each row of each segment is in the table
- * exactly once. Seconds of chaos: `SVC_TEST_CHAOS_SECS` (default 6), and at least three troubles.
+ * exactly once. Seconds of chaos: `SVC_TEST_CHAOS_SECS` (default 4), and at least three troubles.
  */
 
 import assert from "node:assert/strict";
@@ -29,7 +29,7 @@ import { SegmentNames } from "../../../shared/wal/layout.ts";
 import { segmentKey } from "../../../shared/wal/mirror/mirror_layout.ts";
 import { numbersIn } from "../../../shared/testing/numbers_in_files.ts";
 
-const CHAOS_SECS = Number(Deno.env.get("SVC_TEST_CHAOS_SECS") ?? "6");
+const CHAOS_SECS = Number(Deno.env.get("SVC_TEST_CHAOS_SECS") ?? "4");
 const LEASE_SECS = 3;
 const ROWS_PER_SEGMENT = 5;
 const SEGMENT_EVERY_MS = 250;

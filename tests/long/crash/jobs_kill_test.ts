@@ -4,7 +4,7 @@
  * SIGCONT), and the database is killed now and then. Holds when at the end each job began once at
  * most, reached one terminal state and kept it. A job that `succeeded` has its own rows, and no
  * server holds memory for any. A trigger in the database keeps the log that this is read from.
- * Seconds of chaos: `SVC_TEST_CHAOS_SECS` (default 6).
+ * Seconds of chaos: `SVC_TEST_CHAOS_SECS` (default 4).
  */
 
 import assert from "node:assert/strict";
@@ -18,7 +18,7 @@ import { POSTGRES, PostgresProcess } from "../../../shared/testing/postgres_proc
 import { newSeed, SeededRandom } from "../../../shared/testing/seeded_random.ts";
 import { freePorts } from "../../../shared/testing/free_ports.ts";
 
-const CHAOS_SECS = Number(Deno.env.get("SVC_TEST_CHAOS_SECS") ?? "6");
+const CHAOS_SECS = Number(Deno.env.get("SVC_TEST_CHAOS_SECS") ?? "4");
 const LEASE_SECS = 3;
 const READY_MS_MAX = 90_000;
 const SETTLE_MS_MAX = 60_000;

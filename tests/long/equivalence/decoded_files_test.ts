@@ -14,7 +14,7 @@ import { StatementMaker } from "../../equivalence/pruning_statements.ts";
 
 const FIRST_SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 1);
 const SEEDS = Number(Deno.env.get("SVC_TEST_PRUNING_SEEDS") ?? 1);
-const STATEMENTS_A_SEED = 40;
+const STATEMENTS_A_SEED = Number(Deno.env.get("SVC_TEST_PRUNING_STATEMENTS") ?? 24);
 const TIMES_A_STATEMENT = 3;
 const DECODED_MS_MAX = 30_000;
 

@@ -21,7 +21,7 @@ import { askRecords, type Records } from "../../equivalence/sql_answers.ts";
 
 const SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 20_261_123);
 /** So many for each number of servers. */
-const STATEMENTS = Number(Deno.env.get("SVC_TEST_SHARED_STATEMENTS") ?? 12);
+const STATEMENTS = Number(Deno.env.get("SVC_TEST_SHARED_STATEMENTS") ?? 8);
 /** Without a wish each kind of statement has another number of servers: their starts take time. */
 const countsOr = (usual: string) =>
   (Deno.env.get("SVC_TEST_SERVERS") ?? usual).split(",").map(Number);

@@ -18,9 +18,9 @@ import { STATEMENTS as STATEMENTS_OF_SQL } from "../../equivalence/sql_statement
 import { type RandomStatement, SpreadStatements } from "../../equivalence/spread_statements.ts";
 
 const SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 20_261_123);
-const STATEMENTS = Number(Deno.env.get("SVC_TEST_STATEMENTS") ?? 120);
+const STATEMENTS = Number(Deno.env.get("SVC_TEST_STATEMENTS") ?? 80);
 /** Every so many of the statements of `tests/equivalence/sql_statements.ts` are cut. */
-const EVERY = Number(Deno.env.get("SVC_TEST_EVERY") ?? 3);
+const EVERY = Number(Deno.env.get("SVC_TEST_EVERY") ?? 5);
 const SHARDS = [1, 2, 3, 5, 9] as const;
 
 function columnsOf(text: string): Column[] {

@@ -5,7 +5,7 @@
 
 import { assertLivesHold, LIVES_FIRST } from "../../simulation/lives.ts";
 
-const LAST = Number(Deno.env.get("SVC_TEST_SIMULATION_SEEDS") ?? 200);
+const LAST = Number(Deno.env.get("SVC_TEST_SIMULATION_SEEDS") ?? 110);
 
 Deno.test({
   name: `simulation: lives to the ${LAST}th lose no row, double none, and answer exactly`,
