@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { encodeBatch } from "../columns/ipc.ts";
 import { batchOf, DrainLab, EVENTS_LANE } from "../testing/drain_lab.ts";
+import { waysAt } from "../testing/ways_at.ts";
 import { damagedPath, segmentPath } from "../wal/layout.ts";
 import { readDamaged } from "../wal/damaged_bytes.ts";
 import { mendedWalReader } from "../wal/mirror/mended_wal_reader.ts";
@@ -53,11 +54,14 @@ Deno.test({
   },
 });
 
-for (const loss of ["kill", "drop", "torn"] as const) {
+const CUTS = ["drop", "torn"] as const;
+
+for (const loss of ["kill", ...CUTS] as const) {
   Deno.test({
     name: `a drain of a damaged segment that ends before any file operation: ${loss}`,
     async fn() {
       for (let crashAt = 0;; crashAt += 1) {
+        if (loss !== "kill" && !waysAt(CUTS, crashAt).includes(loss)) continue;
         await using lab = await DrainLab.open(7);
         const name = await sealFrames(lab);
         await damage(lab, name, [1]);

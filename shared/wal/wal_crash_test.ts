@@ -14,6 +14,7 @@ import {
 import { FakeClock } from "../testing/fake_clock.ts";
 import { NUMBERED_SCHEMA, numberedBatch, rowsOfMessage } from "../testing/numbered_rows.ts";
 import { SeededRandom } from "../testing/seeded_random.ts";
+import { waysAt } from "../testing/ways_at.ts";
 import { openWalConsumerAdmin } from "./admin.ts";
 import { segmentNamesIn, stateDirectory } from "./layout.ts";
 import { PACKED_MESSAGE_BYTES_MIN } from "./packed_message.ts";
@@ -215,7 +216,7 @@ Deno.test({
       const ledger = newLedger();
       await untilPowerFails(() => work(fs, ledger));
       assert(!fs.powered, `operation ${crashAt} was not reached`);
-      for (const loss of ["drop", "keep", "prefix", "torn"] as const) {
+      for (const loss of waysAt(["drop", "keep", "prefix", "torn"] as const, crashAt)) {
         await recoverAndCheck(fs, ledger, { random, loss });
       }
     }
