@@ -6,6 +6,7 @@ import { rowsExceeded } from "../shared/engine/duckdb/rows_breaker.ts";
 import { WarehouseLab } from "../shared/testing/warehouse_lab.ts";
 import { OPTIONS, type QueryServer, startQuery } from "./mod.ts";
 import { startTestServer } from "../tests/doubles/query_server.ts";
+import { IN_THIS_PROCESS } from "../shared/testing/in_this_process.ts";
 
 const ROWS = 1_000;
 const START_NS = 1_790_000_000_000_000_000n;
@@ -27,10 +28,13 @@ async function open() {
   await lab.commit(
     Array.from({ length: ROWS }, (_, n) => ({ ns: START_NS + BigInt(n), raw: `row ${n}` })),
   );
-  const server = await startQuery(parseOptions(OPTIONS, [
-    ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--threads", "2"],
-    ...["--data-dir", lab.dir, "--audit-disabled", "--memory-pool-bytes", String(2 ** 29)],
-  ]));
+  const server = await startQuery(
+    parseOptions(OPTIONS, [
+      ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--threads", "2"],
+      ...["--data-dir", lab.dir, "--audit-disabled", "--memory-pool-bytes", String(2 ** 29)],
+    ]),
+    IN_THIS_PROCESS,
+  );
   return {
     server,
     post: (query: string, fields: Record<string, unknown> = {}) =>

@@ -8,6 +8,7 @@ import { parseOptions } from "../shared/config/parse_options.ts";
 import { WarehouseLab } from "../shared/testing/warehouse_lab.ts";
 import { ONE_DUCKDB } from "../shared/testing/one_duckdb.ts";
 import { OPTIONS, startQuery } from "./mod.ts";
+import { IN_THIS_PROCESS } from "../shared/testing/in_this_process.ts";
 
 const DAY_NS = 86_400_000_000_000n;
 const FIRST_DAY_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
@@ -68,12 +69,15 @@ async function withServer(
     );
   }
   await lab.append([1n, 2n].map((n) => ({ ns: FIRST_DAY_NS + 2n * DAY_NS + n, raw: "w" })));
-  await using server = await startQuery(parseOptions(OPTIONS, [
-    ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--threads", "2"],
-    ...[...ONE_DUCKDB, "--audit-disabled"],
-    ...["--data-dir", lab.dir, "--query-wal-buffer-dir", `${lab.dir}/wal`],
-    ...flags,
-  ]));
+  await using server = await startQuery(
+    parseOptions(OPTIONS, [
+      ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--threads", "2"],
+      ...[...ONE_DUCKDB, "--audit-disabled"],
+      ...["--data-dir", lab.dir, "--query-wal-buffer-dir", `${lab.dir}/wal`],
+      ...flags,
+    ]),
+    IN_THIS_PROCESS,
+  );
   await test(async (body, path = "/api/v1/sql") => {
     const response = await fetch(`http://127.0.0.1:${server.address.port}${path}`, {
       method: "POST",

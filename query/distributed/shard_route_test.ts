@@ -10,6 +10,7 @@ import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
 import { OPTIONS, startQuery } from "../mod.ts";
 import { VERSION_HEADER } from "./peer_client.ts";
 import { writeShardRequest } from "./shard_request.ts";
+import { IN_THIS_PROCESS } from "../../shared/testing/in_this_process.ts";
 
 const START_NS = 1_795_132_800_000_000_000n;
 const ROWS = 1_000;
@@ -28,11 +29,14 @@ async function openLab(args: readonly string[]): Promise<Lab> {
   );
   const [port = 0] = freePorts(1);
   stack.use(
-    await startQuery(parseOptions(OPTIONS, [
-      ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
-      ...["--data-dir", lab.dir, "--threads", "2", ...ONE_DUCKDB],
-      ...["--peers", `127.0.0.1:${port}`, ...args],
-    ])),
+    await startQuery(
+      parseOptions(OPTIONS, [
+        ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
+        ...["--data-dir", lab.dir, "--threads", "2", ...ONE_DUCKDB],
+        ...["--peers", `127.0.0.1:${port}`, ...args],
+      ]),
+      IN_THIS_PROCESS,
+    ),
   );
   const { stats } = await lab.query("SELECT count(raw) FROM events", { snapshot: "latest" });
   const key = await keyOf(lab.dir);

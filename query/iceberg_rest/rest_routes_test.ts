@@ -9,6 +9,7 @@ import { testService } from "../../tests/doubles/query_server.ts";
 import { OPTIONS, startQuery } from "../mod.ts";
 import { queryApp } from "../routes.ts";
 import { RestCatalog, type RestCatalogParts } from "./rest_catalog.ts";
+import { IN_THIS_PROCESS } from "../../shared/testing/in_this_process.ts";
 
 const NS = 1_795_132_800_000_000_000n;
 
@@ -22,10 +23,13 @@ async function openLab(flags: readonly string[] = []): Promise<Lab> {
   const lab = held.use(await WarehouseLab.open());
   await lab.commit([{ ns: NS, raw: "one" }]);
   const server = held.use(
-    await startQuery(parseOptions(OPTIONS, [
-      ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
-      ...["--data-dir", lab.dir, "--threads", "1", ...flags],
-    ])),
+    await startQuery(
+      parseOptions(OPTIONS, [
+        ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
+        ...["--data-dir", lab.dir, "--threads", "1", ...flags],
+      ]),
+      IN_THIS_PROCESS,
+    ),
   );
   const all = held.move();
   const base = `http://127.0.0.1:${server.address.port}/iceberg/v1/`;

@@ -6,6 +6,7 @@ import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { OPTIONS, startQuery } from "../mod.ts";
 import type { CallerGate } from "../query_caller.ts";
 import type { QueryRecord } from "../query_record.ts";
+import { IN_THIS_PROCESS } from "../../shared/testing/in_this_process.ts";
 
 const START_NS = 1_790_000_000_000_000_000n;
 /** How many rows the WHERE leaves nobody can tell before. */
@@ -50,7 +51,11 @@ async function open(args: readonly string[] = []): Promise<Jobs> {
       ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--threads", "2"],
       ...["--data-dir", lab.dir, "--memory-pool-bytes", String(256 * 2 ** 20), ...args],
     ]),
-    { callers: TENANTS, observer: { completed: (record) => void records.push(record) } },
+    {
+      ...IN_THIS_PROCESS,
+      callers: TENANTS,
+      observer: { completed: (record) => void records.push(record) },
+    },
   );
   const url = `http://127.0.0.1:${server.address.port}`;
   const ask: Jobs["ask"] = async (method, path, body, token) => {

@@ -8,6 +8,7 @@ import { OPTIONS, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { type LabEvent, WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
+import { IN_THIS_PROCESS } from "../../shared/testing/in_this_process.ts";
 
 const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
 const SEC = 1_000_000_000n;
@@ -25,12 +26,15 @@ async function withServer(
   test: (fields: Fields) => Promise<void>,
   flags: readonly string[] = [],
 ): Promise<void> {
-  await using server = await startQuery(parseOptions(OPTIONS, [
-    ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
-    ...["--data-dir", lab.dir, "--threads", "2", ...ONE_DUCKDB],
-    ...(lab.wal === undefined ? [] : ["--query-wal-buffer-dir", `${lab.dir}/wal`]),
-    ...flags,
-  ]));
+  await using server = await startQuery(
+    parseOptions(OPTIONS, [
+      ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
+      ...["--data-dir", lab.dir, "--threads", "2", ...ONE_DUCKDB],
+      ...(lab.wal === undefined ? [] : ["--query-wal-buffer-dir", `${lab.dir}/wal`]),
+      ...flags,
+    ]),
+    IN_THIS_PROCESS,
+  );
   const url = `http://127.0.0.1:${server.address.port}/api/v1/`;
   const status = async (path: string, headers: HeadersInit = {}) => {
     const response = await fetch(url + path, { headers });

@@ -8,6 +8,7 @@ import { OPTIONS, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
+import { IN_THIS_PROCESS } from "../../shared/testing/in_this_process.ts";
 
 const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
 const ROWS = [
@@ -24,10 +25,13 @@ async function withRows(test: (search: Search) => Promise<void>): Promise<void> 
     raw,
     attributes: attributes === undefined ? null : JSON.stringify(attributes),
   })));
-  await using server = await startQuery(parseOptions(OPTIONS, [
-    ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
-    ...["--data-dir", lab.dir, "--threads", "2", ...ONE_DUCKDB],
-  ]));
+  await using server = await startQuery(
+    parseOptions(OPTIONS, [
+      ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
+      ...["--data-dir", lab.dir, "--threads", "2", ...ONE_DUCKDB],
+    ]),
+    IN_THIS_PROCESS,
+  );
   const endpoint = `http://127.0.0.1:${server.address.port}`;
   await test(async (argv) => {
     const console = new RecordingConsole();

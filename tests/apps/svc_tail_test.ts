@@ -6,6 +6,7 @@ import { parseOptions } from "../../shared/config/parse_options.ts";
 import { type LabEvent, WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
 import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
+import { IN_THIS_PROCESS } from "../../shared/testing/in_this_process.ts";
 
 const MAIN = new URL("../../cli/main.ts", import.meta.url).pathname;
 const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
@@ -66,11 +67,14 @@ function rows(...raws: readonly string[]): LabEvent[] {
 }
 
 function serve(lab: WarehouseLab, port: number | undefined) {
-  return startQuery(parseOptions(OPTIONS, [
-    ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
-    ...["--data-dir", lab.dir, "--threads", "2", "--query-wal-buffer-dir", `${lab.dir}/wal`],
-    ...ONE_DUCKDB,
-  ]));
+  return startQuery(
+    parseOptions(OPTIONS, [
+      ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
+      ...["--data-dir", lab.dir, "--threads", "2", "--query-wal-buffer-dir", `${lab.dir}/wal`],
+      ...ONE_DUCKDB,
+    ]),
+    IN_THIS_PROCESS,
+  );
 }
 
 Deno.test({

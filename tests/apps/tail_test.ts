@@ -10,6 +10,7 @@ import { parseOptions } from "../../shared/config/parse_options.ts";
 import { type LabEvent, WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
 import { rawsOf, TailReader } from "./tail_reader.ts";
+import { IN_THIS_PROCESS } from "../../shared/testing/in_this_process.ts";
 
 const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
 const LANE = "wal/default/events";
@@ -19,12 +20,15 @@ async function withServer(
   test: (url: string, stop: () => Promise<void>) => Promise<void>,
   flags: readonly string[] = [],
 ): Promise<void> {
-  await using server = await startQuery(parseOptions(OPTIONS, [
-    ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
-    ...["--data-dir", lab.dir, "--threads", "2", ...ONE_DUCKDB],
-    ...(lab.wal === undefined ? [] : ["--query-wal-buffer-dir", `${lab.dir}/wal`]),
-    ...flags,
-  ]));
+  await using server = await startQuery(
+    parseOptions(OPTIONS, [
+      ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
+      ...["--data-dir", lab.dir, "--threads", "2", ...ONE_DUCKDB],
+      ...(lab.wal === undefined ? [] : ["--query-wal-buffer-dir", `${lab.dir}/wal`]),
+      ...flags,
+    ]),
+    IN_THIS_PROCESS,
+  );
   await test(`http://127.0.0.1:${server.address.port}`, () => server.stop());
 }
 

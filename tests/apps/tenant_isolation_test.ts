@@ -15,6 +15,7 @@ import type { TableSchema } from "../../shared/schema/schema.ts";
 import { namespaceOf } from "../../shared/tenant/tenant.ts";
 import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { AUDIENCE, FakeIssuer } from "../../shared/testing/fake_issuer.ts";
+import { IN_THIS_PROCESS } from "../../shared/testing/in_this_process.ts";
 
 const DAY_START = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
 
@@ -107,7 +108,7 @@ async function onStage(test: (stage: Stage) => Promise<void>): Promise<void> {
     ...["--threads", "2", "--memory-pool-bytes", String(256 * 2 ** 20), "--query-hot-caches"],
     ...["--oidc-issuer", issuer.url, "--oidc-audience", AUDIENCE, "--oidc-tenant-claim", "org"],
   ]);
-  await using server = await startQuery(settings);
+  await using server = await startQuery(settings, IN_THIS_PROCESS);
   const tokens = new Map<Tenant, string>();
   for (const tenant of NAMES) tokens.set(tenant, await issuer.token({ org: tenant }));
   await test({

@@ -12,6 +12,7 @@ import { applyExpire } from "../../shared/tables/expire.ts";
 import { type LabEvent, WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { addColumns, drain } from "./sql_lab.ts";
+import { IN_THIS_PROCESS } from "../../shared/testing/in_this_process.ts";
 
 const START_NS = 1_790_000_000_000_000_000n;
 const LANE = { tenant: "default", index: "events" };
@@ -34,11 +35,14 @@ class PagingLab implements AsyncDisposable {
 
   static async open(): Promise<PagingLab> {
     const lab = await WarehouseLab.open({ wal: true });
-    const server = await startQuery(parseOptions(OPTIONS, [
-      ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--threads", "2"],
-      ...["--data-dir", lab.dir, "--query-wal-buffer-dir", `${lab.dir}/wal`],
-      ...["--memory-pool-bytes", String(256 * 2 ** 20), "--audit-disabled"],
-    ]));
+    const server = await startQuery(
+      parseOptions(OPTIONS, [
+        ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--threads", "2"],
+        ...["--data-dir", lab.dir, "--query-wal-buffer-dir", `${lab.dir}/wal`],
+        ...["--memory-pool-bytes", String(256 * 2 ** 20), "--audit-disabled"],
+      ]),
+      IN_THIS_PROCESS,
+    );
     return new PagingLab(lab, server);
   }
 

@@ -9,6 +9,7 @@ import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
 import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
 import { launchForPages } from "../clients/chromium.ts";
 import { buildPage, openPageLab, type PageLab } from "./page_lab.ts";
+import { IN_THIS_PROCESS } from "../../shared/testing/in_this_process.ts";
 
 /** 2026-11-20T00:00:00Z, and the range of the page that has all rows. */
 export const START_MS = 1_795_132_800_000;
@@ -134,11 +135,14 @@ export async function openLiveLab(): Promise<LiveLab> {
   await using held = new AsyncDisposableStack();
   const lab = held.use(await WarehouseLab.open({ wal: true }));
   const server = held.use(
-    await startQuery(parseOptions(OPTIONS, [
-      ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
-      ...["--data-dir", lab.dir, "--query-wal-buffer-dir", `${lab.dir}/wal`, "--threads", "2"],
-      ...ONE_DUCKDB,
-    ])),
+    await startQuery(
+      parseOptions(OPTIONS, [
+        ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
+        ...["--data-dir", lab.dir, "--query-wal-buffer-dir", `${lab.dir}/wal`, "--threads", "2"],
+        ...ONE_DUCKDB,
+      ]),
+      IN_THIS_PROCESS,
+    ),
   );
   const browser = await launchForPages();
   held.defer(() => browser.close());

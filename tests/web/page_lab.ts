@@ -12,6 +12,7 @@ import { freePort } from "../../shared/testing/free_ports.ts";
 import { ONE_DUCKDB } from "../../shared/testing/one_duckdb.ts";
 import { until } from "../../shared/testing/until.ts";
 import { launchForPages } from "../clients/chromium.ts";
+import { IN_THIS_PROCESS } from "../../shared/testing/in_this_process.ts";
 
 /** Generous: an upper bound on a busy machine, not a pause. */
 const WAIT_MS_MAX = 60_000;
@@ -47,10 +48,13 @@ export async function openPageLab(
   let server: QueryServer | undefined;
   const stop = async () => await server?.stop();
   const start = async (given = args) => {
-    server = await startQuery(parseOptions(OPTIONS, [
-      ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
-      ...["--data-dir", lab.dir, "--threads", "2", ...ONE_DUCKDB, ...given],
-    ]));
+    server = await startQuery(
+      parseOptions(OPTIONS, [
+        ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
+        ...["--data-dir", lab.dir, "--threads", "2", ...ONE_DUCKDB, ...given],
+      ]),
+      IN_THIS_PROCESS,
+    );
   };
   await start();
   held.defer(stop);
@@ -66,8 +70,14 @@ export async function openPageLab(
   };
 }
 
-/** Builds the page by its task, where a source is newer. */
-export async function buildPage(): Promise<void> {
+let built: Promise<void> | undefined;
+
+/** Builds the page by its task, where a source is newer: once for all files of a process. */
+export function buildPage(): Promise<void> {
+  return built ??= buildByTask();
+}
+
+async function buildByTask(): Promise<void> {
   const root = new URL("../..", import.meta.url);
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["task", "--quiet", "web", "--if-newer"],
