@@ -91,8 +91,8 @@ async function checkRows(
   assert.deepEqual(rows, await rowsBySql(stack, where));
 }
 
-/** Engines that write by PyIceberg's catalog. They share a process, which loads it once. */
-const BY_PYICEBERG = ["pyiceberg", "polars", "daft"];
+/** The process of each engine: those that write by PyIceberg's catalog share one. */
+const PROCESSES: Readonly<Record<string, string>> = { polars: "pyiceberg", daft: "pyiceberg" };
 
 Deno.test({
   name: HAS_WRITERS ? NAME : `${NAME} (${NO_PYTHON})`,
@@ -101,12 +101,14 @@ Deno.test({
     await using stacked = await startEngineStack({ SVC_ICEBERG_WRITES: "1" });
     const { stack, address } = stacked;
     await using reader = new TableReader("pyiceberg", address);
-    await using pyiceberg = new TableWriter(address);
+    await using writers = new AsyncDisposableStack();
+    const byProcess = new Map<string, TableWriter>();
     const lab = { stack, reader };
     const write = async (engine: string, step: string) => {
-      if (BY_PYICEBERG.includes(engine)) return await pyiceberg.write(engine, step);
-      await using own = new TableWriter(address);
-      return await own.write(engine, step);
+      const process = PROCESSES[engine] ?? engine;
+      const writer = byProcess.get(process) ?? writers.use(new TableWriter(address));
+      byProcess.set(process, writer);
+      return await writer.write(engine, step);
     };
     await send(stack, OURS.map((text, at) => record(START_NS + BigInt(at), text)));
     await committed(stack);
