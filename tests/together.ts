@@ -3,19 +3,15 @@
  * own. Loading those takes longer than most files' tests. 28 small files of `query` took 9.5 s of
  * processor time each by itself, and 3.4 s together.
  *
- * `together.ts [FOLDERS --] FOLDERS` prints paths for `deno test`: the test files below the first
- * folders, then modules that import the test files below the others, some files each. A test that
- * fails is reported with the file and line where it stands.
+ * `together.ts FOLDER[=FILES]...` prints paths for `deno test`, in the order of the folders. They
+ * are the test files below `FOLDER`, or modules that each import so many of them. A test that fails
+ * is reported with the file and line where it stands.
  *
  * `deno test` takes files in the order in which they are given, but folders after all files.
  */
 
 import { sourceFiles } from "./workspace/sources.ts";
 
-/** Enough to share modules, and few enough that no group is the last for long. */
-const FILES_MAX = 24;
-/** Fewer of those below `tests`: their files wait for processes, one after the other. */
-const FILES_OF_TESTS_MAX = 6;
 const OUT = "tests/dist";
 
 /** Paths of the test files below `folder`, in their order. */
@@ -25,7 +21,7 @@ async function testFilesBelow(folder: string): Promise<string[]> {
 }
 
 /** Groups of neighbours, about equal in size. */
-export function groupsOf(files: readonly string[], filesMax = FILES_MAX): string[][] {
+export function groupsOf(files: readonly string[], filesMax: number): string[][] {
   const groups = Math.ceil(files.length / filesMax);
   return Array.from({ length: groups }, (_, at) =>
     files.slice(
@@ -34,20 +30,26 @@ export function groupsOf(files: readonly string[], filesMax = FILES_MAX): string
     ));
 }
 
+/** Writes a module that imports the files; its path. */
+async function writeGroup(name: string, files: readonly string[]): Promise<string> {
+  const path = `${OUT}/${name}_test.ts`;
+  await Deno.writeTextFile(path, files.map((file) => `import "../../${file}";\n`).join(""));
+  return path;
+}
+
 if (import.meta.main) {
   await Deno.remove(OUT, { recursive: true }).catch(() => {});
   await Deno.mkdir(OUT);
-  const end = Deno.args.indexOf("--");
   const paths: string[] = [];
-  for (const folder of Deno.args.slice(0, Math.max(0, end))) {
-    paths.push(...await testFilesBelow(folder));
-  }
-  for (const folder of Deno.args.slice(end + 1)) {
-    const filesMax = folder.startsWith("tests/") ? FILES_OF_TESTS_MAX : FILES_MAX;
-    for (const [at, files] of groupsOf(await testFilesBelow(folder), filesMax).entries()) {
-      const path = `${OUT}/${folder.replaceAll("/", "_")}_${at + 1}_test.ts`;
-      await Deno.writeTextFile(path, files.map((file) => `import "../../${file}";\n`).join(""));
-      paths.push(path);
+  for (const asked of Deno.args) {
+    const [folder = "", filesMax] = asked.split("=");
+    const files = await testFilesBelow(folder);
+    if (filesMax === undefined) {
+      paths.push(...files);
+      continue;
+    }
+    for (const [at, group] of groupsOf(files, Number(filesMax)).entries()) {
+      paths.push(await writeGroup(`${folder.replaceAll("/", "_")}_${at + 1}`, group));
     }
   }
   Deno.stdout.writeSync(new TextEncoder().encode(`${paths.join("\n")}\n`));

@@ -57,8 +57,6 @@ function commandsOf(task: string): readonly string[] {
 /** The folders that a command names, by itself or to `tests/together.ts`. */
 function foldersOf(command: string): readonly string[] {
   const words = command.replaceAll(/\$\(deno task --quiet jobs\)|[()]/g, "").split(" ");
-  const last = words.findLastIndex((word) =>
-    word === "together" || /^-./.test(word) && word !== "--"
-  );
-  return words.slice(last + 1).filter((word) => word !== "--");
+  const last = words.findLastIndex((word) => word === "together" || word.startsWith("-"));
+  return words.slice(last + 1).map((word) => word.split("=", 1)[0] ?? "");
 }
