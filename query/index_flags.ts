@@ -13,7 +13,7 @@ export const INDEX_CACHE_OPTIONS = {
     min: 0,
     max: BYTES_MAX,
     help: "Memory for headers of data files' indexes and for answers found in them; 0: none. " +
-      "When not given: a part of --memory-bytes, 1 GiB at most.",
+      "When not given: a part of --memory-bytes, 256 MiB at most.",
   },
   queryPuffinBlobCacheMaxBytes: {
     kind: "integer",
@@ -23,7 +23,7 @@ export const INDEX_CACHE_OPTIONS = {
     min: 0,
     max: BYTES_MAX,
     help: "Memory for pieces of data files' indexes as they are stored; 0: none. When not " +
-      "given: a part of --memory-bytes, 256 MiB at most.",
+      "given: a part of --memory-bytes, 32 MiB at most.",
   },
   queryPuffinBlobCacheMaxEntries: {
     kind: "integer",

@@ -14,11 +14,11 @@ export const ENGINE_CACHE_BYTES = {
   /** Parquet footers of data files. */
   footers: 64 * MIB,
   /** Pages of data files that were read again and again, unpacked. */
-  pages: 32 * MIB,
+  pages: 8 * MIB,
   /** Instants around the ends of ranges of time. */
-  edge_times: 32 * MIB,
+  edge_times: 4 * MIB,
   /** Trees, texts, values and columns of statements. */
-  statements: 32 * MIB,
+  statements: 8 * MIB,
   /** Summaries of WAL segments. */
   hot_caches: 64 * MIB,
   /** What is kept of tables' summaries. */

@@ -157,7 +157,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine & Sprea
   const remaining = remainingOf(options, dirs.remaining);
   const sidecars = sidecarIndexesOf(options);
   const { bytes, keep } = cachesOf(options);
-  keep("parsed_index", sidecars.parsed);
+  for (const cache of [sidecars.parsed, sidecars.answers]) keep("parsed_index", cache);
   keep("puffin_blob", sidecars.blobs);
   const decoded = decodedCacheOf(options, dirs.decoded);
   const footers = new FooterCache(store, bytes.footers);

@@ -1,10 +1,12 @@
 /**
  * The indexes that lie in the sidecars of data files, with what is kept of them in memory.
  *
- * There are two caches. "Parsed" has footers of sidecars, headers of indexes, filters, and answers
- * that were read for. "Blobs" has the pieces of indexes that lookups read. No data file changes,
- * and a sidecar that is made anew has other keys here (`files/sidecar_footers.ts`), so neither is
- * stale. What is missing or damaged is counted, and its data file is read whole.
+ * There are three caches. "Parsed" has footers of sidecars, headers of indexes, and filters.
+ * "Answers" has short answers that were read for: they grow with the statements that are asked, and
+ * the others with the files, so they are bounded by themselves. "Blobs" has the pieces of indexes
+ * that lookups read. No data file changes, and a sidecar that is made anew has other keys here
+ * (`files/sidecar_footers.ts`), so none is stale. What is missing or damaged is counted, and its
+ * data file is read whole.
  */
 
 import { isOperatingError } from "../../base/errors.ts";
@@ -45,6 +47,15 @@ export interface IndexCacheSizes {
 const ALL: RowSet = { kind: "all" };
 /** What an entry takes besides its arrays. */
 const ENTRY_BYTES = 256;
+/** What an answer takes besides its array, with its key, which names a file and a question. */
+const ANSWER_BYTES = 768;
+/**
+ * The rows of frequent words come to tens of MiB over all files. They would drive out each other,
+ * and all else.
+ */
+const ANSWER_ARRAY_BYTES_MAX = 8 * 1024;
+/** Answers have a quarter of the bytes of `parsedBytesMax`, and this at most. */
+const ANSWERS_BYTES_MAX = 8 * 1024 ** 2;
 
 /** Bounds of the two caches in bytes, and what is told of them. */
 export interface SidecarIndexesOptions {
@@ -57,6 +68,7 @@ export class SidecarIndexes implements RowIndexes {
   /** Footers for readers of other data in the same sidecars. */
   readonly footers: SidecarFooters;
   readonly parsed: WeighedCache;
+  readonly answers: WeighedCache;
   readonly blobs: WeighedCache;
   readonly #meter: IndexMeter | undefined;
   readonly #queryKeys = new WeakMap<RowQuery, string>();
@@ -66,7 +78,13 @@ export class SidecarIndexes implements RowIndexes {
     { nowMs, meter }: SidecarIndexesOptions,
   ) {
     const told = (cache: CacheMeter | undefined) => cache === undefined ? {} : { meter: cache };
-    this.parsed = new WeighedCache(parsedBytesMax, told(meter?.parsed));
+    const answersMax = Math.min(Math.floor(parsedBytesMax / 4), ANSWERS_BYTES_MAX);
+    const both = meter === undefined ? undefined : {
+      lookedUp: (outcome: "hit" | "miss") => meter.parsed.lookedUp(outcome),
+      held: () => meter.parsed.held(this.parsed.bytes + this.answers.bytes),
+    };
+    this.parsed = new WeighedCache(parsedBytesMax - answersMax, told(both));
+    this.answers = new WeighedCache(answersMax, told(both));
     this.blobs = new WeighedCache(blobBytesMax, {
       entriesMax: blobEntriesMax,
       ...told(meter?.blobs),
@@ -93,9 +111,11 @@ export class SidecarIndexes implements RowIndexes {
   }
 
   #look(file: DataFile, query: RowQuery, call: IndexCall): Promise<RowSet> {
-    return this.parsed.load(`${file.key} ${this.#queryKey(query, call.schema)}`, async () => {
+    return this.answers.load(`${file.key} ${this.#queryKey(query, call.schema)}`, async () => {
       const { answer, hasRead } = await this.#find(file, query, call);
-      return { value: answer, bytes: ENTRY_BYTES + bytesOf(answer), isKept: hasRead };
+      const bytes = bytesOf(answer);
+      const isKept = hasRead && bytes <= ANSWER_ARRAY_BYTES_MAX;
+      return { value: answer, bytes: ANSWER_BYTES + bytes, isKept };
     });
   }
 

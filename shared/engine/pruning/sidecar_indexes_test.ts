@@ -14,27 +14,27 @@ const MIB = 1024 ** 2;
 const ROWS = 3_000;
 const LARGE = { parsedBytesMax: 64 * MIB, blobBytesMax: 16 * MIB, blobEntriesMax: 128 };
 
-/** A data file of 3,000 rows with its sidecar; row n has the word `wn`. */
-async function openLab(sizes = LARGE) {
+/** A data file with its sidecar; row n has the word `wn`, runs of a quarter of all have `often`. */
+async function openLab(sizes = LARGE, rows = ROWS) {
   await using tables = await TableLab.open();
   const file = {
-    ...tables.newFile({ locationKey: "svc/events" }, { day: 20_000, rows: ROWS }),
+    ...tables.newFile({ locationKey: "svc/events" }, { day: 20_000, rows }),
     location: "",
   };
-  const rows = Array.from({ length: ROWS }, (_, i) => ({
+  const values = Array.from({ length: rows }, (_, i) => ({
     timestamp: BigInt(i),
     timestamp_ns: BigInt(i) * 1_000n,
     host: `h${i % 3}`,
     source: "s",
     sourcetype: "t",
     index: "main",
-    raw: `row w${i} is here`,
+    raw: `row w${i} is here${i % 1_000 < 250 ? " often" : ""}`,
     attributes: null,
   }));
   const content = {
     schema: EVENTS_SCHEMA,
-    rows: ROWS,
-    batches: [batchOfRows(EVENTS_SCHEMA, rows)],
+    rows,
+    batches: [batchOfRows(EVENTS_SCHEMA, values)],
     text: [{ name: "raw", tokenizer: "default" as const }],
     rowGroupRows: 1_000,
   };
@@ -163,6 +163,40 @@ Deno.test({
     for (const text of ["w77", "w77", "row", "nothing"]) {
       deepStrictEqual(await none.ask(word(text)), await ask(word(text)));
     }
+  },
+});
+
+Deno.test({
+  name: "SidecarIndexes does not keep the rows of a frequent word, and finds them again",
+  fn: async () => {
+    const { told, ask, indexes } = await openLab(LARGE, 20_000);
+    const answer = await ask(word("often"));
+    ok(answer.kind === "rows" && answer.rows.length >= 5_000);
+    strictEqual(indexes.answers.bytes, 0);
+    told.length = 0;
+    deepStrictEqual(await ask(word("often")), answer);
+    strictEqual(told[0], "parsed miss");
+  },
+});
+
+Deno.test({
+  name: "answers of SidecarIndexes have a quarter of its bytes, and leave headers where they are",
+  fn: async () => {
+    const parsedBytesMax = 64 * 1024;
+    const { store, ask, indexes } = await openLab({ ...LARGE, parsedBytesMax }, 30_000);
+    const headers = async () => {
+      await ask(word("w0"));
+      return indexes.parsed.bytes;
+    };
+    const before = await headers();
+    ok(before > 0);
+    for (let i = 0; i < 100; i += 1) await ask(word(`w${i}`));
+    ok(indexes.answers.bytes > parsedBytesMax / 8);
+    ok(indexes.answers.bytes <= parsedBytesMax / 4);
+    strictEqual(await headers(), before);
+    const reads = store.reads.length;
+    await ask(word("w99"));
+    strictEqual(store.reads.length, reads);
   },
 });
 
