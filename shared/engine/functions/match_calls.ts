@@ -30,6 +30,7 @@ import {
   type TreeNode,
   walk,
 } from "../statement/syntax_tree.ts";
+import { textOfConstant } from "../statement/text_of_constant.ts";
 import { type MatchKind, type Word, wordsOf } from "./match_words.ts";
 
 const KINDS: Readonly<Record<string, MatchKind>> = {
@@ -71,22 +72,12 @@ export function matchCallOf(node: TreeNode): MatchCall | undefined {
 }
 
 /**
- * The constants with the words of calls in a WHERE. Such a call is a condition whatever the words:
- * the columns of an answer do not depend on them.
+ * The constant with the words of a call. Undefined for any other node, or without literal words.
  */
-export function searchedWords(root: TreeNode): ReadonlySet<TreeNode> {
-  const found = new Set<TreeNode>();
-  walk(root, (node) => {
-    const where = nodeAt(node, "where_clause");
-    if (where !== undefined) walk(where, (one) => void addWords(one, found));
-  });
-  return found;
-}
-
-function addWords(node: TreeNode, found: Set<TreeNode>): void {
-  if (kindOf(node) === undefined) return;
+export function searchedWords(node: TreeNode): TreeNode | undefined {
+  if (kindOf(node) === undefined) return undefined;
   const [, words] = nodesAt(node, "children");
-  if (words !== undefined && literalText(words) !== undefined) found.add(words);
+  return words === undefined || textOfConstant(words) === undefined ? undefined : words;
 }
 
 function callsBelow(root: TreeNode, stemmed: ReadonlySet<TreeNode>): MatchCall[] {
@@ -107,7 +98,7 @@ function callOf(node: TreeNode, stemmed: ReadonlySet<TreeNode>): MatchCall | und
   // With arguments by name (`text := raw`) a call stays a macro's.
   const placed = others.length === 0 && textAt(text, "alias") === "" &&
     textAt(words, "alias") === "";
-  const literal = placed ? literalText(words) : undefined;
+  const literal = placed ? textOfConstant(words) : undefined;
   // The text is written more than once, so a subquery in it would run more than once.
   if (literal !== undefined && !holdsSubquery(text)) {
     const isStemmed = stemmed.has(text);
@@ -133,13 +124,6 @@ function noLiteral(name: string): OperatingError {
       `${name}(message || '', …)`,
     { reason: "words_not_literal" },
   );
-}
-
-function literalText(node: TreeNode): string | undefined {
-  const value = nodeAt(node, "value") ?? {};
-  const isText = node["class"] === "CONSTANT" && value["is_null"] !== true &&
-    textAt(nodeAt(value, "type") ?? {}, "id") === "VARCHAR";
-  return isText ? textAt(value, "value") : undefined;
 }
 
 function holdsSubquery(root: TreeNode): boolean {

@@ -3,7 +3,6 @@
  * promoted columns for attributes. Changes the tree.
  */
 
-import { searchedWords } from "../functions/match_calls.ts";
 import { applyDefaultOrder, wantsDefaultOrder } from "../order/default_order.ts";
 import { columnsShape } from "../statement/columns_shape.ts";
 import { textAsItIs } from "../statement/parse.ts";
@@ -14,6 +13,7 @@ import type { TablePlan } from "./plan.ts";
 import type { Planned } from "./plan_statement.ts";
 import { projectedAnew } from "./projection.ts";
 import { type AttributeValues, type LeftAttribute, usePromoted } from "./promoted_attributes.ts";
+import { soughtTexts } from "./sought_texts.ts";
 
 /** A planned statement, changed by what its tables are. */
 export interface Rewritten extends Planned {
@@ -48,7 +48,9 @@ export async function rewriteStatement(
   const { statement: { root, document, explain }, references, planned: before, bounds } = planned;
   const defaultOrderApplied = wantsDefaultOrder(root, request) && !explain &&
     applyDefaultOrder(root, { table: tableOf(planned), rowsMax: request.rowsMax });
-  const shapeNow = () => columnsShape(document, bounds, searchedWords(root));
+  // Columns for attributes leave the texts where they are.
+  const sought = soughtTexts(root);
+  const shapeNow = () => columnsShape(document, bounds, sought);
   const shape = shapeNow();
   const promoted = await usePromoted(root, {
     references,
