@@ -124,7 +124,7 @@ async function madeOnce(
     if (shape !== undefined && isRefusal(made)) return await make(text);
     if (Math.max(key.length, made.length) <= KEPT_TREE_LENGTH_MAX) kept.keep(key, made);
   }
-  return shape === undefined ? made : shape.restored(made);
+  return shape === undefined ? made : shape.restored(made) ?? await make(text);
 }
 
 /** DuckDB's parser tells a syntax error as a value. */

@@ -21,6 +21,9 @@ const fragment = fc.constantFrom(
     "/*",
     "*/",
     "::DATE",
+    "::BLOB",
+    "BIT",
+    "U&'",
   ],
   ...[" AS ", "timestamp", ">", ",", " ", "FROM t WHERE ", "''", "1", "(", ")", "[", "]", ":"],
 );
@@ -28,12 +31,22 @@ const instant = fc.constantFrom(
   ...["2026-11-20", "2026-11-21", "2026-11-20 10:00:00", "2026-11-20T10:00:00Z", "0001-00-00"],
   ...["2026-11-20T10:00:00.000Z", "2026-11-20T10:00:00.123456789Z", "0001-00-00T00:00:00Z"],
 );
-const quoted = instant.map((text) => `'${text}'`);
-const identifier = instant.map((text) => `"${text}"`);
+const id = fc.constantFrom(
+  ...[
+    "30c944061cc093c3cd396deb28680f9e",
+    "deadbeefdeadbeef",
+    "00000000",
+    "ab1fffff",
+    "1e10",
+    "ABCDEF01",
+  ],
+);
+const quoted = fc.oneof(instant, id).map((text) => `'${text}'`);
+const identifier = fc.oneof(instant, id).map((text) => `"${text}"`);
 const likely = fc.tuple(quoted, fc.oneof(quoted, identifier), instant).map(([from, to, more]) =>
   `SELECT ${to} AS "${more}", '${more}'::DATE FROM t /* ${from} */ WHERE timestamp >= ${from} -- ${to}`
 );
-const anything = fc.array(fc.oneof(fragment, quoted, identifier, instant), { maxLength: 12 })
+const anything = fc.array(fc.oneof(fragment, quoted, identifier, instant, id), { maxLength: 12 })
   .map((parts) => parts.join(""));
 
 Deno.test({
@@ -65,11 +78,19 @@ Deno.test({
     assert.equal(a?.text, b?.text);
     assert.equal(a?.restored(a.text), between("2026-11-20T10:00:00Z", "2026-11-21"));
     assert.notEqual(a?.text, shapeOf(between("2026-11-20T10:00:00.5Z", "2026-11-21"))?.text);
+    const trace = (one: string) => `FROM t WHERE id = '${one}'`;
+    const [c, d] = [shapeOf(trace("0123456789abcdef")), shapeOf(trace("fedcba9876543210"))];
+    assert.equal(c?.text, d?.text);
+    assert.equal(c?.restored(c.text), trace("0123456789abcdef"));
+    assert.notEqual(c?.text, shapeOf(trace("0123456789abcdef0"))?.text);
+    assert.equal(c?.restored("what a BLOB is written as"), undefined);
     for (
       const sql of [
         "SELECT 1",
         "SELECT '2026-11-20', '0001-00-00'",
         "SELECT '2026-11-2'",
+        "SELECT x'0123456789abcdef'",
+        "SELECT 'ABCDEF012345'",
         "SELECT '2026-11-20', '0001-00'\n'-00'",
         "SELECT E'\\0', '2026-11-20'",
       ]
