@@ -8,6 +8,7 @@
  * has the text of all other rows, which the statement casts as it was asked.
  */
 
+import { memoizeIn } from "../../base/memoize.ts";
 import { completeColumns } from "../../iceberg/complete_columns.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import { isNested } from "../../schema/attribute_path.ts";
@@ -57,12 +58,21 @@ export function isFilled({ rows, valueCounts, nullCounts }: DataFile, { id }: Co
 }
 
 /** Returns the promoted columns that hold an attribute. */
-export function sourcesOf(
-  { columns, promoted = [] }: TableSchema,
-  attribute: string,
-): readonly Column[] {
-  return columns.filter(({ name }) => promoted.includes(name) && attributeOf(name) === attribute);
+export function sourcesOf(schema: TableSchema, attribute: string): readonly Column[] {
+  return sourcesIn(schema).get(attribute) ?? [];
 }
+
+/** By attribute. A statement asks for those of an attribute with each file. */
+const sourcesIn = memoizeIn(
+  new WeakMap<TableSchema, ReadonlyMap<string, readonly Column[]>>(),
+  ({ columns, promoted = [] }) => {
+    const own = new Set(promoted);
+    return Map.groupBy(
+      columns.filter(({ name }) => own.has(name)),
+      ({ name }) => attributeOf(name),
+    );
+  },
+);
 
 /** Returns the promoted columns that statements see, as they are made; by name. */
 export function seenMadeColumns(
