@@ -7,6 +7,7 @@
  */
 
 import { constants, createZstdDecompress, zstdDecompressSync } from "node:zlib";
+import { type ZlibDecoder, zlibDecoder } from "./zlib_decoder.ts";
 
 /**
  * Room for an output: all of one that is not very large at once, whatever length its bytes claim to
@@ -95,26 +96,8 @@ function withRoom<T>(use: (room: Uint8Array) => T): T {
   }
 }
 
-/**
- * What a stream of `node:zlib` has inside. It is not documented, but other libraries use it for the
- * same reason (minizlib). Where it looks otherwise, all is unpacked plainly.
- */
-interface Decoder {
-  /** Held, since the stream's end closes the handle. */
-  readonly stream: unknown;
-  readonly handle: {
-    reset(): void;
-    writeSync(
-      flush: number,
-      ...from: [Uint8Array, number, number, Uint8Array, number, number, Uint32Array]
-    ): void;
-  };
-  /** Bytes of the output and of the input that are left after a write. */
-  readonly state: Uint32Array;
-}
-
 /** Undefined until the first use; null: there is none. */
-let decoder: Decoder | null | undefined;
+let decoder: ZlibDecoder | null | undefined;
 /** Whose bytes the decoder is amid. */
 let latest: StartedFrame | undefined;
 
@@ -138,7 +121,7 @@ class StartedFrame {
    * has. Undefined: it cannot be told.
    */
   unpack(room: Uint8Array): number | undefined {
-    if (decoder === undefined) decoder = makeDecoder();
+    if (decoder === undefined) decoder = zlibDecoder(createZstdDecompress());
     if (decoder === null) return undefined;
     const { handle, state } = decoder;
     const packed = this.#packed;
@@ -161,15 +144,3 @@ class StartedFrame {
 
 /** More of the frame may come. */
 const FLUSH = constants.ZSTD_e_flush;
-
-function makeDecoder(): Decoder | null {
-  const stream = createZstdDecompress();
-  const handle: unknown = Reflect.get(stream, "_handle");
-  const state: unknown = Reflect.get(stream, "_writeState");
-  return isHandle(handle) && state instanceof Uint32Array ? { stream, handle, state } : null;
-}
-
-function isHandle(handle: unknown): handle is Decoder["handle"] {
-  return typeof handle === "object" && handle !== null &&
-    ["reset", "writeSync"].every((name) => typeof Reflect.get(handle, name) === "function");
-}

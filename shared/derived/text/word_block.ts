@@ -1,9 +1,9 @@
 /** One block of a word index, as a reader sees it. */
 
-import { inflateRawSync } from "node:zlib";
 import { present } from "../../base/assert.ts";
 import { crc32, textOf } from "../../base/bytes.ts";
 import { OperatingError } from "../../base/errors.ts";
+import { inflateRaw } from "../../base/inflate_raw.ts";
 import { ByteReader } from "./bits.ts";
 import { readList } from "./granule_list.ts";
 import { hashBytes, mixed } from "./hash.ts";
@@ -36,6 +36,7 @@ export interface IndexOfBlock {
   readonly isApart: boolean;
 }
 
+/** To be asked before another is made: memory of one is used again for the next. */
 export class WordBlock {
   readonly #entries: number;
   /** Lengths of the lists, then the texts: their sizes, where these stand apart, and bytes. */
@@ -57,7 +58,7 @@ export class WordBlock {
     const sizesLength = index.isApart ? reader.varint() : 0;
     const packed = reader.take(reader.varint());
     if (plainLength > HEAD_BYTES_MAX || this.#entries > plainLength) throw impossible();
-    this.#head = inflated(packed, plainLength);
+    this.#head = unpacked(packed, plainLength);
     this.#sizesStart = this.#skipLengths();
     this.#textsStart = this.#sizesStart + sizesLength;
     if (this.#textsStart > plainLength) throw impossible();
@@ -181,22 +182,25 @@ function mayGoOn(
  */
 export function checkSum(bytes: Uint8Array, what: string): void {
   if (bytes.length >= CHECKSUM_BYTES) {
-    const view = new DataView(bytes.buffer, bytes.byteOffset, CHECKSUM_BYTES);
-    if (view.getUint32(0, true) === crc32(bytes.subarray(CHECKSUM_BYTES))) return;
+    const [a = 0, b = 0, c = 0, d = 0] = bytes;
+    const stored = (a | b << 8 | c << 16 | d << 24) >>> 0;
+    if (stored === crc32(bytes.subarray(CHECKSUM_BYTES))) return;
   }
   throw new OperatingError("corrupt", `Cannot read an index: ${what} fails its checksum`);
 }
 
 /** What `packed` was compressed from, which had `length` bytes. Errors: `corrupt`. */
 export function inflated(packed: Uint8Array, length: number): Uint8Array {
-  let bytes: Uint8Array;
+  return unpacked(packed, length).slice();
+}
+
+/** Does what `inflated` does, in memory that the next call uses again. */
+function unpacked(packed: Uint8Array, length: number): Uint8Array {
   try {
-    bytes = inflateRawSync(packed, { maxOutputLength: Math.max(1, length) });
+    return inflateRaw(packed, length);
   } catch {
     throw impossible();
   }
-  if (bytes.length !== length) throw impossible();
-  return bytes;
 }
 
 function impossible(): OperatingError {
