@@ -43,10 +43,16 @@ export const INDEX_METRICS = {
 
 /** Counts what lookups in indexes answer. */
 export function indexMeter(metrics: MetricHandles<typeof INDEX_METRICS>): IndexMeter {
-  const meterOf = (cache: typeof CACHES[number]): CacheMeter => ({
-    lookedUp: (outcome) => metrics.indexCacheLookups.add(1, { cache, outcome }),
-    held: (bytes) => metrics.indexCacheBytes.set(bytes, { cache }),
-  });
+  // A lookup in hundreds of files tells of thousands of things.
+  const meterOf = (cache: typeof CACHES[number]): CacheMeter => {
+    const hits = metrics.indexCacheLookups.at({ cache, outcome: "hit" });
+    const misses = metrics.indexCacheLookups.at({ cache, outcome: "miss" });
+    const held = metrics.indexCacheBytes.at({ cache });
+    return {
+      lookedUp: (outcome) => (outcome === "hit" ? hits : misses).add(),
+      held: (bytes) => held.value = bytes,
+    };
+  };
   return {
     parsed: meterOf("parsed_index"),
     blobs: meterOf("puffin_blob"),

@@ -4,6 +4,8 @@
  * share one load. A failed one is forgotten.
  */
 
+import type { Soon } from "./steps.ts";
+
 export interface Weighed<T> {
   readonly value: T;
   /** Estimated bytes in memory. */
@@ -26,7 +28,8 @@ export interface WeighedCacheOptions {
 }
 
 interface Entry {
-  readonly loading: Promise<Weighed<unknown>>;
+  /** Settled, once it is there. */
+  loading: Soon<Weighed<unknown>>;
   bytes: number;
   /** The number of loads when it came, or was last put behind all others. */
   loads: number;
@@ -64,18 +67,39 @@ export class WeighedCache {
   }
 
   /** The value of `key`, loaded when it is not held. One key always has one type of value. */
-  async load<T>(key: string, read: () => Promise<Weighed<T>>): Promise<T> {
+  async load<T>(key: string, read: () => Soon<Weighed<T>>): Promise<T> {
+    return await this.take(key, read);
+  }
+
+  /** Gives what `load` does, at once where the value is held, or read at once. */
+  take<T>(key: string, read: () => Soon<Weighed<T>>): Soon<T> {
     const held = this.#entries.get(key);
     this.#meter?.lookedUp(held === undefined ? "miss" : "hit");
     if (held !== undefined) {
       this.#touch(key, held);
-      return (await held.loading).value as T;
+      const { loading } = held;
+      return loading instanceof Promise
+        ? loading.then(({ value }) => value as T)
+        : loading.value as T;
     }
     this.#loads += 1;
-    const entry: Entry = { loading: read(), bytes: 0, loads: this.#loads };
+    const loading = read();
+    const entry: Entry = { loading, bytes: 0, loads: this.#loads };
+    if (loading instanceof Promise) return this.#wait(key, entry, loading);
+    const { value, bytes, isKept = true } = loading;
+    if (isKept) {
+      this.#entries.set(key, entry);
+      this.#settle(key, entry, bytes);
+    }
+    return value;
+  }
+
+  async #wait<T>(key: string, entry: Entry, loading: Promise<Weighed<T>>): Promise<T> {
     this.#entries.set(key, entry);
     try {
-      const { value, bytes, isKept = true } = await (entry.loading as Promise<Weighed<T>>);
+      const weighed = await loading;
+      const { value, bytes, isKept = true } = weighed;
+      entry.loading = weighed;
       if (this.#entries.get(key) === entry) this.#settle(key, entry, isKept ? bytes : Infinity);
       return value;
     } catch (error) {
@@ -115,11 +139,20 @@ export class WeighedCache {
     }
     entry.bytes = bytes;
     this.#bytes += bytes;
-    for (const [oldest, { bytes: own }] of this.#entries) {
-      if (this.#bytes <= this.#bytesMax && this.#entries.size <= this.#entriesMax) break;
-      this.#bytes -= own;
-      this.#entries.delete(oldest);
-    }
+    if (this.#isOver()) this.#forgetOldest();
     this.#meter?.held(this.#bytes);
+  }
+
+  /** Apart from its call, as a new iterator passes over all that was deleted of late. */
+  #forgetOldest(): void {
+    for (const [oldest, { bytes }] of this.#entries) {
+      this.#bytes -= bytes;
+      this.#entries.delete(oldest);
+      if (!this.#isOver()) break;
+    }
+  }
+
+  #isOver(): boolean {
+    return this.#bytes > this.#bytesMax || this.#entries.size > this.#entriesMax;
   }
 }

@@ -215,7 +215,7 @@ export class DenoFile implements File, BlockingFile {
       this.#file.seekSync(offset, Deno.SeekMode.Start);
       let filled = 0;
       while (filled < into.byteLength) {
-        const count = this.#file.readSync(into.subarray(filled));
+        const count = this.#file.readSync(filled === 0 ? into : into.subarray(filled));
         if (count === null) break;
         filled += count;
       }

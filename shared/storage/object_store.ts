@@ -25,6 +25,11 @@ export interface ReadableStore {
   get(key: string): Promise<Uint8Array<ArrayBuffer>>;
   /** Bytes [offset, offset + length), shorter at the object's end. */
   getRange(key: string, offset: number, length: number): Promise<Uint8Array<ArrayBuffer>>;
+  /**
+   * What `getRange` gives of the object at a `localPath`, by a call that blocks the thread, in
+   * memory that the next call uses again. Undefined: `getRange` is to be asked.
+   */
+  rangeNow?(path: string, offset: number, length: number): Uint8Array | undefined;
   head(key: string): Promise<ObjectInfo>;
   /** Every object whose key starts with `prefix`, by key. */
   list(prefix: string): AsyncIterable<ObjectInfo>;

@@ -6,13 +6,11 @@
  */
 
 import { unreachable } from "../../base/assert.ts";
-import { isOperatingError, OperatingError } from "../../base/errors.ts";
-import { memoizeIn } from "../../base/memoize.ts";
-import { stemOf } from "../text/stem.ts";
-import { tokenize } from "../text/tokenize.ts";
 import { utf8 } from "../../base/bytes.ts";
-import { isNested } from "../../schema/attribute_path.ts";
+import { isOperatingError } from "../../base/errors.ts";
+import { runSteps, type Soon, soon, type SoonSteps } from "../../base/steps.ts";
 import type { BlobPlace } from "../puffin.ts";
+import { unknownHash } from "../text/member_hashes.ts";
 import {
   GRANULES_MIN_PROPERTY,
   isPairable,
@@ -20,58 +18,52 @@ import {
   PAIRS_TYPE,
   wordHash,
 } from "../text/pairs_format.ts";
+import { stemOf } from "../text/stem.ts";
+import { tokenize } from "../text/tokenize.ts";
 import { FILTER_TYPE, ValueFilter } from "../text/value_filter.ts";
-import {
-  memberHash,
-  memberNameHash,
-  unknownHash,
-  unknownMemberHash,
-  valueHash,
-} from "../text/member_hashes.ts";
-import { RISING_DIGITS_MAX, RISING_SHIFT } from "../text/rising_numbers.ts";
-import {
-  COLUMN_EMPTY,
-  COLUMN_OBJECTS,
-  COLUMN_PLAIN,
-  columnHashes,
-  NESTED_PROPERTY,
-  RISING_VALUES_TYPE,
-  VALUES_TYPE,
-} from "../text/values_format.ts";
+import { columnHashes, RISING_VALUES_TYPE, VALUES_TYPE } from "../text/values_format.ts";
 import { ValuesIndex } from "../text/values_index.ts";
-import {
-  HEADER_BYTES_PROPERTY,
-  MIXED_WORDS_TYPE,
-  UNCODED_WORDS_TYPE,
-  WORDS_TYPE,
-} from "../text/words_format.ts";
-import { type ReadPart, WordsIndex } from "../text/words_index.ts";
+import { MIXED_WORDS_TYPE, UNCODED_WORDS_TYPE, WORDS_TYPE } from "../text/words_format.ts";
+import { WordsIndex } from "../text/words_index.ts";
 import type { IndexedFile } from "./indexed_file.ts";
 import { isTellable, literalWords } from "./literal_words.ts";
-import { NO_ROWS, rangesOfGranules, type RowRanges, rowSetOf, union } from "./row_ranges.ts";
-import type {
-  AttributeQuery,
-  EqualsQuery,
-  RowQuery,
-  RowSet,
-  SubstringQuery,
-  TermsQuery,
-} from "./row_query.ts";
+import {
+  type Opened,
+  openIndex,
+  placeOfIndex,
+  type SomeIndex,
+  unusableIndex,
+  type WantedIndex,
+} from "./open_index.ts";
+import type { EqualsQuery, RowQuery, RowSet, SubstringQuery, TermsQuery } from "./row_query.ts";
+import { NO_ROWS, rangesOfGranules, rowSetOf } from "./row_ranges.ts";
+import { type Hash, tellsOf, valueRows, type WantedValues, wantedValues } from "./value_lookup.ts";
 import { both, either, type Found, isEmpty, WordLookup } from "./word_lookup.ts";
 
-/** A blob of no more bytes, header and blocks, is read whole at once, and kept. */
-const WHOLE_BYTES_MAX = 16 * 1024;
 const WORDS_TYPES = [WORDS_TYPE, MIXED_WORDS_TYPE, UNCODED_WORDS_TYPE];
 const VALUES_TYPES = [VALUES_TYPE, RISING_VALUES_TYPE];
-/** A number as `attr_get` gives it, of few enough digits to be told by where numbers rise. */
-const NUMBER = new RegExp(`^(0|[1-9][0-9]{0,${RISING_DIGITS_MAX - 1}})$`);
+const FILTER_TYPES = [FILTER_TYPE];
+const PAIRS_TYPES = [PAIRS_TYPE];
+/** Types of the blobs that rows are found by. */
+export const LOOKUP_TYPES: ReadonlySet<string> = new Set([
+  ...WORDS_TYPES,
+  ...VALUES_TYPES,
+  ...FILTER_TYPES,
+  ...PAIRS_TYPES,
+]);
+/**
+ * The answer at once where `file` has all at hand. Errors: what `file.read` throws but `corrupt`,
+ * which `file.damaged` is told of.
+ */
+export function findRows(query: RowQuery, file: IndexedFile): Soon<RowSet> {
+  return runSteps(foundRows(query, file));
+}
 
-/** Errors: what `file.read` throws but `corrupt`, which `file.damaged` is told of. */
-export async function findRows(query: RowQuery, file: IndexedFile): Promise<RowSet> {
+function* foundRows(query: RowQuery, file: IndexedFile): SoonSteps<RowSet> {
   const finder = new RowFinder(file);
   // One condition asks the filter itself.
-  const isOut = (query.kind === "and" || query.kind === "or") && await finder.isOut(query);
-  const found = isOut ? NO_ROWS : await finder.find(query);
+  const isOut = (query.kind === "and" || query.kind === "or") && (yield* finder.isOut(query));
+  const found = isOut ? NO_ROWS : yield* finder.find(query);
   if (found === undefined) return { kind: "all" };
   return rowSetOf(found, { rows: file.rows, rowGroupRows: finder.rowGroupRows });
 }
@@ -89,338 +81,209 @@ class RowFinder {
    * Whether the filter of values tells that no row meets the query. It is asked first, because it
    * is in memory.
    */
-  async isOut(query: RowQuery): Promise<boolean> {
+  *isOut(query: RowQuery): SoonSteps<boolean> {
     switch (query.kind) {
       case "and":
-        return await this.#isAnyOut(query.of);
+        for (const one of query.of) if (yield* this.isOut(one)) return true;
+        return false;
       case "or":
-        return await this.#areAllOut(query.of);
+        for (const one of query.of) if (!(yield* this.isOut(one))) return false;
+        return true;
       case "equals":
       case "attribute":
-        return await this.#isFiltered(query.column, wantedValues(query));
+        return (yield* this.#letThrough(query.column, wantedValues(query)))?.length === 0;
       default:
         return false;
     }
   }
 
-  async find(query: RowQuery): Promise<Found> {
+  find(query: RowQuery): SoonSteps<Found> {
     switch (query.kind) {
       case "all":
-        return undefined;
+        return soon<Found>(undefined);
       case "and":
-        return await this.#findAll(query.of);
+        return this.#findAll(query.of);
       case "or":
-        return await this.#findAny(query.of);
+        return this.#findAny(query.of);
       case "terms":
-        return await this.#findTerms(query);
+        return this.#findTerms(query);
       case "substring":
-        return await this.#findSubstring(query);
+        return this.#findSubstring(query);
       case "equals":
-        return await this.#findEqual(query);
+        return this.#findEqual(query);
       case "attribute":
-        return await this.#findAttribute(query);
+        return this.#inValues(query.column, wantedValues(query));
       default:
         return unreachable(query);
     }
   }
 
-  async #findAll(queries: readonly RowQuery[]): Promise<Found> {
+  *#findAll(queries: readonly RowQuery[]): SoonSteps<Found> {
     let found: Found;
     for (const query of queries) {
-      found = both(found, await this.find(query));
+      found = both(found, yield* this.find(query));
       if (isEmpty(found)) break;
     }
     return found;
   }
 
-  async #findAny(queries: readonly RowQuery[]): Promise<Found> {
+  *#findAny(queries: readonly RowQuery[]): SoonSteps<Found> {
     let found: Found = NO_ROWS;
     for (const query of queries) {
-      found = either(found, await this.find(query));
+      found = either(found, yield* this.find(query));
       if (found === undefined) break;
     }
     return found;
   }
 
-  async #findTerms({ column, mode, text, isStemmed }: TermsQuery): Promise<Found> {
-    if (!isTellable(text)) return undefined;
-    const words = tokenize(text);
+  *#findTerms(query: TermsQuery): SoonSteps<Found> {
+    if (!isTellable(query.text)) return undefined;
+    const words = tokenize(query.text);
     if (words.length === 0) return NO_ROWS;
-    return await this.#inWords(column, async (lookup) => {
-      const own = isStemmed === true ? words.map(stemOf) : words;
-      if (mode === "any") return await lookup.any(own, isStemmed);
-      const prefix = mode === "prefix" ? words.pop() : undefined;
-      const whole = own.slice(0, words.length);
-      const found = await lookup.all(
-        { whole, ...(prefix === undefined ? {} : { prefix }) },
-        isStemmed,
-      );
-      if (mode === "all" || isStemmed === true || isEmpty(found)) return found;
-      return both(found, await this.#findBeside(column, { words, lookup }));
-    });
+    return yield* this.#inWords(query.column, (lookup) => this.#termsIn(lookup, words, query));
+  }
+
+  *#termsIn(
+    lookup: WordLookup,
+    words: readonly string[],
+    { column, mode, isStemmed }: TermsQuery,
+  ): SoonSteps<Found> {
+    const own = isStemmed === true ? words.map(stemOf) : words;
+    if (mode === "any") return yield* lookup.any(own, isStemmed);
+    const [prefix] = mode === "prefix" ? words.slice(-1) : [];
+    const count = prefix === undefined ? words.length : words.length - 1;
+    const whole = own.slice(0, count);
+    const found = yield* lookup.all(
+      { whole, ...(prefix === undefined ? {} : { prefix }) },
+      isStemmed,
+    );
+    if (mode === "all" || count < 2 || isStemmed === true || isEmpty(found)) return found;
+    const beside = yield* this.#findBeside(column, { words: words.slice(0, count), lookup });
+    return both(found, beside);
   }
 
   /**
    * Rows that may have each word directly before the next, where words are frequent; all were
    * looked up.
    */
-  async #findBeside(
+  #findBeside(
     column: string,
     { words, lookup }: { readonly words: readonly string[]; readonly lookup: WordLookup },
-  ): Promise<Found> {
-    const opened = { types: [PAIRS_TYPE], column, Index: ValuesIndex };
-    return await this.#inIndex(opened, async ({ index, read, id, place }) => {
-      const min = granulesMinOf(place);
-      const hashes = words.map((word) => {
-        const bytes = utf8(word);
-        return isPairable(bytes) && lookup.isFrequent(word, min) ? wordHash(bytes) : undefined;
-      });
-      let found: Found;
-      for (let at = 1; at < words.length && !isEmpty(found); at += 1) {
-        const [first, second] = [hashes[at - 1], hashes[at]];
-        if (first === undefined || second === undefined) continue;
-        const granules = await index.find(pairHash(first, second), read);
-        if (granules !== "everywhere") found = both(found, rangesOfGranules(granules, index));
-      }
-      if (found === undefined || index.columns.get(id)?.hasUnknown !== true) return found;
-      const unknown = await index.find(unknownHash(columnHashes(id)), read);
-      return unknown === "everywhere" ? undefined : either(found, rangesOfGranules(unknown, index));
-    });
-  }
-
-  async #findSubstring({ column, text }: SubstringQuery): Promise<Found> {
-    const words = literalWords(text);
-    if (words === undefined) return undefined;
-    return await this.#inWords(column, (lookup) => lookup.all(words));
-  }
-
-  async #findEqual(query: EqualsQuery): Promise<Found> {
-    const { column, values } = query;
-    const inWords = await this.#inWords(column, async (lookup) => {
-      let found: Found = NO_ROWS;
-      // Equal texts have equal words, even where DuckDB would cut them differently.
-      for (const value of values) {
-        found = either(found, await lookup.all({ whole: tokenize(value.toWellFormed()) }));
-      }
-      return found;
-    });
-    return both(inWords, await this.#inValues(column, wantedValues(query)));
-  }
-
-  #findAttribute(query: AttributeQuery): Promise<Found> {
-    return this.#inValues(
-      query.column,
-      wantedValues(query),
-      (index, id) => risingRows(query, { index, id }),
+  ): SoonSteps<Found> {
+    return this.#inIndex(
+      { types: PAIRS_TYPES, column, Index: ValuesIndex },
+      (opened) => besideRows(opened, { words, lookup }),
     );
   }
 
-  async #inWords(column: string, find: (lookup: WordLookup) => Promise<Found>): Promise<Found> {
-    return await this.#inIndex(
+  *#findSubstring({ column, text }: SubstringQuery): SoonSteps<Found> {
+    const words = literalWords(text);
+    if (words === undefined) return undefined;
+    return yield* this.#inWords(column, (lookup) => lookup.all(words));
+  }
+
+  *#findEqual(query: EqualsQuery): SoonSteps<Found> {
+    const { column, values } = query;
+    const inWords = yield* this.#inWords(column, (lookup) => equalRows(lookup, values));
+    return both(inWords, yield* this.#inValues(column, wantedValues(query)));
+  }
+
+  #inWords(column: string, find: (lookup: WordLookup) => SoonSteps<Found>): SoonSteps<Found> {
+    return this.#inIndex(
       { types: WORDS_TYPES, column, Index: WordsIndex },
       ({ index, read }) => find(new WordLookup(index, read)),
     );
   }
 
-  /** Rows that have one of the values, and those that `unhashed` tells. */
-  async #inValues(
-    column: string,
-    wanted: WantedValues,
-    unhashed: (index: ValuesIndex, id: number) => RowRanges = () => NO_ROWS,
-  ): Promise<Found> {
-    const letThrough = await this.#letThrough(column, wanted);
+  /** Rows that have one of the values. */
+  *#inValues(column: string, wanted: WantedValues): SoonSteps<Found> {
+    const letThrough = yield* this.#letThrough(column, wanted);
     if (letThrough?.length === 0) return NO_ROWS;
-    const opened = { types: VALUES_TYPES, column, Index: ValuesIndex };
-    return await this.#inIndex(opened, async ({ index, read, id, place }) => {
-      const actual = index.columns.get(id);
-      if (actual?.kind === COLUMN_EMPTY) return NO_ROWS;
-      if (actual?.kind !== wanted.kind || !tellsOf(place, wanted)) return undefined;
-      const [unknown, ...own] = wanted.hashesOf(id);
-      let found: Found = unhashed(index, id);
-      for (const hash of letThrough ?? (actual.hasUnknown ? [unknown, ...own] : own)) {
-        const granules = await index.find(hash, read);
-        if (granules === "everywhere") return undefined;
-        found = either(found, rangesOfGranules(granules, index));
-      }
-      return found;
-    });
-  }
-
-  async #isAnyOut(queries: readonly RowQuery[]): Promise<boolean> {
-    for (const query of queries) if (await this.isOut(query)) return true;
-    return false;
-  }
-
-  async #areAllOut(queries: readonly RowQuery[]): Promise<boolean> {
-    for (const query of queries) if (!await this.isOut(query)) return false;
-    return true;
-  }
-
-  async #isFiltered(column: string, wanted: WantedValues): Promise<boolean> {
-    return (await this.#letThrough(column, wanted))?.length === 0;
+    return yield* this.#inIndex(
+      { types: VALUES_TYPES, column, Index: ValuesIndex },
+      (opened) => valueRows(opened, wanted, letThrough),
+    );
   }
 
   /**
    * The hashes that the filter of the column's values lets through. Undefined where there is no
    * filter.
    */
-  async #letThrough(column: string, wanted: WantedValues): Promise<readonly number[] | undefined> {
-    let hashes: readonly number[] | undefined;
-    const opened = { types: [FILTER_TYPE], column, Index: ValueFilter };
-    await this.#inIndex(opened, ({ index, id, place }) => {
-      if (index.columns.get(id) !== wanted.kind || !tellsOf(place, wanted)) return undefined;
-      hashes = wanted.hashesOf(id).filter((one) => index.mayHold(one));
-      return undefined;
-    });
-    return hashes;
+  *#letThrough(column: string, wanted: WantedValues): SoonSteps<readonly Hash[] | undefined> {
+    const opened = yield* this.#open({ types: FILTER_TYPES, column, Index: ValueFilter });
+    if (opened === undefined) return undefined;
+    const { index, id, place } = opened;
+    if (index.columns.get(id) !== wanted.kind || !tellsOf(place, wanted)) return undefined;
+    return wanted.hashesOf(id).filter(({ hash }) => index.mayHold(hash));
   }
 
   /**
    * What `find` finds in the index of this type that `column` has; any row, without a sound one.
    */
-  async #inIndex<T extends SomeIndex>(
-    { types, column, Index }: {
-      readonly types: readonly string[];
-      readonly column: string;
-      readonly Index: IndexClass<T>;
-    },
-    find: (
-      opened: Opened<T> & { readonly id: number; readonly place: BlobPlace },
-    ) => Found | Promise<Found>,
-  ): Promise<Found> {
-    const file = this.#file;
-    const id = file.schema.columns.find(({ name }) => name === column)?.id;
-    const place = file.blobs.find(({ type, fields }) =>
-      types.includes(type) && fields.includes(id ?? -1)
-    );
-    if (id === undefined || place === undefined) return undefined;
+  *#inIndex<T extends SomeIndex>(
+    wanted: WantedIndex<T>,
+    find: (opened: Opened<T>) => SoonSteps<Found>,
+  ): SoonSteps<Found> {
+    const opened = yield* this.#open(wanted);
+    if (opened === undefined) return undefined;
     try {
-      const opened = await this.#open(place, Index);
-      this.rowGroupRows = opened.index.rowGroupRows;
-      return await find({ ...opened, id, place });
+      return yield* find(opened);
     } catch (error) {
-      if (!isOperatingError(error, "corrupt")) throw error;
-      file.damaged(place, error);
-      return undefined;
+      return this.#withoutDamaged(opened.place, error);
     }
   }
 
-  async #open<T extends SomeIndex>(
-    place: BlobPlace,
-    Index: IndexClass<T>,
-  ): Promise<Opened<T>> {
-    const file = this.#file;
-    const { index, whole } = await file.open(place, async () => {
-      const headerBytes = headerBytesOf(place);
-      const isSmall = headerBytes < place.length && place.length <= WHOLE_BYTES_MAX;
-      const length = isSmall ? place.length : headerBytes;
-      const bytes = await file.read(place, { offset: 0, length });
-      const index = new Index(bytes.subarray(0, headerBytes), place.type);
-      if (index.rows !== file.rows) throw corrupt(`is of ${index.rows} rows, not of ${file.rows}`);
-      return {
-        index,
-        whole: isSmall ? bytes : undefined,
-        byteLength: index.byteLength + (isSmall ? bytes.byteLength : 0),
-      };
-    });
-    const read: ReadPart = async (offset, length) => {
-      if (offset + length > place.length) throw corrupt("ends within a block");
-      if (whole !== undefined) return whole.subarray(offset, offset + length);
-      return await file.read(place, { offset, length });
-    };
-    return { index, read };
+  /** Undefined: there is no sound one. */
+  *#open<T extends SomeIndex>(wanted: WantedIndex<T>): SoonSteps<Opened<T> | undefined> {
+    const found = placeOfIndex(this.#file, wanted);
+    if (found === undefined) return undefined;
+    try {
+      const opened = yield* openIndex(this.#file, found, wanted.Index);
+      this.rowGroupRows = opened.index.rowGroupRows;
+      return opened;
+    } catch (error) {
+      return this.#withoutDamaged(found.place, error);
+    }
+  }
+
+  #withoutDamaged(place: BlobPlace, error: unknown): undefined {
+    if (!isOperatingError(error, "corrupt")) throw error;
+    this.#file.damaged(place, error);
   }
 }
 
-/** What is looked for in an index of values. */
-interface WantedValues {
-  /** What the column must hold, one of `COLUMN_…`. */
-  readonly kind: number;
-  /** Whether they are of a member within nested objects. */
-  readonly isNested: boolean;
-  /** In the column with this id. */
-  readonly hashesOf: (id: number) => Hashes;
-}
-
-/** That of rows of which nothing is known, then all others. */
-type Hashes = readonly [unknown: number, ...others: number[]];
-
-/**
- * What a condition looks for. It is the same in all files: hashing the texts for each of them took
- * a tenth of a lookup.
- */
-const wantedValues = memoizeIn(
-  new WeakMap<EqualsQuery | AttributeQuery, WantedValues>(),
-  (query) => {
-    const own = query.kind === "equals"
-      ? { kind: COLUMN_PLAIN, isNested: false }
-      : { kind: COLUMN_OBJECTS, isNested: isNested(query.name) };
-    return { ...own, hashesOf: memoizeIn(new Map<number, Hashes>(), (id) => hashesOf(query, id)) };
-  },
-);
-
-function hashesOf(query: EqualsQuery | AttributeQuery, id: number): Hashes {
-  return query.kind === "equals" ? equalHashes(query, id) : attributeHashes(query, id);
-}
-
-function equalHashes({ values }: EqualsQuery, id: number): Hashes {
-  const hashes = columnHashes(id);
-  return [unknownHash(hashes), ...values.map((value) => valueHash(hashes, value))];
-}
-
-function attributeHashes({ name, values }: AttributeQuery, id: number): Hashes {
-  const hashes = columnHashes(id);
-  const members = values.map((value) => memberHash(hashes, name, value));
-  return [unknownHash(hashes), unknownMemberHash(hashes, name), ...members];
-}
-
-/** Whether the blob knows such values: an earlier version left nested members out. */
-function tellsOf({ properties }: BlobPlace, { isNested }: WantedValues): boolean {
-  return !isNested || properties[NESTED_PROPERTY] !== undefined;
-}
-
-/** Rows that may have one of the values as a number that has no hash. */
-function risingRows(
-  { name, values }: AttributeQuery,
-  { index, id }: { readonly index: ValuesIndex; readonly id: number },
-): RowRanges {
-  const member = { column: id, name: memberNameHash(columnHashes(id), name) };
-  let found = NO_ROWS;
+function* equalRows(lookup: WordLookup, values: readonly string[]): SoonSteps<Found> {
+  let found: Found = NO_ROWS;
+  // Equal texts have equal words, even where DuckDB would cut them differently.
   for (const value of values) {
-    if (!NUMBER.test(value)) continue;
-    const granules = index.findRising(Number(value), member);
-    const rows = rangesOfGranules(granules, { shift: RISING_SHIFT, rows: index.rows });
-    found = union(found, rows);
+    found = either(found, yield* lookup.all({ whole: tokenize(value.toWellFormed()) }));
   }
   return found;
 }
 
-interface SomeIndex {
-  readonly rows: number;
-  readonly rowGroupRows: number;
-  readonly byteLength: number;
-}
-
-/** Made from its header, and the type of its blob. */
-type IndexClass<T> = new (header: Uint8Array, type: string) => T;
-
-interface Opened<T> {
-  readonly index: T;
-  readonly read: ReadPart;
-}
-
-function headerBytesOf({ properties, length }: BlobPlace): number {
-  const bytes = Number(properties[HEADER_BYTES_PROPERTY]);
-  if (Number.isInteger(bytes) && bytes > 0 && bytes <= length) return bytes;
-  throw corrupt(`has a header of ${properties[HEADER_BYTES_PROPERTY]} bytes`);
+function* besideRows(
+  { index, read, id, place }: Opened<ValuesIndex>,
+  { words, lookup }: { readonly words: readonly string[]; readonly lookup: WordLookup },
+): SoonSteps<Found> {
+  const min = granulesMinOf(place);
+  const hashes = words.map((word) => {
+    const bytes = utf8(word);
+    return isPairable(bytes) && lookup.isFrequent(word, min) ? wordHash(bytes) : undefined;
+  });
+  let found: Found;
+  for (let at = 1; at < words.length && !isEmpty(found); at += 1) {
+    const [first, second] = [hashes[at - 1], hashes[at]];
+    if (first === undefined || second === undefined) continue;
+    const granules = yield* index.find(pairHash(first, second), read);
+    if (granules !== "everywhere") found = both(found, rangesOfGranules(granules, index));
+  }
+  if (found === undefined || index.columns.get(id)?.hasUnknown !== true) return found;
+  const unknown = yield* index.find(unknownHash(columnHashes(id)), read);
+  return unknown === "everywhere" ? undefined : either(found, rangesOfGranules(unknown, index));
 }
 
 function granulesMinOf({ properties }: BlobPlace): number {
   const min = Number(properties[GRANULES_MIN_PROPERTY]);
   if (Number.isInteger(min) && min > 0) return min;
-  throw corrupt(`lists pairs of words in ${properties[GRANULES_MIN_PROPERTY]} granules`);
-}
-
-function corrupt(why: string): OperatingError {
-  return new OperatingError("corrupt", `Cannot use an index that ${why}`);
+  throw unusableIndex(`lists pairs of words in ${properties[GRANULES_MIN_PROPERTY]} granules`);
 }

@@ -1,6 +1,7 @@
 /** A data file's indexes, as a lookup of rows reaches them. */
 
 import type { OperatingError } from "../../base/errors.ts";
+import type { Soon } from "../../base/steps.ts";
 import type { TableSchema } from "../../schema/schema.ts";
 import type { BlobPlace } from "../puffin.ts";
 
@@ -14,15 +15,18 @@ export interface IndexedFile {
   readonly schema: TableSchema;
   /** The rows of the data file. */
   readonly rows: number;
-  /** The blobs of its sidecar. */
+  /** The blobs of its sidecar, or those of them that rows are found by (`LOOKUP_TYPES`). */
   readonly blobs: readonly BlobPlace[];
-  /** Bytes of a blob, just as many as asked for. */
+  /**
+   * Bytes of a blob, just as many as asked for. Bytes that come at once are the caller's until it
+   * reads or waits again.
+   */
   read(
     place: BlobPlace,
     part: { readonly offset: number; readonly length: number },
-  ): Promise<Uint8Array>;
+  ): Soon<Uint8Array>;
   /** What `load` gives for this blob; a cache may give what it gave before. */
-  open<T extends OpenedIndex>(place: BlobPlace, load: () => Promise<T>): Promise<T>;
+  open<T extends OpenedIndex>(place: BlobPlace, load: () => Soon<T>): Soon<T>;
   /**
    * Told of an index that cannot be used: it fails its checksum, for example. The lookup goes on
    * without it.

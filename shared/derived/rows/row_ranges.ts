@@ -32,6 +32,7 @@ export function rangesOfGranules(
   granules: Uint32Array,
   { shift, rows }: { readonly shift: number; readonly rows: number },
 ): RowRanges {
+  if (granules.length === 0) return NO_ROWS;
   const starts = new Uint32Array(granules.length);
   const ends = new Uint32Array(granules.length);
   let count = 0;

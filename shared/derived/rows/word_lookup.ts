@@ -1,6 +1,7 @@
 /** Rows of a text column by its words, in ranges. */
 
 import { utf8 } from "../../base/bytes.ts";
+import type { SoonSteps } from "../../base/steps.ts";
 import { commonStart, stemOf, wordsOfStem } from "../text/stem.ts";
 import type { Granules, WantedTerm } from "../text/word_block.ts";
 import type { ReadPart, WordsIndex } from "../text/words_index.ts";
@@ -38,37 +39,37 @@ export class WordLookup {
   }
 
   /** Rows with all of these, of which the whole words may be stems. */
-  async all({ whole, prefix, part }: LiteralWords, areStems = false): Promise<Found> {
+  *all({ whole, prefix, part }: LiteralWords, areStems = false): SoonSteps<Found> {
     let found: Found;
     // Long words are mostly the rare ones.
     for (const word of [...new Set(whole)].sort((a, b) => b.length - a.length)) {
       if (isEmpty(found)) break;
-      found = both(found, await this.#word(word, areStems));
+      found = both(found, yield* this.#word(word, areStems));
     }
     if (prefix !== undefined && !isEmpty(found)) {
-      found = both(found, await this.#find({ text: utf8(prefix), isPrefix: true }));
+      found = both(found, yield* this.#find({ text: utf8(prefix), isPrefix: true }));
     }
     for (const piece of [prefix, part]) {
       if (piece === undefined || isFew(found)) continue;
-      found = both(found, rangesOf(await this.#index.findPart(utf8(piece), this.#read)));
+      found = both(found, rangesOf(yield* this.#index.findPart(utf8(piece), this.#read)));
     }
     return this.#withDisputed(found);
   }
 
   /** Rows with any of these, which may be stems. */
-  async any(words: readonly string[], areStems = false): Promise<Found> {
+  *any(words: readonly string[], areStems = false): SoonSteps<Found> {
     let found: Found = NO_ROWS;
     for (const word of new Set(words)) {
-      found = either(found, await this.#word(word, areStems));
+      found = either(found, yield* this.#word(word, areStems));
       if (found === undefined) break;
     }
     return this.#withDisputed(found);
   }
 
-  async #word(word: string, isStem: boolean): Promise<Found> {
+  *#word(word: string, isStem: boolean): SoonSteps<Found> {
     const words = isStem ? wordsOfStem(word) : [word];
     if (words.length > FEW_WORDS) {
-      return await this.#find({
+      return yield* this.#find({
         text: utf8(commonStart(words)),
         isPrefix: true,
         accepts: (text) => stemOf(text) === word,
@@ -76,7 +77,7 @@ export class WordLookup {
     }
     let found: Found = NO_ROWS;
     for (const one of words) {
-      found = either(found, await this.#find({ text: utf8(one), isPrefix: false }, one));
+      found = either(found, yield* this.#find({ text: utf8(one), isPrefix: false }, one));
       if (found === undefined) break;
     }
     return found;
@@ -88,8 +89,8 @@ export class WordLookup {
     return granules === "everywhere" || (granules?.length ?? 0) >= min;
   }
 
-  async #find(wanted: WantedTerm, word?: string): Promise<Found> {
-    const lists = await this.#index.find(wanted, this.#read);
+  *#find(wanted: WantedTerm, word?: string): SoonSteps<Found> {
+    const lists = yield* this.#index.find(wanted, this.#read);
     const [only] = lists ?? [];
     const isSingle = word !== undefined && lists?.length === 1;
     if (isSingle && only !== undefined) this.#granules.set(word, only);

@@ -5,6 +5,7 @@
 
 import { viewOf } from "../../base/bytes.ts";
 import { OperatingError } from "../../base/errors.ts";
+import { soon, type SoonSteps } from "../../base/steps.ts";
 import { BitReader, ByteReader } from "./bits.ts";
 import { findKey } from "./find_key.ts";
 import { readList } from "./granule_list.ts";
@@ -37,6 +38,11 @@ interface ColumnMember extends RisingMember {
   readonly column: number;
 }
 
+const NO_GRANULES = new Uint32Array(0);
+/** Answers that are kept of an index, and the granules of the longest; they take a kilobyte. */
+const OFTEN_MAX = 8;
+const OFTEN_GRANULES_MAX = 8;
+
 export class ValuesIndex {
   readonly rows: number;
   readonly rowGroupRows: number;
@@ -46,6 +52,7 @@ export class ValuesIndex {
   readonly columns: ReadonlyMap<number, IndexedColumn>;
   /** Bytes of memory that it takes. */
   readonly byteLength: number;
+  readonly #often = new Map<number, Granules>();
   readonly #rising: readonly ColumnMember[];
   readonly #total: number;
   readonly #keyBits: number;
@@ -89,7 +96,7 @@ export class ValuesIndex {
     }
     this.#rising = risingOf(reader, { end: header.length, rows: this.rows });
     const risingBytes = this.#rising.reduce((sum, { smallest }) => sum + 16 * smallest.length, 0);
-    this.byteLength = 256 + 64 * columns.size + 8 * blocks + risingBytes;
+    this.byteLength = 1_280 + 64 * columns.size + 8 * blocks + risingBytes;
   }
 
   /**
@@ -108,13 +115,25 @@ export class ValuesIndex {
     return Uint32Array.from(found);
   }
 
+  /** Finds like `find`. The hash is asked for often, so an answer of few granules is kept. */
+  *findOften(hash: number, read: ReadPart): SoonSteps<Granules> {
+    const known = this.#often.get(hash);
+    if (known !== undefined) return known;
+    const found = yield* this.find(hash, read);
+    if (found === "everywhere" || found.length <= OFTEN_GRANULES_MAX) {
+      if (this.#often.size === OFTEN_MAX) this.#often.clear();
+      this.#often.set(hash, found);
+    }
+    return found;
+  }
+
   /** Where values of this hash may be. Errors: `corrupt`; `read`'s. */
-  async find(hash: number, read: ReadPart): Promise<Granules> {
+  *find(hash: number, read: ReadPart): SoonSteps<Granules> {
     const key = hashKeyOf(hash, this.#keyBits);
     const block = this.#blockOf(key);
-    if (block < 0) return new Uint32Array(0);
+    if (block < 0) return NO_GRANULES;
     const start = block === 0 ? this.#headerBytes : this.#blockEnds[block - 1] as number;
-    const bytes = await read(start, (this.#blockEnds[block] as number) - start);
+    const bytes = yield* soon(read(start, (this.#blockEnds[block] as number) - start));
     checkSum(bytes, "a block of values");
     return findInBlock(bytes, {
       distance: key - (this.#firstKeys[block] as number),
@@ -171,7 +190,7 @@ function findInBlock(bytes: Uint8Array, { distance, total }: Sought): Granules {
   const head = new ByteReader(bytes, 4);
   const count = head.varint();
   const found = findKey(bytes, { start: head.at, count, distance });
-  if (found === undefined) return new Uint32Array(0);
+  if (found === undefined) return NO_GRANULES;
   const { isSingle, before, singles, end } = found;
   const width = granuleBits(total);
   if (isSingle) {

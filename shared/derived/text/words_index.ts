@@ -4,6 +4,7 @@
  */
 
 import { OperatingError } from "../../base/errors.ts";
+import { type Soon, soon, type SoonSteps } from "../../base/steps.ts";
 import { ByteReader } from "./bits.ts";
 import { readList } from "./granule_list.ts";
 import { TERM_BYTES_MAX } from "./sort_terms.ts";
@@ -27,7 +28,7 @@ import {
 } from "./words_format.ts";
 
 /** Bytes of the index's blob from `offset` on. */
-export type ReadPart = (offset: number, length: number) => Promise<Uint8Array>;
+export type ReadPart = (offset: number, length: number) => Soon<Uint8Array>;
 
 /** A run of rows. */
 export interface RowRun {
@@ -93,14 +94,14 @@ export class WordsIndex {
    * The granules of each term that may be what is wanted; undefined: too many to tell. Errors:
    * `corrupt`; `read`'s.
    */
-  async find(wanted: WantedTerm, read: ReadPart): Promise<Granules[] | undefined> {
+  *find(wanted: WantedTerm, read: ReadPart): SoonSteps<Granules[] | undefined> {
     const all: Granules[] = [];
     const first = this.#blockOf(wanted.text);
     for (let block = first; block < this.#blockEnds.length; block += 1) {
       if (block - first === PREFIX_BLOCKS_MAX) return undefined;
       const start = this.#blockStart(block);
       const length = (this.#blockEnds[block] as number) - start;
-      const bytes = await read(start, length);
+      const bytes = yield* soon(read(start, length));
       const { found, isLast } = new WordBlock(bytes, this.#blocksOf).find(wanted);
       all.push(...found);
       if (isLast || !wanted.isPrefix) break;
@@ -109,8 +110,10 @@ export class WordsIndex {
   }
 
   /** The rows that may have `part` within a word. Errors: `corrupt`; `read`'s. */
-  async findPart(part: Uint8Array, read: ReadPart): Promise<RowRun[]> {
-    const packed = await read(this.#blockStart(this.#blockEnds.length), this.#trigramBytes);
+  *findPart(part: Uint8Array, read: ReadPart): SoonSteps<RowRun[]> {
+    const packed = yield* soon(
+      read(this.#blockStart(this.#blockEnds.length), this.#trigramBytes),
+    );
     checkSum(packed, "the trigrams of a word index");
     const length = this.#maps() * mapBytes(this.#slotBits);
     const bytes = inflated(packed.subarray(4), length);

@@ -14,10 +14,21 @@ export function nearStore(store: ReadableStore, reads: NearReads): ReadableStore
   const getRange = async (key: string, offset: number, length: number) =>
     await readNear({ store, reads }, { key, offset, length }) ??
       await store.getRange(key, offset, length);
+  const room = new Uint8Array(NEAR_BYTES_MAX);
+  const rangeNow = (path: string, offset: number, length: number) => {
+    if (length > NEAR_BYTES_MAX) return undefined;
+    try {
+      return reads.readNow(path, room.subarray(0, length), offset);
+    } catch {
+      // The store tells what is wrong.
+      return undefined;
+    }
+  };
   return {
     rootUri: store.rootUri,
     get: (key) => store.get(key),
     getRange,
+    rangeNow,
     head: (key) => store.head(key),
     list: (prefix) => store.list(prefix),
     localPath: (key) => store.localPath(key),

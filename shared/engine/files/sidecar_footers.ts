@@ -7,7 +7,10 @@
  * is no sidecar, or no index in it, is believed for a minute.
  */
 
+import { runSteps, type Soon, soon, type SoonSteps } from "../../base/steps.ts";
 import type { WeighedCache } from "../../base/weighed_cache.ts";
+import type { BlobPlace } from "../../derived/puffin.ts";
+import { LOOKUP_TYPES } from "../../derived/rows/find_rows.ts";
 import {
   readSidecar,
   type Sidecar,
@@ -23,8 +26,18 @@ const LACKING_MS_MAX = 60_000;
 /** Bytes that a footer takes, and bytes for each blob that it names. */
 const ENTRY_BYTES = 256;
 
+/** A sidecar, and those of its blobs that rows are found by. */
+export interface LookedUpSidecar {
+  readonly sidecar: Sidecar;
+  /** Where it lies on this machine. */
+  readonly path: string | undefined;
+  readonly lookups: readonly BlobPlace[];
+}
+
 interface Known {
-  readonly sidecar: Sidecar | undefined;
+  readonly found: LookedUpSidecar | undefined;
+  /** Whether it has an index. */
+  readonly isWhole: boolean;
   readonly atMs: number;
 }
 
@@ -50,28 +63,44 @@ export class SidecarFooters implements SidecarSource {
   }
 
   async read(store: ReadableStore, subject: SidecarSubject): Promise<Sidecar | undefined> {
-    const { sidecar, atMs } = await this.#load(store, subject);
-    const isWhole = sidecar !== undefined && isIndexed(sidecar.blobs);
-    if (isWhole || this.#nowMs() - atMs < LACKING_MS_MAX) return sidecar;
+    return (await this.take(store, subject))?.sidecar;
+  }
+
+  /** Gives what `read` does, at once where it is known. */
+  take(store: ReadableStore, subject: SidecarSubject): Soon<LookedUpSidecar | undefined> {
+    return runSteps(this.#steps(store, subject));
+  }
+
+  *#steps(store: ReadableStore, subject: SidecarSubject): SoonSteps<LookedUpSidecar | undefined> {
+    const { found, isWhole, atMs } = yield* soon(this.#load(store, subject));
+    if (isWhole || this.#nowMs() - atMs < LACKING_MS_MAX) return found;
     this.distrust(subject);
-    return (await this.#load(store, subject)).sidecar;
+    return (yield* soon(this.#load(store, subject))).found;
   }
 
   distrust(subject: SidecarSubject): void {
     this.#cache.forget(cacheKey(subject));
   }
 
-  #load(store: ReadableStore, subject: SidecarSubject): Promise<Known> {
-    const loading = this.#cache.load(cacheKey(subject), async () => {
+  #load(store: ReadableStore, subject: SidecarSubject): Soon<Known> {
+    const loading = this.#cache.take(cacheKey(subject), async () => {
       const atMs = this.#nowMs();
       const sidecar = await readSidecar(store, subject);
       const bytes = ENTRY_BYTES * (1 + (sidecar?.blobs.length ?? 0));
-      return { value: { sidecar, atMs }, bytes };
+      const isWhole = sidecar !== undefined && isIndexed(sidecar.blobs);
+      return { value: { found: sidecar && lookedUp(sidecar, store), isWhole, atMs }, bytes };
     });
+    if (!(loading instanceof Promise)) return loading;
     return sharedRead(store, sidecarKey(subject.key), loading);
   }
 }
 
+function lookedUp(sidecar: Sidecar, store: ReadableStore): LookedUpSidecar {
+  const lookups = sidecar.blobs.filter(({ type }) => LOOKUP_TYPES.has(type));
+  return { sidecar, path: store.localPath(sidecar.key), lookups };
+}
+
+/** Other keys of the cache have more than the key of a data file. */
 function cacheKey({ key }: SidecarSubject): string {
-  return `${key} sidecar`;
+  return key;
 }

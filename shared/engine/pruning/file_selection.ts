@@ -1,5 +1,6 @@
 /** What the indexes of one data file leave of it. */
 
+import { runSteps, type Soon, soon, type SoonSteps } from "../../base/steps.ts";
 import type { RowQuery } from "../../derived/rows/row_query.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import type { ParquetFooter } from "../../parquet/footer.ts";
@@ -39,21 +40,33 @@ export interface FileSelection extends SelectedParts {
 }
 
 /** Selects rows of one file. Never fails: what cannot be read is not left out. */
-export async function selectOfFile(
+export function selectOfFile(
   file: DataFile,
-  { plan, query }: {
-    readonly plan: Pick<TablePlan, "schema" | "stored" | "isComplete">;
-    readonly query: RowQuery;
-  },
+  { plan, query }: SelectedBy,
   deps: SelectionDeps,
-): Promise<FileSelection> {
+): Soon<FileSelection> {
+  return runSteps(selection(file, { plan, query }, deps));
+}
+
+interface SelectedBy {
+  readonly plan: Pick<TablePlan, "schema" | "stored" | "isComplete">;
+  readonly query: RowQuery;
+}
+
+function* selection(
+  file: DataFile,
+  { plan, query }: SelectedBy,
+  deps: SelectionDeps,
+): SoonSteps<FileSelection> {
   const whole = filePart(file, deps.path(file));
   if (query.kind === "all") return { whole, parts: [whole], rowGroupsPruned: 0 };
-  const rowSet = await deps.indexes.rows(file, query, { schema: plan.schema, store: deps.store });
+  const rowSet = yield* soon(
+    deps.indexes.rows(file, query, { schema: plan.schema, store: deps.store }),
+  );
   if (rowSet.kind === "all") return { whole, parts: [whole], rowGroupsPruned: 0 };
   if (rowSet.kind === "none") return { whole, parts: [], rowGroupsPruned: whole.rowGroups };
   try {
-    const groups = regularGroups(file) ?? (await deps.footer(file)).rowGroups;
+    const groups = regularGroups(file) ?? (yield* soon(deps.footer(file))).rowGroups;
     const evaluation = evaluationOf(query, (name) => hasColumn(plan, file, name));
     return { whole, ...selectedParts({ whole, groups, evaluation }, rowSet) };
   } catch {

@@ -124,9 +124,9 @@ function selection(
 ): NearestDeps["select"] {
   const { indexes } = deps;
   const queryOf = indexQueries(overColumns(predicate, plan), plan);
-  return async (file) => {
+  return (file) => {
     if (indexes !== undefined) {
-      return await selectOfFile(file, { plan, query: queryOf(file) }, { ...deps, indexes });
+      return selectOfFile(file, { plan, query: queryOf(file) }, { ...deps, indexes });
     }
     const whole = filePart(file, deps.path(file));
     return { whole, parts: [whole], rowGroupsPruned: 0 };

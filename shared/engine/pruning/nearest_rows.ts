@@ -12,6 +12,7 @@
  * steady (`steady.ts`).
  */
 
+import type { Soon } from "../../base/steps.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import { ROW_GROUP_ROWS } from "../../parquet/row_groups.ts";
 import type { OrderedRequest } from "../order/nearest_units.ts";
@@ -23,7 +24,7 @@ import { clipped, onlyRows } from "./selected_parts.ts";
 /** What the walk asks of indexes and of DuckDB. */
 export interface NearestDeps {
   /** Returns what the indexes leave of a file. */
-  readonly select: (file: DataFile) => Promise<FileSelection>;
+  readonly select: (file: DataFile) => Soon<FileSelection>;
   /** Returns the file's row groups with their times. */
   readonly groups: (file: DataFile) => Promise<readonly TimedRows[]>;
   /**

@@ -1,5 +1,6 @@
 /** Where a statement finds the indexes of data files. */
 
+import type { Soon } from "../../base/steps.ts";
 import type { RowQuery, RowSet } from "../../derived/rows/row_query.ts";
 import type { TableSchema } from "../../schema/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
@@ -11,7 +12,7 @@ export interface RowIndexes {
    * Rows of a data file that may meet a query: `all` where there is no index, or none that can be
    * used. Never fails.
    */
-  rows(file: DataFile, query: RowQuery, call: IndexCall): Promise<RowSet>;
+  rows(file: DataFile, query: RowQuery, call: IndexCall): Soon<RowSet>;
 }
 
 /** The statement that asks: its table's schema and its store. */
@@ -23,4 +24,4 @@ export interface IndexCall {
 }
 
 /** Reads every data file whole. */
-export const NO_INDEXES: RowIndexes = { rows: () => Promise.resolve({ kind: "all" }) };
+export const NO_INDEXES: RowIndexes = { rows: () => ({ kind: "all" }) };

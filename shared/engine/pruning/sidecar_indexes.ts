@@ -10,15 +10,18 @@
  */
 
 import { isOperatingError } from "../../base/errors.ts";
-import { type CacheMeter, WeighedCache } from "../../base/weighed_cache.ts";
+import { memoize } from "../../base/memoize.ts";
+import { runSteps, type Soon, soon, type SoonSteps } from "../../base/steps.ts";
+import { type CacheMeter, type Weighed, WeighedCache } from "../../base/weighed_cache.ts";
 import { findRows } from "../../derived/rows/find_rows.ts";
-import type { OpenedIndex } from "../../derived/rows/indexed_file.ts";
+import type { IndexedFile, OpenedIndex } from "../../derived/rows/indexed_file.ts";
 import type { RowQuery, RowSet } from "../../derived/rows/row_query.ts";
+import type { BlobPlace } from "../../derived/puffin.ts";
 import { readBlob, type Sidecar, sidecarKey } from "../../derived/sidecar.ts";
 import type { TableSchema } from "../../schema/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
-import { sharedRead } from "../../storage/object_store.ts";
-import { SidecarFooters } from "../files/sidecar_footers.ts";
+import { type ReadableStore, sharedRead } from "../../storage/object_store.ts";
+import { type LookedUpSidecar, SidecarFooters } from "../files/sidecar_footers.ts";
 import type { IndexCall, RowIndexes } from "./row_index.ts";
 
 /**
@@ -57,6 +60,9 @@ const ANSWER_ARRAY_BYTES_MAX = 8 * 1024;
 /** Answers have a quarter of the bytes of `parsedBytesMax`, and this at most. */
 const ANSWERS_BYTES_MAX = 8 * 1024 ** 2;
 
+/** Questions whose answers are found again. */
+const QUERIES_KEPT_MAX = 1_024;
+
 /** Bounds of the two caches in bytes, and what is told of them. */
 export interface SidecarIndexesOptions {
   readonly nowMs: () => number;
@@ -71,7 +77,10 @@ export class SidecarIndexes implements RowIndexes {
   readonly answers: WeighedCache;
   readonly blobs: WeighedCache;
   readonly #meter: IndexMeter | undefined;
-  readonly #queryKeys = new WeakMap<RowQuery, string>();
+  readonly #queryNumbers = new WeakMap<RowQuery, number>();
+  #queries = 0;
+  /** Numbers of questions by what they ask. One that was forgotten gets another number. */
+  readonly #numberOf = memoize(QUERIES_KEPT_MAX, () => this.#queries += 1);
 
   constructor(
     { parsedBytesMax, blobBytesMax, blobEntriesMax }: IndexCacheSizes,
@@ -93,13 +102,16 @@ export class SidecarIndexes implements RowIndexes {
     this.#meter = meter;
   }
 
-  async rows(file: DataFile, query: RowQuery, call: IndexCall): Promise<RowSet> {
+  rows(file: DataFile, query: RowQuery, call: IndexCall): Soon<RowSet> {
+    return runSteps(this.#rows(file, query, call));
+  }
+
+  *#rows(file: DataFile, query: RowQuery, call: IndexCall): SoonSteps<RowSet> {
     try {
-      const answer = await sharedRead(
-        call.store,
-        sidecarKey(file.key),
-        this.#look(file, query, call),
-      );
+      const looked = this.#look(file, query, call);
+      const answer = looked instanceof Promise
+        ? yield* soon(sharedRead(call.store, sidecarKey(file.key), looked))
+        : looked;
       this.#meter?.answered(answer.kind);
       return answer;
     } catch (error) {
@@ -110,73 +122,120 @@ export class SidecarIndexes implements RowIndexes {
     }
   }
 
-  #look(file: DataFile, query: RowQuery, call: IndexCall): Promise<RowSet> {
-    return this.answers.load(`${file.key} ${this.#queryKey(query, call.schema)}`, async () => {
-      const { answer, hasRead } = await this.#find(file, query, call);
-      const bytes = bytesOf(answer);
-      const isKept = hasRead && bytes <= ANSWER_ARRAY_BYTES_MAX;
-      return { value: answer, bytes: ANSWER_BYTES + bytes, isKept };
-    });
+  #look(file: DataFile, query: RowQuery, call: IndexCall): Soon<RowSet> {
+    return this.answers.take(
+      `${file.key}\0${this.#queryNumber(query, call.schema)}`,
+      () => runSteps(this.#find(file, query, call)),
+    );
   }
 
-  async #find(
+  *#find(
     file: DataFile,
     query: RowQuery,
     { schema, store }: IndexCall,
-  ): Promise<{ readonly answer: RowSet; readonly hasRead: boolean }> {
-    const sidecar = await this.footers.read(store, file);
-    if (sidecar === undefined) throw new Unusable("missing", ALL);
-    let isDamaged = false;
-    let hasRead = false;
-    const answer = await findRows(query, {
-      schema,
-      rows: file.rows,
-      blobs: sidecar.blobs,
-      read: (place, part) => {
-        hasRead = true;
-        return this.#read(sidecar, { place, part }, store);
-      },
-      open: (place, load) => this.#open(`${nameOf(sidecar)} ${place.offset}`, load),
-      damaged: () => isDamaged = true,
-    });
+  ): SoonSteps<Weighed<RowSet>> {
+    const known = yield* soon(this.footers.take(store, file));
+    if (known === undefined) throw new Unusable("missing", ALL);
+    const own = new FileIndexes(known, { schema, rows: file.rows, store, caches: this });
+    const answer = yield* soon(findRows(query, own));
     // This is not kept, so that each statement that goes without the index is counted.
-    if (isDamaged) throw new Unusable("corrupt", answer);
-    return { answer, hasRead };
-  }
-
-  #open<T extends OpenedIndex>(key: string, load: () => Promise<T>): Promise<T> {
-    return this.parsed.load(key, async () => {
-      const value = await load();
-      return { value, bytes: ENTRY_BYTES + value.byteLength };
-    });
-  }
-
-  #read(
-    sidecar: Sidecar,
-    { place, part }: Required<Parameters<typeof readBlob>[2]>,
-    store: IndexCall["store"],
-  ): Promise<Uint8Array> {
-    const key = `${nameOf(sidecar)} ${place.offset + part.offset} ${part.length}`;
-    return this.blobs.load(key, async () => {
-      const value = await readBlob(store, sidecar, { place, part });
-      return { value, bytes: value.byteLength };
-    });
+    if (own.isDamaged) throw new Unusable("corrupt", answer);
+    const bytes = bytesOf(answer);
+    const isKept = own.hasRead && bytes <= ANSWER_ARRAY_BYTES_MAX;
+    return { value: answer, bytes: ANSWER_BYTES + bytes, isKept };
   }
 
   /**
-   * One key for one question of one set of columns. A statement asks all its files with one query.
+   * One number for one question of one set of columns. A statement asks all its files with one
+   * query.
    */
-  #queryKey(query: RowQuery, schema: TableSchema): string {
-    const known = this.#queryKeys.get(query);
+  #queryNumber(query: RowQuery, schema: TableSchema): number {
+    const known = this.#queryNumbers.get(query);
     if (known !== undefined) return known;
     const ids = new Map(schema.columns.map(({ name, id }) => [name, id]));
     const key = JSON.stringify(
       query,
       (member, value) => member === "column" ? ids.get(value) : value,
     );
-    this.#queryKeys.set(query, key);
+    const number = this.#numberOf(key);
+    this.#queryNumbers.set(query, number);
+    return number;
+  }
+}
+
+/** The indexes of one data file, for one lookup. */
+class FileIndexes implements IndexedFile {
+  readonly schema: TableSchema;
+  readonly rows: number;
+  readonly blobs: readonly BlobPlace[];
+  isDamaged = false;
+  hasRead = false;
+  readonly #own: LookedUpSidecar;
+  readonly #store: ReadableStore;
+  readonly #caches: Pick<SidecarIndexes, "parsed" | "blobs">;
+
+  constructor(
+    own: LookedUpSidecar,
+    { schema, rows, store, caches }: Pick<IndexedFile, "schema" | "rows"> & {
+      readonly store: ReadableStore;
+      readonly caches: Pick<SidecarIndexes, "parsed" | "blobs">;
+    },
+  ) {
+    this.schema = schema;
+    this.rows = rows;
+    this.blobs = own.lookups;
+    this.#own = own;
+    this.#store = store;
+    this.#caches = caches;
+  }
+
+  read(place: BlobPlace, part: { readonly offset: number; readonly length: number }) {
+    this.hasRead = true;
+    return this.#near(place.offset + part.offset, part.length) ?? this.#shared(place, part);
+  }
+
+  open<T extends OpenedIndex>(place: BlobPlace, load: () => Soon<T>): Soon<T> {
+    return this.#caches.parsed.take(this.#keyOf(place), () => runSteps(weighed(load)));
+  }
+
+  damaged(): void {
+    this.isDamaged = true;
+  }
+
+  #near(offset: number, length: number): Uint8Array | undefined {
+    const { path } = this.#own;
+    const bytes = path === undefined ? undefined : this.#store.rangeNow?.(path, offset, length);
+    // The store tells what is wrong with a file that is too short.
+    return bytes?.byteLength === length ? bytes : undefined;
+  }
+
+  #shared(
+    place: BlobPlace,
+    part: { readonly offset: number; readonly length: number },
+  ): Promise<Uint8Array> {
+    const { sidecar } = this.#own;
+    const key = `${nameOf(sidecar)} ${place.offset + part.offset} ${part.length}`;
+    return this.#caches.blobs.load(key, async () => {
+      const value = await readBlob(this.#store, sidecar, { place, part });
+      return { value, bytes: value.byteLength };
+    });
+  }
+
+  #keyOf(place: BlobPlace): string {
+    const known = OPEN_KEYS.get(place);
+    if (known !== undefined) return known;
+    const key = `${nameOf(this.#own.sidecar)}\0${place.offset}`;
+    OPEN_KEYS.set(place, key);
     return key;
   }
+}
+
+/** Keys of opened indexes, by their places in footers that are held. */
+const OPEN_KEYS = new WeakMap<BlobPlace, string>();
+
+function* weighed<T extends OpenedIndex>(load: () => Soon<T>): SoonSteps<Weighed<T>> {
+  const value = yield* soon(load());
+  return { value, bytes: ENTRY_BYTES + value.byteLength };
 }
 
 /** Carries the answer that can be given without the index. */

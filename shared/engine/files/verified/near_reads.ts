@@ -65,6 +65,23 @@ export class NearReads {
     };
   }
 
+  /**
+   * Reads of a file at once. Undefined: it is to be opened, since the disk is slow or others have
+   * their turn first.
+   */
+  readNow(path: string, into: Uint8Array, offset: number): Uint8Array | undefined {
+    const blocking = this.#blocking();
+    if (blocking === undefined || this.#blockedMs >= BLOCKED_MS_MAX) return undefined;
+    return this.#timed(() => {
+      const file = blocking.openNow(path);
+      try {
+        return into.subarray(0, file.readNow(into, offset));
+      } finally {
+        file.close();
+      }
+    });
+  }
+
   /** To be awaited between two files, where it is something. */
   turn(): Promise<void> | undefined {
     if (this.#blockedMs < BLOCKED_MS_MAX) return undefined;

@@ -129,6 +129,23 @@ Deno.test("NearReads gives others a turn after each 2 ms in calls that block", a
   assert.equal(await turns(), false);
 });
 
+Deno.test("NearReads reads at once until others are to have a turn, or calls take long", async () => {
+  const fake = new FakeFiles();
+  const reads = new NearReads(fake);
+  const into = new Uint8Array(SMALL);
+  fake.callMs = 0.6;
+  assert.equal(reads.readNow("a", into, 3)?.byteLength, SMALL);
+  assert.deepEqual(fake.asked.splice(0), ["open", "read"]);
+  assert.equal(reads.readNow("a", into, 3)?.byteLength, SMALL);
+  assert.equal(reads.readNow("a", into, 3), undefined, "2.4 ms");
+  await reads.turn();
+  assert.equal(reads.readNow("a", into, 3)?.byteLength, SMALL);
+  fake.callMs = 30;
+  reads.readNow("a", into, 3);
+  await reads.turn();
+  assert.equal(reads.readNow("a", into, 3), undefined, "slow");
+});
+
 Deno.test("NearReads reads the same either way, and rejects for a file that is not there", async () => {
   const path = await Deno.makeTempFile({ prefix: "svc-near-reads-" });
   try {
