@@ -11,7 +11,7 @@ import type { StatementText } from "../duckdb/statement_text.ts";
 import { jsonRowsOf } from "../json_rows/json_rows_of.ts";
 import { isNearestHeld } from "../held_rows/held_plan.ts";
 import { SHORT_STEP_ROWS_MAX, UNLIMITED_ROWS_MIN, WHOLE_ROWS_MAX } from "../limits.ts";
-import { countFiles, isRead, type Plan, scannedRows } from "../plan/plan.ts";
+import { countFiles, isRead, type Plan, planRows, scannedRows } from "../plan/plan.ts";
 import { type AnswerPath, type Prepared, servedBy } from "../prepared.ts";
 import { inCallersText } from "../statement/error_place.ts";
 import type { Deadline } from "../turns/deadline.ts";
@@ -33,7 +33,7 @@ import { packedSql, packedTypes } from "./packed_sql.ts";
 import { renderingSql, uniqueNames } from "./render.ts";
 import { broughtPlan, type RunSteps } from "./run_steps.ts";
 import type { AskedRows } from "./selected_sql.ts";
-import { planBytes, planRows, statsOf } from "./stats.ts";
+import { planBytes, statsOf } from "./stats.ts";
 
 /**
  * A LIMIT of this size or more makes DuckDB scan on one thread to keep the order of rows,

@@ -9,7 +9,14 @@
 import type { FileCacheCounts, StoreReadsReport } from "../files/data_files.ts";
 import type { RunProfile } from "../duckdb/driver.ts";
 import { sumOfLost } from "../plan/lost_rows.ts";
-import { countFiles, partBytes, partRows, type Plan, type TablePlan } from "../plan/plan.ts";
+import {
+  countFiles,
+  partBytes,
+  type Plan,
+  planRows,
+  rowsOfParts,
+  type TablePlan,
+} from "../plan/plan.ts";
 import type { Phases, ScanOrdering, ScanStats, ServedBy, Stats } from "../types.ts";
 
 /** The statistics of one run: rows, bytes and microseconds. */
@@ -65,11 +72,6 @@ export function planBytes({ tables }: Plan): number {
   );
 }
 
-/** Rows of what a plan reads, as often as it reads them. */
-export function planRows({ tables }: Pick<Plan, "tables">): number {
-  return sum(tables.map(({ parts, scans }) => scans * sum(parts.map(partRows))));
-}
-
 function scanOf(
   tables: readonly TablePlan[],
   run: {
@@ -115,7 +117,7 @@ function scanOf(
     rows_pruned_selection: sum(
       tables.map((table) =>
         sum([...table.files, ...table.delta].map(({ rows }) => rows)) -
-        sum(table.parts.map(partRows))
+        rowsOfParts(table.parts)
       ),
     ),
   };

@@ -2,7 +2,7 @@
 
 import type { TableName } from "../bind/table_names.ts";
 import type { Ordered } from "../order/order_statement.ts";
-import { partRows, type TablePlan } from "../plan/plan.ts";
+import { rowsOfParts, type TablePlan } from "../plan/plan.ts";
 import type { TreeNode } from "../statement/syntax_tree.ts";
 import type { Cost } from "../types.ts";
 import { costOf } from "./cost.ts";
@@ -45,5 +45,5 @@ function rowsOf(
 ): number | undefined {
   const table = names.find((known) => known.name === name)?.table;
   const planned = tables.find((candidate) => candidate.name === table);
-  return planned?.parts.reduce((sum, part) => sum + partRows(part), 0);
+  return planned && rowsOfParts(planned.parts);
 }

@@ -2,7 +2,7 @@
 
 import type { TextChunk } from "../duckdb/driver.ts";
 import { JSON_ROWS_FILES_MAX, JSON_ROWS_MIN } from "../limits.ts";
-import { type FilePart, partRows, type Plan } from "../plan/plan.ts";
+import { type FilePart, type Plan, rowsOfParts } from "../plan/plan.ts";
 import type { Prepared } from "../prepared.ts";
 import type { RowShape } from "../types.ts";
 import { jsonRows } from "./json_rows.ts";
@@ -71,6 +71,6 @@ function wantedParts(
   const parts = table.parts.filter((part) => isWritable(part, table));
   if (parts.length < table.parts.length || isFiner && parts.length > 1) return undefined;
   if (filesAtOnce(parts) > JSON_ROWS_FILES_MAX) return undefined;
-  const rows = parts.reduce((sum, part) => sum + partRows(part), 0);
+  const rows = rowsOfParts(parts);
   return Math.min(rows, rowsMax) < JSON_ROWS_MIN ? undefined : parts;
 }

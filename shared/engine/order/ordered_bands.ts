@@ -15,7 +15,7 @@
  */
 
 import { orderedRequest } from "./ordered_scan.ts";
-import { partRows, type Plan, type ScanPart, type TablePlan } from "../plan/plan.ts";
+import { type Plan, rowsOfParts, type ScanPart, type TablePlan } from "../plan/plan.ts";
 import { isSteady } from "../pruning/steady.ts";
 import {
   integerConstant,
@@ -131,7 +131,7 @@ function grown(groups: readonly ScanPart[][], firstRowsMin: number): ScanPart[][
       rows = 0;
       bands.push([...group]);
     }
-    rows += group.reduce((sum, part) => sum + partRows(part), 0);
+    rows += rowsOfParts(group);
   }
   return bands;
 }

@@ -213,14 +213,28 @@ export interface Plan {
   readonly tables: readonly TablePlan[];
 }
 
+/** Rows of what a plan reads, as often as it reads them. */
+export function planRows(plan: Pick<Plan, "tables">): number {
+  return rowsByPart(plan, partRows);
+}
+
 /** Rows that DuckDB scans of a plan which it scans whole. What was read for it is few rows. */
-export function scannedRows({ tables }: Pick<Plan, "tables">): number {
-  const rowsOf = (part: ScanPart) =>
-    isRead(part) || part.isTold ? partRows(part) : rowsInRange(part);
-  return tables.reduce(
-    (sum, { parts, scans }) => sum + parts.reduce((own, part) => own + scans * rowsOf(part), 0),
-    0,
+export function scannedRows(plan: Pick<Plan, "tables">): number {
+  return rowsByPart(
+    plan,
+    (part) => isRead(part) || part.isTold ? partRows(part) : rowsInRange(part),
   );
+}
+
+function rowsByPart(
+  { tables }: Pick<Plan, "tables">,
+  rowsOf: (part: ScanPart) => number,
+): number {
+  return tables.reduce((sum, { parts, scans }) => sum + scans * sumOver(parts, rowsOf), 0);
+}
+
+function sumOver(parts: readonly ScanPart[], rowsOf: (part: ScanPart) => number): number {
+  return parts.reduce((sum, part) => sum + rowsOf(part), 0);
 }
 
 /** A row's place in its file is below this. */
@@ -244,6 +258,11 @@ export function countFiles(parts: readonly ScanPart[]): number {
 /** Returns how many rows a part gives. */
 export function partRows(part: ScanPart): number {
   return part.rowNumbers?.length ?? rowsInRange(part);
+}
+
+/** Rows of some parts: `partRows` of each. */
+export function rowsOfParts(parts: readonly ScanPart[]): number {
+  return sumOver(parts, partRows);
 }
 
 /** Returns how many rows DuckDB may have to decode for a part. */

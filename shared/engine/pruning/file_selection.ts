@@ -42,10 +42,10 @@ export interface FileSelection extends SelectedParts {
 /** Selects rows of one file. Never fails: what cannot be read is not left out. */
 export function selectOfFile(
   file: DataFile,
-  { plan, query }: SelectedBy,
+  by: SelectedBy,
   deps: SelectionDeps,
 ): Soon<FileSelection> {
-  return runSteps(selection(file, { plan, query }, deps));
+  return runSteps(selection(file, by, deps));
 }
 
 interface SelectedBy {

@@ -16,7 +16,13 @@ import type { Soon } from "../../base/steps.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import { ROW_GROUP_ROWS } from "../../parquet/row_groups.ts";
 import type { OrderedRequest } from "../order/nearest_units.ts";
-import { deltaPart, partRows, type RowRange, type ScanPart, type TablePlan } from "../plan/plan.ts";
+import {
+  deltaPart,
+  type RowRange,
+  rowsOfParts,
+  type ScanPart,
+  type TablePlan,
+} from "../plan/plan.ts";
 import type { FileSelection } from "./file_selection.ts";
 import type { ProbedRows, RowsByFile } from "./probed_rows.ts";
 import { clipped, onlyRows } from "./selected_parts.ts";
@@ -352,8 +358,7 @@ function within(unit: Unit, range: RowRange): Unit {
 }
 
 function candidatesIn(units: readonly Unit[]): number {
-  const parts = units.flatMap((unit) => unit.parts);
-  return parts.reduce((sum, part) => sum + partRows(part), 0);
+  return rowsOfParts(units.flatMap((unit) => unit.parts));
 }
 
 /** `units`: all of its file. */

@@ -14,9 +14,9 @@ import type { DataFileLease } from "../files/data_files.ts";
 import { type ChunkPlaces, FilePages } from "../files/few_rows/file_pages.ts";
 import { chunkOf, pagePlaces, readPagePlaces } from "../files/page_places.ts";
 import { isInside, type OrderedRequest, unitTimes } from "../order/nearest_units.ts";
-import { type FilePart, partRows, type RowRange, type ScanPart } from "../plan/plan.ts";
+import { type FilePart, type RowRange, rowsOfParts, type ScanPart } from "../plan/plan.ts";
 import type { EqualTexts } from "./exact_filter.ts";
-import { type ProbedRows, TIES_MAX } from "./probed_rows.ts";
+import { type ProbedRows, type RowsFound, TIES_MAX } from "./probed_rows.ts";
 
 export interface PageProbe {
   readonly wanted: OrderedRequest;
@@ -64,11 +64,11 @@ export async function probePages(
   found.sort((a, b) => sign * (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
   return {
     ...probedOf(found.slice(0, rows + TIES_MAX), rows),
-    looked: parts.reduce((sum, part) => sum + partRows(part), 0) * LOOK_SHARE,
+    looked: rowsOfParts(parts) * LOOK_SHARE,
   };
 }
 
-function probedOf(found: readonly FoundRow[], wanted: number): Omit<ProbedRows, "looked"> {
+function probedOf(found: readonly FoundRow[], wanted: number): RowsFound {
   const rows = found.slice(0, wanted);
   const reaches = rows.at(-1)?.time;
   // There may be more of the time of the last than were looked at.

@@ -14,13 +14,17 @@ import { columnNode } from "../statement/tree_nodes.ts";
 /** Numbers of rows, from 0, by their file. */
 export type RowsByFile = ReadonlyMap<DataFile, readonly number[]>;
 
-export interface ProbedRows {
+/** The first of the wanted rows that some parts hold. */
+export interface RowsFound {
   /** At most as many as are wanted. */
   readonly rows: number;
   /** Time of the last of them, in Unix microseconds; undefined without one. */
   readonly reaches: bigint | undefined;
   /** By file, the numbers of all rows that are not beyond it; undefined: they are not known. */
   readonly numbers: RowsByFile | undefined;
+}
+
+export interface ProbedRows extends RowsFound {
   /** What it cost: rows that DuckDB would have scanned in that time. */
   readonly looked: number;
 }
@@ -70,7 +74,7 @@ export function placedRowsSql(
 export function placedRowsOf(
   found: readonly (readonly (string | null)[])[],
   { wanted, parts }: { readonly wanted: number; readonly parts: readonly ScanPart[] },
-): Omit<ProbedRows, "looked"> {
+): RowsFound {
   const rows = found.slice(0, wanted);
   const reaches = rows.at(-1)?.[0] ?? undefined;
   const last = found.at(-1)?.[0];
@@ -116,9 +120,7 @@ export function probedRowsSql(
   }).sql;
 }
 
-export function probedRowsOf(
-  [row]: readonly (readonly (string | null)[])[],
-): Omit<ProbedRows, "looked"> {
+export function probedRowsOf([row]: readonly (readonly (string | null)[])[]): RowsFound {
   const [rows, reaches] = row ?? [];
   return {
     rows: Number(rows ?? 0),

@@ -7,7 +7,7 @@
 import type { RowQuery } from "../../derived/rows/row_query.ts";
 import type { Column } from "../../schema/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
-import { filePart, partRows, type ScanPart, type TablePlan } from "../plan/plan.ts";
+import { filePart, rowsOfParts, type ScanPart, type TablePlan } from "../plan/plan.ts";
 import { untilAborted } from "../turns/until_aborted.ts";
 import { boundsPredicate, commonBoundsPredicate, indexPredicate } from "./attribute_leaves.ts";
 import { boundsOfFile, mayMeet } from "./column_bounds.ts";
@@ -167,7 +167,7 @@ function limitParts(selections: readonly FileSelection[]): readonly FileSelectio
   const partial = selections.filter(({ parts, whole }) => parts.some((part) => part !== whole));
   if (partial.reduce((sum, { parts }) => sum + parts.length, 0) <= PARTS_MAX) return selections;
   const spared = ({ whole, parts }: FileSelection) =>
-    (whole.rows - parts.reduce((sum, part) => sum + partRows(part), 0)) / parts.length;
+    (whole.rows - rowsOfParts(parts)) / parts.length;
   const kept = new Set<FileSelection>();
   let count = 0;
   for (const selection of partial.toSorted((a, b) => spared(b) - spared(a))) {

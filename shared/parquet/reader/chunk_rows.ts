@@ -3,7 +3,7 @@
  * few rows. A page is unpacked up to the last row that is wanted of it.
  */
 
-import { viewOf } from "../../base/bytes.ts";
+import { textOf, utf8, viewOf } from "../../base/bytes.ts";
 import type { ColumnType } from "../../schema/schema.ts";
 import type { ColumnChunk, FilePlace } from "../footer.ts";
 import { ENCODING, OFFSET_INDEX, PAGE } from "../writer/format.ts";
@@ -259,12 +259,6 @@ const PARTS = 8;
 /** A text that is kept keeps its neighbours with it. */
 const TOGETHER_BYTES_MAX = 128 * 1024;
 
-const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-function textOf(bytes: Uint8Array): string {
-  return UTF8.decode(bytes);
-}
-
 const PLAIN_BYTES = { timestamptz: 8, long: 8, double: 8, int: 4 } as const;
 
 function plainAt(body: PageReader, type: ColumnType, places: Uint32Array): StoredValue[] {
@@ -300,7 +294,7 @@ export class StoredDictionary {
 
   /** By their places, 1 for each value that is one of the texts. */
   placesOf(texts: Iterable<string>): Uint8Array {
-    const wanted = Array.from(texts, (text) => new TextEncoder().encode(text));
+    const wanted = Array.from(texts, utf8);
     const kept = new Uint8Array(this.#page.header.values);
     return this.#page.upTo(1, (body) => {
       for (let place = 0; place < kept.length; place += 1) {
