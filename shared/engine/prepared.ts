@@ -7,6 +7,7 @@ import type { DescribedColumn } from "./duckdb/driver.ts";
 import type { ChosenPath } from "./fast_paths/shorten_statement.ts";
 import type { DataFileLease } from "./files/data_files.ts";
 import type { HeldLease, HeldRows } from "./held_rows/held_rows.ts";
+import type { RunningText } from "./functions/exchange_statement.ts";
 import { SMALL_SCAN_BYTES_MAX, SMALL_SCAN_ROWS_MAX } from "./limits.ts";
 import { type BandRequest, bandRequest } from "./order/ordered_bands.ts";
 import type { Plan } from "./plan/plan.ts";
@@ -20,8 +21,8 @@ import type { ColumnCounts, Cost, ScanOrdering, ServedBy } from "./types.ts";
 export interface Prepared {
   /** The statement as it was sent, for messages; its tree is that of what runs. */
   readonly statement: Statement;
-  /** The text that runs. */
-  readonly text: string;
+  /** Gives the text that runs. Errors: DuckDB's. */
+  readonly text: RunningText;
   /** The tables that `text` names. */
   readonly names: readonly TableName[];
   /** The relations of PostgreSQL's catalog that `text` names. */

@@ -37,7 +37,7 @@ export async function explainedPlan(
   },
 ): Promise<string> {
   const exchanged = heldOf(prepared, turn);
-  const { sql, linesBefore } = statementText(prepared.text, {
+  const { sql, linesBefore } = statementText(await prepared.text(connection), {
     relations: planRelations(prepared, withHeld(exchanged.rest, exchanged)),
     wrap: (from) => `SELECT * FROM ${from}`,
   });

@@ -2,7 +2,7 @@
 
 import type { ArrowType } from "../arrow_fields.ts";
 import { planRelations } from "../bind/statement_relations.ts";
-import type { RunProfile, TextChunk } from "../duckdb/driver.ts";
+import type { RunProfile, RunStatement, TextChunk } from "../duckdb/driver.ts";
 import { faultError } from "../duckdb/fault_error.ts";
 import type { SecondChance } from "../duckdb/once_more.ts";
 import { breakOnRows, checkRowsScanned } from "../duckdb/rows_breaker.ts";
@@ -31,6 +31,7 @@ import { arrowSql } from "./arrow_sql.ts";
 import { arrowFieldsOf, arrowTypeOf, flatTypeOf } from "./arrow_type.ts";
 import { packedSql, packedTypes } from "./packed_sql.ts";
 import { renderingSql, uniqueNames } from "./render.ts";
+import { countedRows } from "./counted_rows.ts";
 import { broughtPlan, type RunSteps } from "./run_steps.ts";
 import type { AskedRows } from "./selected_sql.ts";
 import { planBytes, statsOf } from "./stats.ts";
@@ -64,7 +65,7 @@ export interface RunOptions {
 
 /** The text that runs; `types`: of its columns, where its rows come as Arrow. */
 function runText(
-  { text }: Prepared,
+  text: string,
   shape: AnyShape,
   asked: AskedRows,
 ): StatementText & { readonly types?: readonly ArrowType[] } {
@@ -205,32 +206,27 @@ export class StatementRun implements RunningQuery {
   }
 
   async *#rows(shape: AnyShape, plan: Plan, left: number): AsyncGenerator<ResultChunk> {
-    const { seat, deadline, rowsMax, nowMs } = this.options;
+    const { seat, deadline, nowMs } = this.options;
     const { connection } = seat;
-    const { columns } = this.prepared;
     this.#ahead = planRows(plan);
     this.#bytesScanned += planBytes(plan);
     const isInMemory = this.prepared.isMeasured &&
       (isNearestHeld(plan) || isReadAlready(plan, this.prepared.path));
     const isKnown = isInMemory || this.#isSmall(plan);
     const isMeasured = this.prepared.isMeasured && !isKnown;
-    const values: string[] = [];
-    const limit = limitFor(shape, rowsMax);
-    const { sql, linesBefore, types } = runText(this.prepared, shape, {
-      relations: planRelations(this.prepared, plan, (text) => `$${values.push(text)}::VARCHAR`),
-      columns,
-      rowsMax: limit,
-    });
-    const arrow = types === undefined ? {} : { arrow: { types, rowsMax: left } };
-    // Rows of a scan may take more than memory has.
-    const isWhole = !isMeasured && (isInMemory || !isKnown) &&
-      (limit ?? Infinity) <= WHOLE_ROWS_MAX;
-    const isShort = isMeasured && this.#isShort();
     const written = await this.#written(shape, plan, left);
     this.#writtenRows = written && 0;
-    const run = { sql, values, isMeasured, isWhole, isShort, ...arrow };
-    const rows = written ?? connection.rows(run)[Symbol.asyncIterator]();
+    let rows: AsyncIterator<TextChunk> | undefined = written;
+    let linesBefore = 0;
     try {
+      if (rows === undefined) {
+        // Rows of a scan may take more than memory has.
+        const mayBeWhole = !isMeasured && (isInMemory || !isKnown);
+        const asked = await this.#runOf(shape, plan, { left, isMeasured, mayBeWhole });
+        const { linesBefore: before, ...run } = asked;
+        linesBefore = before;
+        rows = connection.rows(run)[Symbol.asyncIterator]();
+      }
       for (;;) {
         const startMs = nowMs();
         const next = await rows.next();
@@ -248,7 +244,7 @@ export class StatementRun implements RunningQuery {
       const told = await inCallersText(error, this.prepared.statement, connection);
       throw faultError(told, { linesBefore });
     } finally {
-      await rows.return?.();
+      await rows?.return?.();
     }
     // Measuring takes a third of what such a statement does, and it tells little more.
     const profile = isKnown || written !== undefined
@@ -258,6 +254,30 @@ export class StatementRun implements RunningQuery {
     checkRowsScanned(this.#profile, this.options);
   }
 
+  /** What DuckDB runs for a step. */
+  async #runOf(
+    shape: AnyShape,
+    plan: Plan,
+    { left, isMeasured, mayBeWhole }: {
+      readonly left: number;
+      readonly isMeasured: boolean;
+      readonly mayBeWhole: boolean;
+    },
+  ): Promise<RunStatement & Pick<StatementText, "linesBefore">> {
+    const { prepared, options: { seat, rowsMax } } = this;
+    const values: string[] = [];
+    const limit = limitFor(shape, rowsMax);
+    const { sql, linesBefore, types } = runText(await prepared.text(seat.connection), shape, {
+      relations: planRelations(prepared, plan, (text) => `$${values.push(text)}::VARCHAR`),
+      columns: prepared.columns,
+      rowsMax: limit,
+    });
+    const arrow = types === undefined ? {} : { arrow: { types, rowsMax: left } };
+    const isWhole = mayBeWhole && (limit ?? Infinity) <= WHOLE_ROWS_MAX;
+    const isShort = isMeasured && this.#isShort();
+    return { sql, linesBefore, values, isMeasured, isWhole, isShort, ...arrow };
+  }
+
   /** The rows where they are written here; undefined: DuckDB has them. */
   async #written(
     shape: AnyShape,
@@ -265,6 +285,8 @@ export class StatementRun implements RunningQuery {
     left: number,
   ): Promise<AsyncGenerator<TextChunk> | undefined> {
     const { rowsScannedMax, nowMs } = this.options;
+    const counted = countedRows(this.prepared, shape, left);
+    if (counted !== undefined) return counted;
     if (typeof shape === "object" || scannedRows(plan) > (rowsScannedMax ?? Infinity)) return;
     return await jsonRowsOf(this.prepared, { plan, shape, rowsMax: left, nowMs });
   }

@@ -36,7 +36,7 @@ export async function describeStatement(
     // What was rewritten must bind to the same types; else the statement is asked as it was sent.
     const { text, tables } = exchanged;
     const own = await deps.statements.columns(connection, {
-      sql: text,
+      sql: await text(connection),
       shape: promotedShape,
       relations: emptyRelations(exchanged, tables),
     });

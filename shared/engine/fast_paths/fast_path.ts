@@ -19,6 +19,7 @@ import type { TreeNode } from "../statement/syntax_tree.ts";
 import { exactRange, type TimeBounds } from "../bounds/time_bounds.ts";
 import type { ServedBy } from "../types.ts";
 import { untilAborted } from "../turns/until_aborted.ts";
+import { type CountedAnswer, countedAnswer } from "./counted_answer.ts";
 import type { EdgeTimes } from "./edge_times.ts";
 import type { TableAnswers } from "./table_answers.ts";
 import type { OwnRows } from "./own_rows.ts";
@@ -43,6 +44,8 @@ export interface FastPath {
   readonly lease: Disposable;
   /** Bounds of counts that are not exact. */
   readonly approximation: Approximation | undefined;
+  /** The answer, where DuckDB has nothing to add to the counts of summaries. */
+  readonly counted: CountedAnswer | undefined;
   /**
    * What stands for the table, given the plan after its files were brought and what is to stand for
    * texts.
@@ -138,6 +141,9 @@ export async function fastPath(
       },
     },
     approximation: approximationOf(plan),
+    counted: plan.own.length > 0 || plan.wide !== undefined
+      ? undefined
+      : countedAnswer(statement, plan.rows),
     root: statement.root,
     parts: [
       ...new Map(plan.own.flatMap(({ parts }) => parts).map((part) => [partName(part), part]))

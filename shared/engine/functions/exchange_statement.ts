@@ -6,11 +6,13 @@
 import { instantColumns } from "../bind/instant_columns.ts";
 import { type NamedTable, stemmedReferences } from "../bind/stemmed_references.ts";
 import type { Priced } from "../cost/price_statement.ts";
+import type { EngineConnection } from "../duckdb/driver.ts";
+import type { FastPath } from "../fast_paths/fast_path.ts";
 import type { TableReference } from "../gate/gate.ts";
 import type { TablePlan } from "../plan/plan.ts";
 import { type Statement, textAsItIs, textOfTree } from "../statement/parse.ts";
-import type { CachedConnection } from "../statement/statement_cache.ts";
-import { type TreeNode, withRoot } from "../statement/syntax_tree.ts";
+import type { CachedConnection, StatementCache } from "../statement/statement_cache.ts";
+import { cloneTree, type TreeNode, withRoot } from "../statement/syntax_tree.ts";
 import { parsedAgain } from "../statement/written_anew.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import { isChangedByName, renameFunctions } from "./dialect.ts";
@@ -18,9 +20,12 @@ import { exchangeCalls, keepNames } from "./exchange_calls.ts";
 import { exchangeSearches, holdsSearches } from "./search_calls.ts";
 import { exchangeTimeCalls, givesInstant } from "./utc_calls.ts";
 
+/** Writes the text of what runs. The connection is asked for the text of its tree. */
+export type RunningText = (connection: EngineConnection) => Promise<string>;
+
 export interface Exchanged extends Priced {
-  /** The text that runs. */
-  readonly text: string;
+  /** Gives the text that runs. Errors: DuckDB's. */
+  readonly text: RunningText;
   /** What is bound to know the columns, and quoted in messages. */
   readonly asked: AskedText;
 }
@@ -36,18 +41,21 @@ export interface AskedText {
 
 interface ExchangeContext {
   readonly cached: CachedConnection;
+  readonly deps: { readonly statements: StatementCache };
   readonly deadline: Deadline;
 }
 
 /** Errors: those of `exchangeCalls`, the deadline's. */
 export async function exchangeStatement(
   priced: Priced,
-  { cached, deadline }: ExchangeContext,
+  { cached, deps, deadline }: ExchangeContext,
 ): Promise<Exchanged> {
   const { statement, path, planned, tables, isBounded, isBindable } = priced;
   const { isGuarded, isChanged } = await exchangeOwn(priced, cached);
   const own = isChanged ? await textOfTree(cached, statement.document) : statement.sql;
-  const text = path.kind === "scan" ? own : await textOfPath(path.fast, statement, cached);
+  const text = path.kind === "scan"
+    ? () => Promise.resolve(own)
+    : await textOfPath(path.fast, statement, { cached, statements: deps.statements });
   deadline.check();
   // Columns are called, and errors told, as it was sent where that can be bound. Binding evaluates
   // constants.
@@ -87,15 +95,25 @@ async function exchangeOwn(
   return { isGuarded: guarded, isChanged };
 }
 
-/** The text of a fast path's statement, with its calls exchanged. */
+/**
+ * The text of a fast path's statement, with its calls exchanged. Where the answer is there already,
+ * hardly anybody asks for the text, so it is written when somebody does.
+ */
 async function textOfPath(
-  { root }: { readonly root: TreeNode },
+  { root, counted }: Pick<FastPath, "root" | "counted">,
   { document }: Statement,
-  cached: CachedConnection,
-): Promise<string> {
-  const textOf = (select: TreeNode) => textAsItIs(cached, withRoot(document, select));
-  await exchangeCalls(root, { textOf, stemmed: new Set() });
-  return await textOfTree(cached, withRoot(document, root));
+  { cached, statements }: Pick<ExchangeContext, "cached"> & ExchangeContext["deps"],
+): Promise<RunningText> {
+  const write = async (own: TreeNode, over: CachedConnection) => {
+    const textOf = (select: TreeNode) => textAsItIs(over, withRoot(document, select));
+    await exchangeCalls(own, { textOf, stemmed: new Set() });
+    return await textOfTree(over, withRoot(document, own));
+  };
+  if (counted !== undefined) {
+    return (connection) => write(cloneTree(root), statements.over(connection));
+  }
+  const text = await write(root, cached);
+  return () => Promise.resolve(text);
 }
 
 /** The statement with nothing changed but calls that DuckDB must not see, as tree and text. */
