@@ -21,7 +21,7 @@
 
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import type { TableSchema } from "../schema/schema.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
@@ -151,6 +151,8 @@ class SqliteCatalogReader implements CatalogReader {
   readView(ident: TableIdent, segments: readonly string[]): Promise<TableView> {
     const nothing = { metadataLocation: undefined, consumed: new Set<string>() };
     return this.read<TableView>("read table view", nothing, (db) => {
+      // One query needs no transaction to be of one state.
+      if (segments.length === 0) return { ...nothing, metadataLocation: pointerOf(db, ident) };
       db.exec("BEGIN");
       try {
         return { metadataLocation: pointerOf(db, ident), consumed: consumedIn(db, segments) };
@@ -352,11 +354,22 @@ function undo<T>(value: T): Decision<T> {
   return { keep: false, value };
 }
 
-function pointerOf(db: DatabaseSync, ident: TableIdent): string | undefined {
-  const row = db.prepare(
+/** Prepared once: every statement over a stored table asks. */
+const POINTER_QUERIES = new WeakMap<DatabaseSync, StatementSync>();
+
+function pointerQuery(db: DatabaseSync): StatementSync {
+  const known = POINTER_QUERIES.get(db);
+  if (known !== undefined) return known;
+  const query = db.prepare(
     "SELECT metadata_location AS text FROM iceberg_tables " +
       "WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?",
-  ).get(CATALOG_NAME, ident.namespace, ident.name);
+  );
+  POINTER_QUERIES.set(db, query);
+  return query;
+}
+
+function pointerOf(db: DatabaseSync, ident: TableIdent): string | undefined {
+  const row = pointerQuery(db).get(CATALOG_NAME, ident.namespace, ident.name);
   return row === undefined || row.text === null ? undefined : String(row.text);
 }
 

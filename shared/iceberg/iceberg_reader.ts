@@ -17,7 +17,7 @@ import { decodeManifest, type ManifestEntry } from "./manifest.ts";
 import { CONTENT, decodeManifestList, liveFiles, type ManifestFile } from "./manifest_list.ts";
 import { PROMOTED_PROPERTY, TAGS_PROPERTY } from "./new_table.ts";
 import { dayFieldOf } from "./partition.ts";
-import { compareFiles, fileMayMatch, manifestMayMatch } from "./prune.ts";
+import { compareFiles, rangeFilter } from "./prune.ts";
 import { tableSchemaOf } from "./schema_json.ts";
 import { currentSnapshot, parseTableMetadata, type TableMetadata } from "./table_metadata.ts";
 import { DeleteIndex, hasDeletes, type SpecEntry, type TouchedFile } from "./touched_files.ts";
@@ -33,6 +33,12 @@ import {
 export interface LoadedTable extends Table {
   readonly metadata: TableMetadata;
   readonly locator: TableLocator;
+}
+
+/** What one manifest has, of files by one partition spec. */
+interface ManifestEntries {
+  readonly entries: readonly ManifestEntry[];
+  readonly specId: number;
 }
 
 export interface IcebergReaderOptions {
@@ -105,23 +111,29 @@ export class IcebergReader {
     table: LoadedTable,
     range: TimeRange = ALL_TIME,
   ): Promise<SelectedFiles & { readonly touched: readonly TouchedFile[] }> {
-    const all = (await this.manifests(table)).filter((one) => liveFiles(one) > 0);
-    const [data, deletes] = [CONTENT.data, CONTENT.deletes]
-      .map((content) => all.filter((one) => one.content === content)) as [
-        ManifestFile[],
-        ManifestFile[],
-      ];
-    const considered = data.reduce((sum, manifest) => sum + liveFiles(manifest), 0);
-    const isWanted = (manifest: ManifestFile) => manifestMayMatch(manifest, range);
-    const index = await this.#deleteIndex(table, deletes.filter(isWanted));
+    const isWanted = rangeFilter(range);
+    const data: ManifestFile[] = [];
+    const deletes: ManifestFile[] = [];
+    let considered = 0;
+    for (const manifest of await this.manifests(table)) {
+      const live = liveFiles(manifest);
+      if (live === 0) continue;
+      if (manifest.content === CONTENT.data) considered += live;
+      if (!isWanted.manifest(manifest)) continue;
+      if (manifest.content === CONTENT.data) data.push(manifest);
+      if (manifest.content === CONTENT.deletes) deletes.push(manifest);
+    }
+    const index = await this.#deleteIndex(table, deletes);
     const files: DataFile[] = [];
     const touched: TouchedFile[] = [];
-    for (const one of await this.#entriesOf(table, data.filter(isWanted))) {
-      const { file } = one.entry;
-      if (!fileMayMatch(file, range)) continue;
-      const applied = index?.of(one) ?? [];
-      if (applied.length === 0) files.push(file);
-      else touched.push({ file, deletes: applied });
+    for (const { entries, specId } of await this.#entriesIn(table, data)) {
+      for (const entry of entries) {
+        const { file } = entry;
+        if (!isWanted.file(file)) continue;
+        const applied = index?.of({ entry, specId }) ?? [];
+        if (applied.length === 0) files.push(file);
+        else touched.push({ file, deletes: applied });
+      }
     }
     files.sort(compareFiles);
     touched.sort((a, b) => compareFiles(a.file, b.file));
@@ -157,16 +169,26 @@ export class IcebergReader {
     table: LoadedTable,
     manifests: readonly ManifestFile[],
   ): Promise<SpecEntry[]> {
-    const entries: SpecEntry[] = [];
+    const all = await this.#entriesIn(table, manifests);
+    return all.flatMap(({ entries, specId }) => entries.map((entry) => ({ entry, specId })));
+  }
+
+  /** The entries of each manifest. */
+  async #entriesIn(
+    table: LoadedTable,
+    manifests: readonly ManifestFile[],
+  ): Promise<readonly ManifestEntries[]> {
+    const all: ManifestEntries[] = [];
     for (let start = 0; start < manifests.length; start += READS_MAX) {
       const batch = manifests.slice(start, start + READS_MAX);
-      const reads = await Promise.all(batch.map((one) => this.entries(table, one)));
-      for (const [at, read] of reads.entries()) {
-        const specId = batch[at]?.specId ?? 0;
-        for (const entry of read) entries.push({ entry, specId });
-      }
+      all.push(
+        ...await Promise.all(batch.map(async (one) => ({
+          entries: await this.entries(table, one),
+          specId: one.specId,
+        }))),
+      );
     }
-    return entries;
+    return all;
   }
 
   /** The current snapshot's manifests. */

@@ -8,24 +8,32 @@ import { decodeSingleValue } from "./single_value.ts";
 import type { ManifestFile } from "./manifest_list.ts";
 import type { DataFile, TimeRange } from "./types.ts";
 
-/** Whether a file of the manifest may have rows in the range, by its days. */
-export function manifestMayMatch(manifest: ManifestFile, range: TimeRange): boolean {
-  const summary = manifest.partitions?.[0];
-  if (summary === undefined || summary.containsNull) return true;
-  if (summary.lowerBound === undefined || summary.upperBound === undefined) return true;
-  const dayMin = decodeSingleValue("int", summary.lowerBound) as number;
-  const dayMax = decodeSingleValue("int", summary.upperBound) as number;
-  return daysOverlap(dayMin, dayMax, range);
+/** What may have rows in a range. */
+export interface RangeFilter {
+  /** Whether a file of the manifest may, by its days. */
+  readonly manifest: (manifest: ManifestFile) => boolean;
+  /** Whether the file may, by its day and the bounds of `timestamp_ns`. */
+  readonly file: (file: DataFile) => boolean;
 }
 
-/** Whether the file may have rows in the range, by its day and the bounds of `timestamp_ns`. */
-export function fileMayMatch(file: DataFile, range: TimeRange): boolean {
-  if (!daysOverlap(file.day, file.day, range)) return false;
-  const { timestampNsMin, timestampNsMax } = file;
-  if (range.maxNs !== undefined && timestampNsMin !== undefined && timestampNsMin > range.maxNs) {
-    return false;
-  }
-  return range.minNs === undefined || timestampNsMax === undefined || timestampNsMax >= range.minNs;
+/** Returns what tells which manifests and files may have rows in `range`. */
+export function rangeFilter({ minNs, maxNs }: TimeRange): RangeFilter {
+  const dayMin = minNs === undefined ? -Infinity : dayOfNs(minNs);
+  const dayMax = maxNs === undefined ? Infinity : dayOfNs(maxNs);
+  return {
+    manifest: ({ partitions }) => {
+      const summary = partitions?.[0];
+      if (summary === undefined || summary.containsNull) return true;
+      if (summary.lowerBound === undefined || summary.upperBound === undefined) return true;
+      const first = decodeSingleValue("int", summary.lowerBound) as number;
+      const last = decodeSingleValue("int", summary.upperBound) as number;
+      return first <= dayMax && last >= dayMin;
+    },
+    file: ({ day, timestampNsMin, timestampNsMax }) =>
+      day <= dayMax && day >= dayMin &&
+      (maxNs === undefined || timestampNsMin === undefined || timestampNsMin <= maxNs) &&
+      (minNs === undefined || timestampNsMax === undefined || timestampNsMax >= minNs),
+  };
 }
 
 /** Order of files by time: the day, then the oldest row, then the key so that it is total. */
@@ -35,9 +43,4 @@ export function compareFiles(a: DataFile, b: DataFile): number {
   const minB = b.timestampNsMin ?? -1n;
   if (minA !== minB) return minA < minB ? -1 : 1;
   return a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
-}
-
-function daysOverlap(dayMin: number, dayMax: number, range: TimeRange): boolean {
-  if (range.maxNs !== undefined && dayMin > dayOfNs(range.maxNs)) return false;
-  return range.minNs === undefined || dayMax >= dayOfNs(range.minNs);
 }

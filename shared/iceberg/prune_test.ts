@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { NS_PER_DAY } from "../testing/table_lab.ts";
-import { fileMayMatch, manifestMayMatch } from "./prune.ts";
+import { rangeFilter } from "./prune.ts";
 import { encodeSingleValue } from "./single_value.ts";
 import type { ManifestFile } from "./manifest_list.ts";
 import type { DataFile } from "./types.ts";
@@ -20,7 +20,7 @@ function fileOf(rows: readonly bigint[], bounded: boolean): DataFile {
 }
 
 Deno.test({
-  name: "fileMayMatch and manifestMayMatch never leave out a file with a row of the range",
+  name: "rangeFilter never leaves out a file with a row of the range",
   fn() {
     fc.assert(
       fc.property(
@@ -35,8 +35,9 @@ Deno.test({
             (minNs === undefined || ns >= minNs) && (maxNs === undefined || ns <= maxNs)
           );
           if (!wanted) return;
-          assert.ok(fileMayMatch(fileOf(rows, bounded), { minNs, maxNs }));
-          assert.ok(manifestMayMatch(manifestOf(day, day), { minNs, maxNs }));
+          const filter = rangeFilter({ minNs, maxNs });
+          assert.ok(filter.file(fileOf(rows, bounded)));
+          assert.ok(filter.manifest(manifestOf(day, day)));
         },
       ),
     );
@@ -51,7 +52,7 @@ function manifestOf(dayMin: number, dayMax: number): ManifestFile {
 }
 
 Deno.test({
-  name: "fileMayMatch leaves out files before, after and between by their bounds",
+  name: "rangeFilter leaves out files before, after and between by their bounds",
   fn() {
     const file = fileOf([NS_PER_DAY + 10n, NS_PER_DAY + 20n], true);
     const cases: [minNs: bigint | undefined, maxNs: bigint | undefined, match: boolean][] = [
@@ -64,13 +65,13 @@ Deno.test({
       [undefined, NS_PER_DAY - 1n, false],
     ];
     for (const [minNs, maxNs, match] of cases) {
-      assert.equal(fileMayMatch(file, { minNs, maxNs }), match, `${minNs} ${maxNs}`);
+      assert.equal(rangeFilter({ minNs, maxNs }).file(file), match, `${minNs} ${maxNs}`);
     }
   },
 });
 
 Deno.test({
-  name: "manifestMayMatch goes by the day summary and keeps what it cannot tell",
+  name: "rangeFilter goes by the day summary and keeps what it cannot tell",
   fn() {
     const range = { minNs: 3n * NS_PER_DAY, maxNs: 4n * NS_PER_DAY };
     const cases: [manifest: ManifestFile, match: boolean][] = [
@@ -81,6 +82,8 @@ Deno.test({
       [{ partitions: undefined } as ManifestFile, true],
       [{ partitions: [{ containsNull: true }] } as unknown as ManifestFile, true],
     ];
-    for (const [manifest, match] of cases) assert.equal(manifestMayMatch(manifest, range), match);
+    for (const [manifest, match] of cases) {
+      assert.equal(rangeFilter(range).manifest(manifest), match);
+    }
   },
 });

@@ -10,7 +10,7 @@ import type { LoadedTable } from "./iceberg_reader.ts";
 import type { ManifestEntry } from "./manifest.ts";
 import { CONTENT, liveFiles, type ManifestFile } from "./manifest_list.ts";
 import { MANIFEST_BYTES_TARGET, MANIFEST_FILES_TARGET, planMerge } from "./merge_plan.ts";
-import { manifestMayMatch } from "./prune.ts";
+import { rangeFilter } from "./prune.ts";
 import { rewriteSummary } from "./snapshot_summary.ts";
 import {
   addedEntry,
@@ -124,7 +124,7 @@ async function deletesLeft(
 
 function mayHaveDay(manifest: ManifestFile, day: number): boolean {
   const minNs = BigInt(day) * NS_PER_DAY;
-  return manifestMayMatch(manifest, { minNs, maxNs: minNs + NS_PER_DAY - 1n });
+  return rangeFilter({ minNs, maxNs: minNs + NS_PER_DAY - 1n }).manifest(manifest);
 }
 
 /** The new snapshot's manifests, the written ones first. */

@@ -1,4 +1,4 @@
-/** Rows of an answer that summaries count, as JSON, without DuckDB (`fast_paths/counted_answer.ts`). */
+/** Rows of an answer that summaries count, as JSON (`fast_paths/counted_answer.ts`). */
 
 import { utf8 } from "../../base/bytes.ts";
 import type { TextChunk } from "../duckdb/driver.ts";

@@ -1,6 +1,6 @@
 /**
- * Rows that are counts of summaries are written without DuckDB, byte for byte as DuckDB does. DuckDB
- * answers the same statements as lines here, which are not written.
+ * Rows that are counts of summaries are written without DuckDB, byte for byte as DuckDB does. As
+ * lines DuckDB writes them itself.
  */
 
 import assert from "node:assert/strict";

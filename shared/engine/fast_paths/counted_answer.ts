@@ -1,7 +1,7 @@
 /**
  * Statements whose answers are values and how many rows have them, in an order of these:
- * `SELECT source, count(*) AS n FROM events GROUP BY source ORDER BY n DESC LIMIT 10`. Weighted rows
- * are such an answer already, so DuckDB need not be asked for it.
+ * `SELECT source, count(*) AS n FROM events GROUP BY source ORDER BY n DESC LIMIT 10`. Weighted
+ * rows are such an answer already, so DuckDB need not be asked for it.
  *
  * The list is closed: what is not known here is left to DuckDB. It decides about names and types of
  * the columns in any case.

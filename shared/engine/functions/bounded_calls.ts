@@ -23,6 +23,7 @@ import {
   listAt,
   nodeAt,
   nodesAt,
+  someNode,
   textAt,
   type TreeNode,
   walk,
@@ -117,6 +118,21 @@ export const BOUNDED_CALLS: readonly string[] = [
 function inList(name: string, size: string, argument: string): string {
   return `CASE WHEN ${size} > ${TEXT_MADE_IN_LIST_MAX} THEN bounded_fail('${name} would make more than ` +
     `${TEXT_MADE_IN_LIST_MAX} characters for each element of a list') ELSE ${argument} END`;
+}
+
+/**
+ * Whether there may be such calls below `root`. Values become more than one of their parts by a
+ * function of the classes `sum` and `times`, or as elements of a list, and by nothing else.
+ */
+export function mayHoldBoundedCalls(root: TreeNode): boolean {
+  return someNode(root, (node) => {
+    if (textAt(node, "type") === "ARRAY_CONSTRUCTOR") return true;
+    if (textAt(node, "class") !== "FUNCTION") return false;
+    const name = textAt(node, "function_name").toLowerCase();
+    const kind = functionClass(name)?.kind;
+    return kind === "sum" || kind === "times" ||
+      [MAPS, FILTERS, SEARCHES, SIZED, REPLACEMENTS].some((names) => names.has(name));
+  });
 }
 
 /**

@@ -13,7 +13,7 @@ import {
   type TreeNode,
   walk,
 } from "../statement/syntax_tree.ts";
-import { exchangeBoundedCalls } from "./bounded_calls.ts";
+import { exchangeBoundedCalls, mayHoldBoundedCalls } from "./bounded_calls.ts";
 import { exchangeMatchCalls, holdsMatchCalls } from "./match_calls.ts";
 import { exchangePatternCalls, hasPatternCalls } from "./pattern_calls.ts";
 import { aliasesOf } from "./value_growth.ts";
@@ -43,7 +43,8 @@ export async function exchangeCalls(
 ): Promise<ExchangedCalls> {
   const made = aliasesOf(root);
   const guards = (node: TreeNode) =>
-    hasPatternCalls(node) || exchangeBoundedCalls(cloneTree(node), made);
+    hasPatternCalls(node) ||
+    mayHoldBoundedCalls(node) && exchangeBoundedCalls(cloneTree(node), made);
   const guarded = guards(root);
   if (!guarded && !holdsMatchCalls(root, stemmed)) return { exchanged: false, guarded };
   await keepNames(root, {

@@ -13,7 +13,7 @@ import { seenColumns } from "../../schema/promoted.ts";
 import type { TableSchema } from "../../schema/schema.ts";
 import type { LaneId, TableIdent } from "../../tenant/tenant.ts";
 import type { LoadedTable } from "../../iceberg/iceberg_reader.ts";
-import { fileMayMatch } from "../../iceberg/prune.ts";
+import { rangeFilter } from "../../iceberg/prune.ts";
 import { filesSince } from "../../iceberg/table_history.ts";
 import type { TouchedFile } from "../../iceberg/touched_files.ts";
 import { ALL_TIME, type SelectedFiles, type TimeRange } from "../../iceberg/types.ts";
@@ -476,7 +476,7 @@ async function selectionSince(
   if (table === undefined) return undefined;
   const files = await filesSince(tables, table, since);
   if (files === undefined) return undefined;
-  return { files: files.filter((file) => fileMayMatch(file, range)), considered: files.length };
+  return { files: files.filter(rangeFilter(range).file), considered: files.length };
 }
 
 /**

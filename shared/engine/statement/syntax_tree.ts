@@ -93,9 +93,11 @@ function bigintOf(value: TreeValue): bigint | undefined {
 
 /**
  * A number that may lose digits: a whole one of up to 15 digits has them all. What has no place in
- * the text has the last one of 64 bits, which is in nearly every tree.
+ * the text has the last one of 64 bits, which is in nearly every tree. The time of day in a text
+ * (`"… 10:00:30.5"`) is no number, since nothing of JSON follows it.
  */
-const INEXACT = /[:,[]\s*(?!18446744073709551615[,}\]])(?:-0|-?\d{16}|-?\d+[.eE])/;
+const INEXACT =
+  /[:,[]\s*(?!18446744073709551615[,}\]])(?:-0|-?\d{16,}|-?\d+(?:\.\d+(?:[eE][-+]?\d+)?|[eE][-+]?\d+))\s*[,}\]]/;
 const NO_PLACE = 2 ** 64;
 
 /** Parses a serialized tree without losing digits. */
