@@ -203,6 +203,14 @@ Deno.test({
       ]],
       ["SELECT $1::int[] AS a, $2 AS b", [1007, 25], [1007, 25]],
       ["SELECT $2::date AS a, $1::float8 AS b", [701, 1082], [1082, 701]],
+      ["SELECT $1::int + $2::bigint AS a, $3::date < now() AS b", [23, 20, 1082], [20, 16]],
+      ["SELECT $2::smallint + 1.5 AS a, $1 AS b, $2 AS c", [25, 21], [1700, 25, 21]],
+      ["SELECT 1 AS a FROM events WHERE timestamp > $1::timestamp", [1114], [23]],
+      ["SELECT host || $1 AS a, 1 AS b, $1 || 'x' AS c FROM events", [25], [25, 23, 25]],
+      ["SELECT $1::numeric + 1 AS a, date_trunc($2, now()) AS b, 7 AS c", [1700, 25], [
+        ...[1700, 1184, 23],
+      ]],
+      ["SELECT date_trunc($1, now()) AS a, 7 AS b", [25], [1184, 23]],
       ["SHOW server_version", [], [25]],
     ];
     for (const [sql, parameters, columns] of cases) {
@@ -239,13 +247,14 @@ Deno.test({
   fn: async () => {
     await using lab = await pgLab([], 3);
     using client = await PgWireClient.start(lab.port);
-    const copied = async (sql: string) => {
+    const messagesOf = async (sql: string) => {
       await client.write(frame("Q", zero(sql)));
       const messages = await client.untilReady();
       const error = answerOf(messages).error;
       assert.equal(error, undefined, `${sql}: ${error?.get("M")}`);
-      return concatBytes(messages.filter(({ code }) => code === "d").map(({ body }) => body));
+      return messages.filter(({ code }) => code === "d").map(({ body }) => body);
     };
+    const copied = async (sql: string) => concatBytes(await messagesOf(sql));
     const values = "SELECT * FROM (VALUES (1, 'a\tb'), (2, NULL), (3, 'c\\d'), (4, '')) v(n, t)";
     assert.equal(
       textOf(await copied(`COPY (${values}) TO STDOUT`)),
@@ -259,11 +268,18 @@ Deno.test({
       textOf(await copied(`copy (${values}) to stdout csv delimiter ';' null 'NIL' force quote *`)),
       '"1";"a\tb"\n"2";NIL\n"3";"c\\d"\n"4";""\n',
     );
-    const binary = await copied("COPY (SELECT 7::int2 AS n) TO STDOUT (FORMAT binary)");
-    assert.equal(
-      binary.toHex(),
-      "5047434f50590aff0d0a00" + "00000000" + "00000000" + "0001" + "00000002" + "0007" + "ffff",
-    );
+    // PostgreSQL sends the signature with the first row, and tokio-postgres needs it there.
+    const signature = "5047434f50590aff0d0a00" + "00000000" + "00000000";
+    const binary = async (select: string) =>
+      (await messagesOf(`COPY (${select}) TO STDOUT (FORMAT binary)`)).map((body) => body.toHex());
+    assert.deepEqual(await binary("SELECT 7::int2 AS n"), [
+      signature + "0001" + "00000002" + "0007",
+      "ffff",
+    ]);
+    assert.deepEqual(await binary("SELECT 7::int2 AS n WHERE false"), [signature + "ffff"]);
+    const many = await binary("SELECT repeat('x', 100) AS t FROM range(5000)");
+    const row = "0001" + "00000064" + "78".repeat(100);
+    assert.deepEqual(many, [signature + row, ...Array(4_999).fill(row), "ffff"]);
     // Only a LIMIT makes the order decide which rows there are.
     const all = textOf(await copied("COPY events (raw) TO STDOUT"));
     assert.deepEqual(all.split("\n").toSorted(), ["", "row 0", "row 1", "row 2"]);

@@ -15,7 +15,16 @@ import type { PrepareDeps } from "./prepare.ts";
 import { bindParameters, parameterNames } from "./statement/bind_parameters.ts";
 import { parse, type Statement, textAsItIs, textOfTree } from "./statement/parse.ts";
 import { shownOf } from "./statement/shown.ts";
-import { nodeAt, nodesAt, textAt, type TreeNode, walk, withRoot } from "./statement/syntax_tree.ts";
+import {
+  cloneTree,
+  nodeAt,
+  nodesAt,
+  textAt,
+  type TreeNode,
+  walk,
+  withRoot,
+} from "./statement/syntax_tree.ts";
+import { selectNode } from "./statement/tree_nodes.ts";
 import type { Deadline } from "./turns/deadline.ts";
 import type { QueryRequest } from "./types.ts";
 
@@ -50,12 +59,19 @@ export async function parameterTypes(
   const { root, document } = own.statement;
   const lists = itemsOfLists(root);
   const textOf = (select: TreeNode) => textAsItIs(cached, withRoot(document, select));
+  const casts = parametersInCasts(root);
   // Binding evaluates constants.
   await exchangeCalls(root, { textOf, stemmed: new Set() });
   const text = await textOfTree(cached, document);
   const relations = emptyRelations({ names: own.names, made: planned.made }, planned.planned);
   deadline.check();
-  const told = await boundTypes(connection, { text, relations });
+  const told = new Map(await boundTypes(connection, { text, relations }));
+  if (names.some((name) => (told.get(name) ?? null) === null)) {
+    const alone = { text: await textOf(selectNode([...casts.values()])), relations: [] };
+    for (const [name, type] of await boundTypes(connection, alone)) {
+      told.set(name, told.get(name) ?? type);
+    }
+  }
   return new Map(names.map((name) => {
     const type = told.get(name) ?? null;
     return [name, type !== null && lists.has(name) ? `${type}[]` : type];
@@ -82,6 +98,22 @@ function itemsOfLists(root: TreeNode): ReadonlySet<string> {
     });
   });
   return lists;
+}
+
+/**
+ * Each parameter in its first cast, or as it is where it has none. Where the value of a cast becomes
+ * another type again, as in `$1::INT + 1::BIGINT`, the binder has two types for the parameter and
+ * tells none.
+ */
+function parametersInCasts(root: TreeNode): ReadonlyMap<string, TreeNode> {
+  const found = new Map<string, TreeNode>();
+  walk(root, (node) => {
+    const parameter = node["class"] === "CAST" ? nodeAt(node, "child") : node;
+    if (parameter?.["class"] !== "PARAMETER") return;
+    const name = textAt(parameter, "identifier");
+    if (found.get(name)?.["class"] !== "CAST") found.set(name, cloneTree(node));
+  });
+  return found;
 }
 
 /** Nothing, where the statement cannot be bound: its values will tell why. */

@@ -10,7 +10,7 @@ import { BINARY_FORMAT, type Format, TEXT_FORMAT } from "../types/formats.ts";
 import { cellBytes } from "../types/cells_at_hand.ts";
 import { columnTypeOf } from "../types/column_type.ts";
 import { OID } from "../types/oids.ts";
-import { nullOfType } from "../types/parameters.ts";
+import { nullOfType, sampleOfType } from "../types/parameters.ts";
 import { CopyTextEncoder } from "../wire/copy_text.ts";
 import { RowEncoder } from "../wire/data_rows.ts";
 import type { MessageReader } from "../wire/message_reader.ts";
@@ -59,7 +59,10 @@ interface Sending {
   readonly end: (sent: number, isMore: boolean) => void;
 }
 
-/** The first bytes of a binary copy: signature, flags, length of an extension. */
+/**
+ * The first bytes of a binary copy: signature, flags, length of an extension. They share a message
+ * with what comes next, as PostgreSQL's do: `tokio-postgres` expects a row behind them.
+ */
 const COPY_SIGNATURE = Uint8Array.from([
   ...new TextEncoder().encode("PGCOPY\n"),
   ...[0xff, 0x0d, 0x0a, 0x00],
@@ -166,16 +169,38 @@ export class SessionAnswers {
       this.#planned = { statement, answer };
       return statement.columns = answer.columns;
     }
-    return statement.columns = await this.#describing(
+    const described = await this.#describedWith(
       plan,
       statement.fixed ?? oids.map((oid) => nullOfType(oid)),
-      (asked) =>
-        describeInEngine(
-          this.parts.service,
-          asked,
-          (call, request, limits) => call.describe(request, limits),
-        ),
     );
+    if (oids.length === 0 || !described.some(isPerhapsNull)) return statement.columns = described;
+    const sampled = await this.#describedWithSamples(plan, oids);
+    return statement.columns = described.map((column, at) =>
+      isPerhapsNull(column) ? sampled?.[at] ?? column : column
+    );
+  }
+
+  #describedWith(plan: EnginePlan, parameters: Parameters): Promise<readonly ResultColumn[]> {
+    const { service } = this.parts;
+    return this.#describing(
+      plan,
+      parameters,
+      (asked) =>
+        describeInEngine(service, asked, (call, request, limits) => call.describe(request, limits)),
+    );
+  }
+
+  /** Nothing where the statement takes no such values, for example as the name of a unit. */
+  async #describedWithSamples(
+    plan: EnginePlan,
+    oids: readonly number[],
+  ): Promise<readonly ResultColumn[] | undefined> {
+    try {
+      return await this.#describedWith(plan, oids.map((oid) => sampleOfType(oid)));
+    } catch (error) {
+      if (error instanceof OperatingError && error.code === "invalid_argument") return undefined;
+      throw error;
+    }
   }
 
   async describeStatement(statement: Prepared): Promise<void> {
@@ -331,16 +356,16 @@ export class SessionAnswers {
       // What fails before the first row is told instead of an answer.
       let rows = await answer.next(Infinity, packed?.shape);
       writer.copyOutResponse(isBinary, columns.length);
-      if (isBinary) writer.copyData(COPY_SIGNATURE);
-      else if (options.hasHeader && encoder instanceof CopyTextEncoder) {
+      if (options.format !== "binary" && options.hasHeader && encoder instanceof CopyTextEncoder) {
         await writer.send(encoder.header());
       }
       for (; rows !== undefined; rows = await answer.next(Infinity, packed?.shape)) {
+        const lead = isBinary && sent === 0 ? COPY_SIGNATURE : undefined;
         sent += rows.to - rows.from;
-        await this.#sendRowsOf(rows, { encoder, packed, answer });
+        await this.#sendRowsOf(rows, { encoder, packed, answer, lead });
       }
     });
-    if (isBinary) writer.copyData(COPY_END);
+    if (isBinary) writer.copyData(...sent === 0 ? [COPY_SIGNATURE, COPY_END] : [COPY_END]);
     writer.plain("c");
     writer.commandComplete(`COPY ${sent}`);
   }
@@ -420,16 +445,20 @@ export class SessionAnswers {
   /** A client that takes nothing for long is given up. */
   async #sendRowsOf(
     { message, isPacked, from, to }: AnsweredRows,
-    { encoder, packed, answer }: {
+    { encoder, packed, answer, lead }: {
       readonly encoder: RowEncoder | CopyTextEncoder;
       readonly packed: PackedRowEncoder | undefined;
       readonly answer: EngineAnswer;
+      /** What stands before the first row of a copy, in its message. */
+      readonly lead?: Uint8Array | undefined;
     },
   ): Promise<void> {
+    const { writer } = this.parts;
     const isCompleted = isPacked && packed !== undefined;
     const messages = (isCompleted ? packed : encoder).encode(message, from, to);
     answer.pause();
-    await this.parts.writer.send(messages);
+    const isLed = lead !== undefined && messages.byteLength > 0;
+    await writer.send(isLed ? writer.leadCopyData(lead, messages) : messages);
   }
 
   #columnsOf({ statement, formats }: Portal, plan: EnginePlan, { columns }: EngineAnswer) {
@@ -447,6 +476,11 @@ export class SessionAnswers {
       { hint: "Fetch their rest, or close them." },
     );
   }
+}
+
+/** DuckDB makes NULL of what it computes from a constant NULL, and tells INTEGER as its type. */
+function isPerhapsNull({ type }: ResultColumn): boolean {
+  return type === "INTEGER";
 }
 
 function clientLeft(): OperatingError {

@@ -3,7 +3,7 @@
  * one of no or of a text type is what a quoted text in the statement would be.
  */
 
-import { textOf } from "../../../shared/base/bytes.ts";
+import { textOf, utf8 } from "../../../shared/base/bytes.ts";
 import type {
   ParameterType,
   ParameterValue,
@@ -66,6 +66,21 @@ export function nullOfType(oid: number): ParameterValue {
   const value = valueOf({ bytes: null, format: TEXT_FORMAT, oid });
   return value === null ? { type: "VARCHAR", text: null } : value;
 }
+
+/** Some value of the type; NULL of an array. */
+export function sampleOfType(oid: number): ParameterValue {
+  if (itemOid(oid) !== undefined) return nullOfType(oid);
+  return valueOf({ bytes: utf8(SAMPLES[oid] ?? "1"), format: TEXT_FORMAT, oid });
+}
+
+const SAMPLES: Readonly<Record<number, string>> = {
+  [OID.date]: "2000-01-01",
+  [OID.time]: "00:00:00",
+  [OID.timestamp]: "2000-01-01 00:00:00",
+  [OID.timestamptz]: "2000-01-01 00:00:00+00",
+  [OID.interval]: "1 day",
+  [OID.uuid]: "00000000-0000-0000-0000-000000000000",
+};
 
 /** A value that its type does not have. */
 class MalformedValue extends Error {}

@@ -154,8 +154,19 @@ export class MessageWriter {
     });
   }
 
-  copyData(bytes: Uint8Array): void {
-    this.#message("d", (out) => out.append(bytes));
+  copyData(...parts: readonly Uint8Array[]): void {
+    this.#message("d", (out) => parts.forEach((part) => out.append(part)));
+  }
+
+  /** Begins the first of some CopyData messages with `lead`. Returns what is left to send. */
+  leadCopyData(lead: Uint8Array, messages: Uint8Array): Uint8Array {
+    const { buffer, byteOffset, byteLength } = messages;
+    const bytes = new DataView(buffer, byteOffset, byteLength).getInt32(CODE_BYTES);
+    const out = this.#buffer;
+    out.append(messages.subarray(0, CODE_BYTES));
+    int32(out, bytes + lead.byteLength);
+    out.append(lead);
+    return messages.subarray(CODE_BYTES + LENGTH_BYTES);
   }
 
   error(fields: PgErrorFields): void {
@@ -211,6 +222,8 @@ export class MessageWriter {
 }
 
 const INITIAL_BYTES = 512;
+const CODE_BYTES = 1;
+const LENGTH_BYTES = 4;
 /** A client that takes less than this of a write stalls. */
 const PIECE_BYTES = 262_144;
 
