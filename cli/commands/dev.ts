@@ -173,9 +173,10 @@ function argumentsOf(settings: DevSettings): Readonly<Record<Role, readonly stri
     ingest: [
       ...every,
       ...["--bind", settings.ingestBind, "--metrics-bind", settings.ingestMetricsBind],
-      ...["--otlp-grpc-listen", settings.otlpGrpcListen],
+      ...(settings.disableOtlpGrpc
+        ? ["--disable-otlp-grpc"]
+        : ["--otlp-grpc-listen", settings.otlpGrpcListen]),
       ...["--compat-at-root", "--query-url", clientUrl(settings.queryBind)],
-      ...(settings.disableOtlpGrpc ? ["--disable-otlp-grpc"] : []),
     ],
     compactor: [...every, "--metrics-bind", settings.compactorMetricsBind],
     query: [

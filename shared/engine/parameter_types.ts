@@ -101,9 +101,9 @@ function itemsOfLists(root: TreeNode): ReadonlySet<string> {
 }
 
 /**
- * Each parameter in its first cast, or as it is where it has none. Where the value of a cast becomes
- * another type again, as in `$1::INT + 1::BIGINT`, the binder has two types for the parameter and
- * tells none.
+ * Each parameter in its first cast, or as it is where it has none. Where the value of a cast is
+ * cast again, as in `$1::INT + 1::BIGINT`, the binder has two types for the parameter and tells
+ * none.
  */
 function parametersInCasts(root: TreeNode): ReadonlyMap<string, TreeNode> {
   const found = new Map<string, TreeNode>();
