@@ -1,7 +1,8 @@
 /**
  * Statements that name attributes answer alike with and without columns for attributes: rows,
- * types, names of columns and errors. Files are from before a column, from after it, and merged;
- * rows wait in the WAL. Attributes are of changing types, and some are no JSON.
+ * types, names of columns and errors. Files are from before a column, from after it, and merged.
+ * Segments of the WAL have rows that columns can hold, and others. Attributes are of changing
+ * types, and some are no JSON.
  *
  * `SVC_ATTRIBUTE_SEEDS=50` runs more seeds.
  */
@@ -22,10 +23,11 @@ import {
 } from "./attribute_lab.ts";
 import { ATTRIBUTE_NAMES, AttributeStatements } from "./attribute_statements.ts";
 
-const SEEDS = Number(Deno.env.get("SVC_ATTRIBUTE_SEEDS") ?? 1);
+const SEEDS = Number(Deno.env.get("SVC_ATTRIBUTE_SEEDS") ?? 2);
 const FIRST_SEED = Number(Deno.env.get("SVC_ATTRIBUTE_SEED") ?? 1);
 const STATEMENTS = 120;
-const BATCHES = 6;
+/** The last one, which waits in the WAL, has attributes of the same types in all rows. */
+const BATCHES = 7;
 const ROWS = 40;
 
 for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {

@@ -108,7 +108,7 @@ export interface AttributeLabOptions {
   readonly columns: ReadonlyMap<number, readonly Column[]>;
   /** Batches after which files are merged. */
   readonly mergedAfter: ReadonlySet<number>;
-  /** Whether the last batch is only in the WAL. */
+  /** Whether the last two batches are only in the WAL, each in a segment of its own. */
   readonly wal: boolean;
   readonly engine?: Partial<EngineOptions>;
 }
@@ -130,8 +130,9 @@ export async function openAttributeLab(options: AttributeLabOptions): Promise<En
       await ensureTable(deps, { ident: IDENT, schema: EVENTS_SCHEMA });
       await applyMigration(deps, IDENT, made);
     }
-    if (wal && at === batches.length - 1) {
+    if (wal && at >= batches.length - 2) {
       await lab.append(rows.map(({ timestamp_ns, ...row }) => ({ ...row, ns: timestamp_ns })));
+      await lab.wal?.seal({ tenant: "default", index: IDENT.name });
       continue;
     }
     const table = await ensureTable(deps, { ident: IDENT, schema: EVENTS_SCHEMA });

@@ -3,7 +3,7 @@
 import { counted } from "../../base/counted.ts";
 import { isUnasked } from "../../schema/promoted.ts";
 import { type MadeColumn, servingSources } from "../plan/made_columns.ts";
-import type { TablePlan } from "../plan/plan.ts";
+import { isCompleteIn, type TablePlan } from "../plan/plan.ts";
 import { namedColumns } from "../plan/projection.ts";
 import type { Prepared } from "../prepared.ts";
 
@@ -28,9 +28,10 @@ function lineOf(table: TablePlan, made: MadeColumn): string | undefined {
   const [old, odd] = [new Set<string>(), new Set<string>()];
   const segments = new Set<string>();
   for (const part of table.parts) {
+    if (sources.some((source) => isCompleteIn(table, part, source))) continue;
     if (part.origin === "delta") {
       segments.add(part.path);
-    } else if (!sources.some((source) => table.isComplete(part.file, source))) {
+    } else {
       const hasColumn = sources.some(({ id }) => part.file.valueCounts.has(id));
       (hasColumn ? odd : old).add(part.path);
     }

@@ -12,6 +12,7 @@ import type { Column, ColumnType } from "../../schema/schema.ts";
 import {
   type FilePart,
   firstPlace,
+  isCompleteIn,
   isRead,
   type PartSource,
   type RowRange,
@@ -84,8 +85,7 @@ function columnReader(plan: TablePlan): (part: ScanPart) => ReadColumns {
   const sources = [...new Set(plan.made.values().flatMap(({ sources }) => sources))];
   const known = new Map<string, ReadColumns>();
   return (part) => {
-    const isComplete = (source: Column) =>
-      part.origin === "file" && plan.isComplete(part.file, source);
+    const isComplete = (source: Column) => isCompleteIn(plan, part, source);
     const name = sources.map(isComplete).join();
     const columns = known.get(name) ?? readColumns(plan, { isComplete });
     known.set(name, columns);

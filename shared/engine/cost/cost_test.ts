@@ -48,7 +48,14 @@ function deltaOf(rows: number): ScanPart {
     columnSizes: new Map([[3, 500], [7, 4000]]),
   });
   const bounds = { lowerBounds, upperBounds, timestampNsMin: 0n, timestampNsMax: 0n };
-  return deltaPart({ ...file, ...bounds, path: "/wal", rows });
+  return deltaPart({
+    ...file,
+    ...bounds,
+    path: "/wal",
+    rows,
+    complete: new Set(),
+    filled: new Set(),
+  });
 }
 
 function planOf(parts: readonly ScanPart[], changes: Partial<TablePlan> = {}): TablePlan {

@@ -231,7 +231,7 @@ function relationOf(
     ownRowsSql(statement, {
       relation: relationSql(partsOf(table, own)),
       ranges: own.ranges,
-      areEdges: own.areEdges,
+      areFilled: own.areFilled,
     })
   );
   const [column] = statement.columns;

@@ -16,8 +16,8 @@ import { deltaPart, filePart, meets, type ScanPart } from "../plan/plan.ts";
 export interface OwnRows {
   readonly parts: readonly ScanPart[];
   readonly ranges: readonly TimeRange[];
-  /** Whether all are of files whose other rows summaries count. */
-  readonly areEdges: boolean;
+  /** Whether what they have in columns that need not be known (`unneeded`) does not matter. */
+  readonly areFilled: boolean;
 }
 
 /** A file, and parts of the time of its rows. */
@@ -40,6 +40,7 @@ export class OwnRowsReading {
   readonly #source: OwnRowsSource;
   readonly #range: TimeRange;
   readonly #inRange: ScanPart[] = [];
+  readonly #filledInRange: ScanPart[] = [];
   /** Parts by their ranges. */
   readonly #atEdges = new Map<string, { readonly parts: ScanPart[] } & OwnRows>();
   readonly #subjects: BoundedRows[] = [];
@@ -51,8 +52,13 @@ export class OwnRowsReading {
 
   /** Scans of rows, each row in one of them. */
   get scans(): readonly OwnRows[] {
-    const inRange = { parts: this.#inRange, ranges: [this.#range], areEdges: false };
-    return [inRange, ...this.#atEdges.values()].filter(({ parts }) => parts.length > 0);
+    const ranges = [this.#range];
+    const all = [
+      { parts: this.#inRange, ranges, areFilled: false },
+      { parts: this.#filledInRange, ranges, areFilled: true },
+      ...this.#atEdges.values(),
+    ];
+    return all.filter(({ parts }) => parts.length > 0);
   }
 
   /** The files and segments that are read. */
@@ -66,14 +72,15 @@ export class OwnRowsReading {
     this.#subjects.push(file);
   }
 
-  /** Adds all rows of a part of the WAL in the range. */
-  addDelta(delta: DeltaFile): void {
-    this.#inRange.push(deltaPart(delta));
+  /** Adds all rows of a part of the WAL in the range. `isFilled`: `OwnRows.areFilled`. */
+  addDelta(delta: DeltaFile, { isFilled }: { readonly isFilled: boolean }): void {
+    (isFilled ? this.#filledInRange : this.#inRange).push(deltaPart(delta));
     this.#subjects.push(delta);
   }
 
   /**
-   * Adds rows of files in one of their ranges, which do not overlap. Each file comes once at most.
+   * Adds rows of files in one of their ranges, which do not overlap. Each file comes once at most,
+   * and summaries count its other rows.
    */
   async addEdges(edges: readonly FileRanges[]): Promise<void> {
     for (let start = 0; start < edges.length; start += FOOTER_READS_MAX) {
@@ -88,7 +95,7 @@ export class OwnRowsReading {
   #addParts({ file, ranges }: FileRanges, parts: readonly ScanPart[]): void {
     if (parts.length === 0) return;
     const name = ranges.map(({ minNs, maxNs }) => `${minNs} ${maxNs}`).join();
-    const scan = this.#atEdges.get(name) ?? { parts: [], ranges, areEdges: true };
+    const scan = this.#atEdges.get(name) ?? { parts: [], ranges, areFilled: true };
     this.#atEdges.set(name, scan);
     scan.parts.push(...parts);
     this.#subjects.push(file);

@@ -460,12 +460,14 @@ class Planning {
   }
 
   #addDelta(): void {
+    const { filled } = this.#statement;
     for (const delta of this.#source.table.delta) {
       if (!meets(this.#range, delta.timestampNsMin, delta.timestampNsMax)) continue;
       if (this.#countsOnly && this.#isInside(delta.timestampNsMin, delta.timestampNsMax)) {
         this.#counted += delta.rows;
       } else {
-        this.#own.addDelta(delta);
+        const isFilled = filled.length > 0 && filled.every(({ id }) => delta.filled.has(id));
+        this.#own.addDelta(delta, { isFilled });
       }
     }
   }

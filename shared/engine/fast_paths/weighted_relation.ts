@@ -102,19 +102,19 @@ function placesOf(used: readonly number[], ids: readonly number[]): number[] {
 /** A SELECT of the table's own rows as weighted ones: each stands for itself. */
 export function ownRowsSql(
   shape: WeightedColumns,
-  { relation, ranges, areEdges }: {
+  { relation, ranges, areFilled }: {
     readonly relation: string;
     readonly ranges: readonly TimeRange[];
     /** Whether they are of files that have no need of `unneeded`. */
-    readonly areEdges: boolean;
+    readonly areFilled: boolean;
   },
 ): string {
   const valueOf = ({ name }: Column) => shape.ownValues.get(name)?.sql ?? quoteName(name);
   const selected = [
-    ...(shape.minutes ? [`date_trunc('minute', "timestamp") AS "timestamp"`] : []),
+    ...(shape.minutes ? [`utc_date_trunc('minute', "timestamp") AS "timestamp"`] : []),
     ...shape.columns.map((column) => `${valueOf(column)} AS ${quoteName(column.name)}`),
     ...shape.unneeded.map((column) =>
-      areEdges ? nullSql(column) : `${valueOf(column)} AS ${quoteName(column.name)}`
+      areFilled ? nullSql(column) : `${valueOf(column)} AS ${quoteName(column.name)}`
     ),
     `1::BIGINT AS ${quoteName(WEIGHT)}`,
     ...shape.measures.flatMap(({ column, parts }) =>

@@ -12,7 +12,7 @@ import type { TableReference } from "../gate/gate.ts";
 import type { TablePlan } from "../plan/plan.ts";
 import { type Statement, textAsItIs, textOfTree } from "../statement/parse.ts";
 import type { CachedConnection, StatementCache } from "../statement/statement_cache.ts";
-import { cloneTree, type TreeNode, withRoot } from "../statement/syntax_tree.ts";
+import { cloneTree, nodeAt, type TreeNode, withRoot } from "../statement/syntax_tree.ts";
 import { parsedAgain } from "../statement/written_anew.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import { isChangedByName, renameFunctions } from "./dialect.ts";
@@ -55,7 +55,7 @@ export async function exchangeStatement(
   const own = isChanged ? await textOfTree(cached, statement.document) : statement.sql;
   const text = path.kind === "scan"
     ? () => Promise.resolve(own)
-    : await textOfPath(path.fast, statement, { cached, statements: deps.statements });
+    : await textOfPath(path.fast, priced, { cached, statements: deps.statements });
   deadline.check();
   // Columns are called, and errors told, as it was sent where that can be bound. Binding evaluates
   // constants.
@@ -101,12 +101,19 @@ async function exchangeOwn(
  */
 async function textOfPath(
   { root, counted }: Pick<FastPath, "root" | "counted">,
-  { document }: Statement,
+  { statement: { document }, references, tables, isBindable }: Priced,
   { cached, statements }: Pick<ExchangeContext, "cached"> & ExchangeContext["deps"],
 ): Promise<RunningText> {
   const write = async (own: TreeNode, over: CachedConnection) => {
     const textOf = (select: TreeNode) => textAsItIs(over, withRoot(document, select));
     await exchangeCalls(own, { textOf, stemmed: new Set() });
+    // A fast path reads one table, and the tree may be a copy.
+    const node = nodeAt(own, "from_table") ?? {};
+    const read = references.map((reference) => ({ ...reference, node }));
+    await exchangeTimeCalls(own, {
+      instants: instantColumns(own, { references: read, tables, givesInstant }),
+      ...{ textOf, isNamedApart: isBindable },
+    });
     return await textOfTree(over, withRoot(document, own));
   };
   if (counted !== undefined) {

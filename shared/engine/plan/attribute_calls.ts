@@ -9,7 +9,7 @@
  */
 
 import { attributeAt } from "../../schema/attribute_path.ts";
-import { listAt, nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
+import { listAt, nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 
 /** A call that names one attribute. */
 export interface AttributeCall {
@@ -51,6 +51,16 @@ export function attributeCall(
   if (textAt(from, "class") !== "COLUMN_REF" || !names.every(isMember)) return undefined;
   const attribute = attributeAt(names);
   return attribute === undefined ? undefined : { column: from, attribute, fails };
+}
+
+/** The attributes that calls of a statement name. */
+export function calledAttributes(root: TreeNode): ReadonlySet<string> {
+  const names = new Set<string>();
+  walk(root, (node) => {
+    const call = attributeCall(node);
+    if (call !== undefined) names.add(call.attribute);
+  });
+  return names;
 }
 
 interface Step {

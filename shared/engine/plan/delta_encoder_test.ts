@@ -12,7 +12,12 @@ const { columns } = EVENTS_SCHEMA;
 Deno.test("openDeltaEncoder() makes on its thread what encodeDelta() makes", async () => {
   using encoder = openDeltaEncoder();
   for (const effort of ["none", "quick"] as const) {
-    const rows = { columns, messages: [messageOf(0, 500), messageOf(500, 1)], effort };
+    const rows = {
+      columns,
+      messages: [messageOf(0, 500), messageOf(500, 1)],
+      promoted: [],
+      effort,
+    };
     equal(await encoder.encode(rows), encodeDelta(rows));
   }
 });
@@ -21,10 +26,10 @@ Deno.test("openDeltaEncoder() tells of a bad message as encodeDelta() does, and 
   using encoder = openDeltaEncoder();
   const bad = messageOf(0, 3).fill(0xff, 8);
   await rejects(
-    encoder.encode({ columns, messages: [bad], effort: "none" }),
+    encoder.encode({ columns, messages: [bad], promoted: [], effort: "none" }),
     (error) => isOperatingError(error, "corrupt"),
   );
-  const rows = { columns, messages: [messageOf(0, 3)], effort: "none" } as const;
+  const rows = { columns, messages: [messageOf(0, 3)], promoted: [], effort: "none" } as const;
   equal(await encoder.encode(rows), encodeDelta(rows));
 });
 

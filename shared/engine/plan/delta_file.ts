@@ -3,11 +3,15 @@
  * statements, removed.
  */
 
-import type { Column, TableSchema } from "../../schema/schema.ts";
+import { completeOf } from "../../columns/batch.ts";
 import { decodeBatch } from "../../columns/ipc.ts";
+import { nullColumn } from "../../columns/null_column.ts";
 import type { FileSystem } from "../../os/file_system.ts";
 import { type ParquetFile, writeParquet } from "../../parquet/write_parquet.ts";
 import type { Effort } from "../../parquet/writer/packing.ts";
+import { promotedPlaces } from "../../schema/promoted.ts";
+import type { Column, TableSchema } from "../../schema/schema.ts";
+import { liftPromoted } from "../../tables/lift_promoted.ts";
 import type { WalFrame } from "../../wal/types.ts";
 
 /**
@@ -22,6 +26,10 @@ export interface DeltaFile {
   /** Bounds by field id, in Iceberg's single-value serialization. */
   readonly lowerBounds: ReadonlyMap<number, Uint8Array>;
   readonly upperBounds: ReadonlyMap<number, Uint8Array>;
+  /** Field ids of the promoted columns that say all that the rows' attributes do. */
+  readonly complete: ReadonlySet<number>;
+  /** Which of `complete` have a value in each row. */
+  readonly filled: ReadonlySet<number>;
   readonly timestampNsMin: bigint;
   readonly timestampNsMax: bigint;
 }
@@ -30,23 +38,56 @@ export interface DeltaFile {
 export interface DeltaRows {
   readonly columns: readonly Column[];
   readonly messages: readonly Uint8Array[];
+  /** Promoted columns of the table that the rows' attributes fill. */
+  readonly promoted: readonly Column[];
   readonly effort: Effort;
 }
 
 /** A Parquet file in memory, with what statements need to know of it. */
-export type DeltaContent = Pick<
-  ParquetFile,
-  "bytes" | "rows" | "columnSizes" | "lowerBounds" | "upperBounds"
->;
+export type DeltaContent =
+  & Pick<
+    ParquetFile,
+    "bytes" | "rows" | "columnSizes" | "lowerBounds" | "upperBounds"
+  >
+  & Pick<DeltaFile, "complete" | "filled">;
 
 /** Writes rows, which are at least one. Errors: `corrupt` for a bad message. */
-export function encodeDelta({ columns, messages, effort }: DeltaRows): DeltaContent {
-  const schema: TableSchema = { columns, tags: [] };
-  const batches = messages.map((message) => decodeBatch(message, schema));
+export function encodeDelta({ columns, messages, promoted, effort }: DeltaRows): DeltaContent {
+  const sent: TableSchema = { columns, tags: [] };
+  const schema = withColumns(sent, promoted);
+  const lift = liftPromoted(schema);
+  const batches = messages.map((message) => {
+    const batch = decodeBatch(message, sent);
+    const lacking = schema.columns.slice(columns.length)
+      .map(({ type }) => nullColumn(type, batch.rows));
+    return lift({ ...batch, schema, columns: [...batch.columns, ...lacking] });
+  });
+  const { complete = 0n } = completeOf(batches);
   const file = writeParquet(batches, { schema, effort });
-  const { bytes, rows, lowerBounds, upperBounds } = file;
+  const { bytes, rows, lowerBounds, upperBounds, nullCounts } = file;
   const columnSizes = effort === "none" ? packedSizes(file) : file.columnSizes;
-  return { bytes, rows, columnSizes, lowerBounds, upperBounds };
+  const ids = promotedPlaces(schema)
+    .filter(({ place }) => (complete >> BigInt(place) & 1n) === 1n)
+    .map(({ column }) => column.id);
+  return {
+    ...{ bytes, rows, columnSizes, lowerBounds, upperBounds },
+    complete: new Set(ids),
+    filled: new Set(ids.filter((id) => nullCounts.get(id) === 0)),
+  };
+}
+
+/** The columns of a segment, and those of `promoted` that are no other column of its. */
+function withColumns({ columns, tags }: TableSchema, promoted: readonly Column[]): TableSchema {
+  const own = new Map(columns.map((column) => [column.name, column]));
+  const ids = new Set(columns.map(({ id }) => id));
+  const isKnown = ({ id, name, type }: Column) =>
+    own.get(name)?.id === id && own.get(name)?.type === type;
+  const added = promoted.filter(({ id, name }) => !own.has(name) && !ids.has(id));
+  return {
+    columns: [...columns, ...added],
+    tags,
+    promoted: [...added, ...promoted.filter(isKnown)].map(({ name }) => name),
+  };
 }
 
 /**
@@ -56,13 +97,15 @@ export function encodeDelta({ columns, messages, effort }: DeltaRows): DeltaCont
 export async function writeDeltaFile(
   files: Pick<FileSystem, "create">,
   path: string,
-  { frames, encode = encodeDelta, ...how }: Pick<DeltaRows, "columns" | "effort"> & {
+  { frames, encode = encodeDelta, promoted = [], ...how }: Pick<DeltaRows, "columns" | "effort"> & {
+    /** Default: none. */
+    readonly promoted?: readonly Column[];
     readonly frames: readonly WalFrame[];
     /** Default: on the caller's thread. */
     readonly encode?: ((rows: DeltaRows) => DeltaContent | Promise<DeltaContent>) | undefined;
   },
 ): Promise<DeltaFile> {
-  const file = await encode({ ...how, messages: frames.map(({ message }) => message) });
+  const file = await encode({ ...how, promoted, messages: frames.map(({ message }) => message) });
   return await placeDeltaFile(files, path, { file, times: frames });
 }
 
@@ -75,6 +118,8 @@ const PACKED_SHARE = 0.3;
 function packedSizes({ columnSizes }: ParquetFile): ReadonlyMap<number, number> {
   return new Map(columnSizes.entries().map(([id, bytes]) => [id, Math.ceil(PACKED_SHARE * bytes)]));
 }
+
+const NONE: ReadonlySet<number> = new Set();
 
 /** Times of rows, in Unix nanoseconds, both inclusive. */
 interface RowTimes {
@@ -89,9 +134,14 @@ interface RowTimes {
 export async function placeDeltaFile(
   files: Pick<FileSystem, "create">,
   path: string,
-  content: { readonly file: DeltaContent; readonly times: readonly RowTimes[] },
+  content: {
+    /** Without `complete` and `filled`: no promoted column is. */
+    readonly file: Omit<DeltaContent, "complete" | "filled"> & Partial<DeltaContent>;
+    readonly times: readonly RowTimes[];
+  },
 ): Promise<DeltaFile> {
   const { bytes, rows, columnSizes, lowerBounds, upperBounds } = content.file;
+  const { complete = NONE, filled = NONE } = content.file;
   {
     // The file is neither synced nor renamed: the directory is emptied at start, and nobody reads
     // before this returns.
@@ -105,6 +155,8 @@ export async function placeDeltaFile(
     columnSizes,
     lowerBounds,
     upperBounds,
+    complete,
+    filled,
     timestampNsMin: content.times.map((one) => one.timestampNsMin).reduce((a, b) => a < b ? a : b),
     timestampNsMax: content.times.map((one) => one.timestampNsMax).reduce((a, b) => a > b ? a : b),
   };

@@ -151,6 +151,7 @@ export interface FilePart extends PartOfFile {
 /** A part of a converted piece of the WAL. */
 export interface DeltaPart extends PartOfFile {
   readonly origin: "delta";
+  readonly delta: DeltaFile;
 }
 
 /** Where the rows of a data file are read. */
@@ -282,6 +283,26 @@ export function partBytes(part: ScanPart, projected: readonly Column[]): number 
   return part.rows === 0 ? 0 : Math.ceil(whole * rowsInRange(part) / part.rows);
 }
 
+/** Whether a promoted column says all that the attributes of a part's rows do. */
+export function isCompleteIn(
+  { isComplete }: Pick<TablePlan, "isComplete">,
+  part: ScanPart,
+  column: Column,
+): boolean {
+  return part.origin === "file"
+    ? isComplete(part.file, column)
+    : part.delta.complete.has(column.id);
+}
+
+/** Whether one of `columns`, which hold an attribute, is complete in each file and piece. */
+export function isWhole(
+  { files, delta, isComplete }: Pick<TablePlan, "files" | "delta" | "isComplete">,
+  columns: readonly Column[],
+): boolean {
+  return delta.every(({ complete }) => columns.some(({ id }) => complete.has(id))) &&
+    files.every((file) => columns.some((column) => isComplete(file, column)));
+}
+
 /** Returns the part that is all of a committed file, at `path`. */
 export function filePart(file: DataFile, path: string): FilePart {
   const rowGroups = Math.max(1, file.splitOffsets.length);
@@ -354,6 +375,7 @@ export function deltaPart(delta: DeltaFile): DeltaPart {
     rowGroupsRead: 1,
     times: delta,
     origin: "delta",
+    delta,
   };
 }
 

@@ -17,6 +17,7 @@ import type { FrozenTables } from "../shards/shard.ts";
 import type { QueryRequest } from "../types.ts";
 import type { TablePlan } from "./plan.ts";
 import { type PlanRequest, type PlanSource, planTables } from "./plan_tables.ts";
+import { calledAttributes } from "./attribute_calls.ts";
 import { countsOnlyRows } from "../fast_paths/counted_hint.ts";
 import { nearestHint } from "../order/nearest_hint.ts";
 import { namedColumns } from "./projection.ts";
@@ -106,6 +107,7 @@ function requestOf(
     nearest: nearestHint(bounded, request),
     countsOnly: mayCount && countsOnlyRows(bounded, request),
     named: namedColumns(statement.root),
+    attributes: () => calledAttributes(statement.root),
     deadline,
     shard: request.shard,
     received: request.received,

@@ -8,9 +8,9 @@ import type { IndexState } from "../../catalog/index_catalog.ts";
 import { stemmedColumns } from "../../derived/text_columns.ts";
 import { BUILT_IN_TABLES } from "../../schema/built_in_tables.ts";
 import { type DocMapping, TIMESTAMP_FIELD_DEFAULT } from "../../schema/doc_mapping.ts";
-import { indexSchema } from "../../schema/index_schema.ts";
-import { seenColumns } from "../../schema/promoted.ts";
-import type { TableSchema } from "../../schema/schema.ts";
+import { fieldIdOf, indexSchema } from "../../schema/index_schema.ts";
+import { attributeOf, isUnasked, promotedPlaces, seenColumns } from "../../schema/promoted.ts";
+import type { Column, TableSchema } from "../../schema/schema.ts";
 import type { LaneId, TableIdent } from "../../tenant/tenant.ts";
 import type { LoadedTable } from "../../iceberg/iceberg_reader.ts";
 import { rangeFilter } from "../../iceberg/prune.ts";
@@ -69,8 +69,10 @@ export interface PlanRequest {
   readonly nearest: NearestHint | undefined;
   /** Whether it asks for nothing but the number of rows in its range. */
   readonly countsOnly: boolean;
-  /** Column names the statement mentions; undefined is all. */
+  /** Column names the statement mentions, in lower case; undefined is all. */
   readonly named: ReadonlySet<string> | undefined;
+  /** Attributes that the statement names by a call. */
+  readonly attributes: () => ReadonlySet<string>;
   readonly deadline: Deadline;
   /** Snapshots to read, without the WAL; undefined: the newest rows there are. */
   readonly pin: SnapshotPin | undefined;
@@ -208,6 +210,7 @@ async function findTable(
     range: request.ranges.get(name) ?? ALL_TIME,
     nearest: nearestOf(request, snapshot.table, state?.index?.config.doc_mapping),
     countsOnly: request.countsOnly,
+    promoted: promotedOf(request, snapshot),
     epoch: state?.epoch ?? 0,
     signal: request.deadline.signal,
   });
@@ -366,6 +369,7 @@ async function leaseOf(
     readonly range: TimeRange;
     readonly nearest: OrderedRequest | undefined;
     readonly countsOnly: boolean;
+    readonly promoted: readonly Column[];
     readonly epoch: number;
     readonly signal: AbortSignal;
   },
@@ -374,6 +378,20 @@ async function leaseOf(
   delta.forget(lane, snapshot.consumed);
   const { pending, complete } = snapshot;
   return await delta.lease(lane, pending, { ...wanted, complete });
+}
+
+/** The promoted columns of the table that the statement reads, where rows wait in the WAL. */
+function promotedOf(
+  { named, attributes }: PlanRequest,
+  { table, pending }: TableSnapshot,
+): readonly Column[] {
+  if (table?.schema.promoted === undefined || pending.length === 0) return [];
+  const called = attributes();
+  return promotedPlaces(table.schema).map(({ column }) => column).filter(({ id, name }) =>
+    // Another program may have made a column of that name.
+    id === fieldIdOf(name) &&
+    (called.has(attributeOf(name)) || !isUnasked(name) && named?.has(name.toLowerCase()) !== false)
+  );
 }
 
 /** The rows of the table that count, where its order of time is the statement's. */

@@ -6,7 +6,7 @@
 import { ATTRIBUTES } from "../../schema/promoted.ts";
 import type { Column, TableSchema } from "../../schema/schema.ts";
 import { servingSources } from "./made_columns.ts";
-import type { TablePlan } from "./plan.ts";
+import { isWhole, type TablePlan } from "./plan.ts";
 import { listAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 
 /**
@@ -54,22 +54,19 @@ export function projectedOf(
 
 /** Returns the columns of a table's files that `columns` are, or are made of. */
 export function storedColumnsOf(
-  { stored, made, files, delta, isComplete }: Pick<
-    TablePlan,
-    "stored" | "made" | "files" | "delta" | "isComplete"
-  >,
+  table: Pick<TablePlan, "stored" | "made" | "files" | "delta" | "isComplete">,
   columns: readonly Column[],
 ): readonly Column[] {
+  const { stored, made } = table;
   if (!columns.some(({ name }) => made.has(name))) return columns;
   const reads = columns.flatMap(({ name }) => {
     const own = made.get(name);
     if (own === undefined) return [name];
     const serving = servingSources(own);
-    const isWhole = delta.length === 0 &&
-      files.every((file) => serving.some((source) => isComplete(file, source)));
-    const sources = isWhole ? serving : own.sources;
+    const isAll = isWhole(table, serving);
+    const sources = isAll ? serving : own.sources;
     const names = sources.map((source) => source.name);
-    return isWhole ? names : [...names, ATTRIBUTES];
+    return isAll ? names : [...names, ATTRIBUTES];
   });
   const wanted = new Set(reads);
   return stored.columns.filter(({ name }) => wanted.has(name));

@@ -46,7 +46,7 @@ import {
   type Star,
 } from "./attribute_scopes.ts";
 import { type MadeColumn, type MadeForm, servingSources, sourcesOf } from "./made_columns.ts";
-import type { TablePlan } from "./plan.ts";
+import { isWhole, type TablePlan } from "./plan.ts";
 
 /** What became of a statement that names attributes. */
 export interface UsedPromoted {
@@ -317,11 +317,9 @@ class HiddenColumns {
 
   /** Whether no row of the tables has to be looked up in JSON. */
   isWhole(reach: Reach, attribute: string, form: MadeForm): boolean {
-    return this.#plansOf(reach).every(({ stored, files, delta, isComplete }) => {
-      const sources = servingSources({ attribute, form, sources: sourcesOf(stored, attribute) });
-      return delta.length === 0 &&
-        files.every((file) => sources.some((source) => isComplete(file, source)));
-    });
+    return this.#plansOf(reach).every((plan) =>
+      isWhole(plan, servingSources({ attribute, form, sources: sourcesOf(plan.stored, attribute) }))
+    );
   }
 
   column(reach: Reach, wanted: Wanted): NamedColumn {

@@ -256,6 +256,8 @@ Deno.test({
       /events: JSON is read for attribute "status": 1 file from before its column, 1 file with values that the column cannot hold/,
     );
     await lab.append([{ ns: NS + 1_000_000_000n, attributes: '{"status":1}' }]);
+    assert.doesNotMatch(await explained(read), /WAL/);
+    await lab.append([{ ns: NS + 1_000_000_001n, attributes: '{"status":{"a":1}}' }]);
     assert.match(await explained(read), /cannot hold, 1 piece of the WAL/);
     for (
       const [sql, why] of [

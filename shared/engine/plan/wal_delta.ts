@@ -7,6 +7,10 @@
  * statement converts what was appended since the last one, as a file of its own. Conversions of one
  * segment never run twice at a time: later callers wait for the running one and then look for more.
  *
+ * Files have the promoted columns that statements over their lane read so far, filled from the
+ * rows' attributes. A statement that names another attribute finds it in the JSON of files that are
+ * there, and in a column of those that follow.
+ *
  * A statement that only counts rows needs no file: frames tell how many rows they have, and their
  * times. They are checked as they are for a conversion, each once, in a fortieth of the time. Where
  * one is damaged the segment is converted, so that both tell of it.
@@ -104,6 +108,8 @@ interface Conversion {
 export class WalDelta {
   /** Segments, the least recently used first. */
   readonly #segments = new Map<string, Segment>();
+  /** The promoted columns that statements read, by lane and name. */
+  readonly #promoted = new Map<string, Map<string, Column>>();
   readonly #options: WalDeltaOptions;
   readonly #bytesMax: number;
   #bytes = 0;
@@ -121,18 +127,21 @@ export class WalDelta {
 
   /**
    * Leases the rows of `names` (segments of `lane`) that can lie in `range`, as far as they were
-   * whole on disk when this was called. Errors: `not_found` when a segment is gone, so that its
+   * whole on disk when this was called. `promoted` are promoted columns that the statement reads:
+   * what is converted from now on has them. Errors: `not_found` when a segment is gone, so that its
    * rows must be elsewhere by now; `unavailable` when the directory cannot be written.
    */
   async lease(
     lane: LaneId,
     names: readonly string[],
-    { range, nearest, complete, countsOnly = false, epoch = 0, signal }:
+    { range, nearest, complete, countsOnly = false, promoted = [], epoch = 0, signal }:
       & Pick<WantedRows, "range" | "complete">
-      & Partial<WantedRows>,
+      & Partial<WantedRows>
+      & { readonly promoted?: readonly Column[] },
   ): Promise<DeltaLease> {
     const segments = names.map((name) => this.#take(lane, name));
     const wanted = { range, nearest, complete, countsOnly, epoch, signal };
+    this.#note(lane, promoted);
     let counts: ReadonlyMap<Segment, CountedRows>;
     try {
       counts = await this.#countWanted(segments, wanted);
@@ -175,6 +184,13 @@ export class WalDelta {
       const waiting = new Set(listed.map(({ name }) => name));
       this.forget(lane, cached.map(({ name }) => name).filter((name) => !waiting.has(name)));
     }
+  }
+
+  #note(lane: LaneId, promoted: readonly Column[]): void {
+    if (promoted.length === 0) return;
+    const known = this.#promoted.get(laneName(lane)) ?? new Map<string, Column>();
+    this.#promoted.set(laneName(lane), known);
+    for (const column of promoted) known.set(column.name, column);
   }
 
   #take(lane: LaneId, name: string): Segment {
@@ -349,6 +365,7 @@ export class WalDelta {
       const piece = await writeDeltaFile(files, path, {
         columns: present(segment.columns),
         ...{ frames, effort },
+        promoted: [...this.#promoted.get(laneName(segment.lane))?.values() ?? []],
         encode: encoder && isMany ? (rows) => encoder.encode(rows) : undefined,
       });
       segment.pieces.push(piece);

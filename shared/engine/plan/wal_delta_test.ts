@@ -5,6 +5,8 @@ import { encodeBatch, encodeSchemaMessage } from "../../columns/ipc.ts";
 import { batchOfRows } from "../../columns/rows.ts";
 import { concatBytes } from "../../base/bytes.ts";
 import { EVENTS_SCHEMA } from "../../schema/events.ts";
+import { unaskedColumn } from "../../schema/promoted.ts";
+import type { Column } from "../../schema/schema.ts";
 import type { LaneId } from "../../tenant/tenant.ts";
 import { DenoFileSystem } from "../../os/deno_file_system.ts";
 import type {
@@ -47,7 +49,12 @@ class CountingWal implements WalReader {
   /** Frames that were counted without their rows. */
   headsRead = 0;
 
-  append(name: string, times: readonly bigint[], raw: (ns: bigint) => string = () => "r"): void {
+  append(
+    name: string,
+    times: readonly bigint[],
+    raw: (ns: bigint) => string = () => "r",
+    attributes: string | null = null,
+  ): void {
     const frames = this.segments.get(name) ?? [];
     const offset = frames.at(-1)?.endOffset ?? 100;
     const batch = encodeBatch(batchOfRows(
@@ -60,6 +67,7 @@ class CountingWal implements WalReader {
         sourcetype: "t",
         index: "i",
         raw: raw(ns),
+        attributes,
       })),
     ));
     frames.push({
@@ -492,6 +500,35 @@ Deno.test({
     using all = await lab.delta.lease(LANE, lab.names, { range: ALL_TIME, complete: NONE, signal });
     strictEqual(rowsIn(all), 4);
     strictEqual(lab.wal.framesRead, 2);
+  },
+});
+
+Deno.test({
+  name: "WalDelta fills columns that statements read in what it converts from then on",
+  fn: async () => {
+    await using lab = await openSealedLab(0);
+    const level = present(unaskedColumn("level"));
+    const code = present(unaskedColumn("code", "integer"));
+    const append = (name: string, attributes: string) =>
+      lab.wal.append(name, [ms(0)], undefined, attributes);
+    const lease = async (names: readonly string[], promoted: readonly Column[]) => {
+      using files = await lab.delta.lease(LANE, names, {
+        ...{ range: ALL_TIME, complete: new Set(names), promoted },
+      });
+      return files.files.map(({ complete, filled }) => [[...complete], [...filled]]);
+    };
+    append("s0", '{"level":"warn","code":5}');
+    deepStrictEqual(await lease(["s0"], []), [[[], []]]);
+    append("s1", '{"code":6}');
+    append("s2", '{"level":"info"}');
+    deepStrictEqual(await lease(["s0", "s1", "s2"], [level]), [
+      [[], []],
+      [[level.id], []],
+      [[level.id], [level.id]],
+    ]);
+    // `level` is still filled, as far as it goes.
+    append("s3", '{"level":{"of":"no column"},"code":7}');
+    deepStrictEqual(await lease(["s3"], [code]), [[[code.id], [code.id]]]);
   },
 });
 

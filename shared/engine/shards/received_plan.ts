@@ -37,6 +37,8 @@ const NO_BOUNDS = {
   columnSizes: new Map(),
   lowerBounds: new Map(),
   upperBounds: new Map(),
+  complete: new Set<number>(),
+  filled: new Set<number>(),
   timestampNsMin: 0n,
   timestampNsMax: 0n,
 };
