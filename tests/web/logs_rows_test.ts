@@ -39,6 +39,11 @@ const SHAPED: readonly LogLine[] = [
     attributes: { "exception.stacktrace": STACK, nested: { a: [1, { b: "c" }] }, score: "1.0" },
   },
   { ms: 101_000, raw: LARGE },
+  {
+    ms: 102_000,
+    raw: "wide",
+    attributes: Object.fromEntries(Array.from({ length: 450 }, (_, at) => [`field ${at}`, at])),
+  },
 ];
 
 const openField = (page: Page, name: string) =>
@@ -182,6 +187,24 @@ Deno.test({
           await page.keyboard.press("Escape");
           await viewer.locator("pre").waitFor({ state: "detached" });
           strictEqual(await page.locator(".opened").count(), 1);
+        }),
+    );
+
+    await t.step(
+      "a row of many fields shows some of them, and more when asked",
+      () =>
+        withPage(lab, `?range=${RANGE}&q=wide`, async (page) => {
+          await rowsAre(page, 1);
+          await page.locator(".row .line").click();
+          const shown = page.locator(".fields tr");
+          await page.getByText("200 of 456 are shown").waitFor();
+          strictEqual(await shown.count(), 200);
+          await page.getByText("more fields").click();
+          await page.getByText("400 of 456 are shown").waitFor();
+          await page.getByText("more fields").click();
+          await openField(page, "field 449").waitFor();
+          strictEqual(await shown.count(), 456);
+          strictEqual(await page.getByText("more fields").count(), 0);
         }),
     );
 

@@ -267,8 +267,19 @@ Deno.test({
     });
 
     await step("values are text, whatever they hold", async (page) => {
-      await runSql(page, `SELECT ${HOSTILE_SQL} AS "<b>name</b>", ${MEGABYTE_SQL} AS long`);
+      await runSql(
+        page,
+        `SELECT ${HOSTILE_SQL} AS "<b>name</b>", ${MEGABYTE_SQL} AS long UNION ALL SELECT 'a', 'b'`,
+      );
       strictEqual((await cellsOf(page, 1))[0], HOSTILE);
+      const named = page.locator("td .hidden-char");
+      deepStrictEqual(
+        await named.evaluateAll((all) => all.map((one) => one.getAttribute("data-name"))),
+        ["U+202E", "ESC"],
+      );
+      const rows = page.locator("tbody tr", { has: page.locator("td.place") });
+      const [hostile, plain] = await rows.evaluateAll((all) => all.map((row) => row.clientHeight));
+      strictEqual(hostile, plain);
       strictEqual(await page.locator("thead .name").first().textContent(), "<b>name</b>");
       await page.locator("td", { hasText: "xxx" }).click();
       match(await page.textContent(".value-dialog") ?? "", /1,000,000 letters/);

@@ -312,6 +312,8 @@ const STEPS: readonly {
     name: "the service graph shows who calls whom, and leads to a service's traces",
     query: `traces?range=${RANGE}`,
     async test(page) {
+      const edge = await page.locator(".trace-search .field").first().boundingBox();
+      strictEqual((await page.getByRole("button", { name: "Traces" }).boundingBox())?.x, edge?.x);
       await page.click("text=Service graph");
       await page.waitForSelector(".service-box");
       match(await page.innerText(".service-box:has-text('checkout')"), /3 spans[\s\S]*33% errors/);

@@ -1,18 +1,8 @@
-/** A text that was sent by anybody: marked where it was found, and with nothing that hides in it. */
+/** A text that was sent by anybody, marked where it was found. */
 
 import type { JSX } from "preact";
+import { shownParts } from "../view/shown_text.tsx";
 import type { Mark } from "./marks.ts";
-
-/**
- * Control characters, and those that turn or hide text. Each is shown by its name; it stays in the
- * text, so that what is copied is what was sent.
- */
-const HIDDEN = new RegExp(
-  String.raw`\r(?!\n|$)|[\0-\x08\x0B\x0C\x0E-\x1F\x7F-\x9F]|` +
-    String.raw`[\u061C\u200B\u200E\u200F\u202A-\u202E\u2060-\u2069\uFEFF]`,
-  "u",
-);
-const SPLIT = new RegExp(`(${HIDDEN.source})`, "u");
 
 export function MarkedText({ text, marks = [] }: {
   readonly text: string;
@@ -21,32 +11,10 @@ export function MarkedText({ text, marks = [] }: {
   const parts: (string | JSX.Element)[] = [];
   let at = 0;
   for (const { start, end } of marks) {
-    parts.push(...plainParts(text.slice(at, start)));
-    parts.push(<mark>{plainParts(text.slice(start, end))}</mark>);
+    parts.push(...shownParts(text.slice(at, start)));
+    parts.push(<mark>{shownParts(text.slice(start, end))}</mark>);
     at = end;
   }
-  parts.push(...plainParts(text.slice(at)));
+  parts.push(...shownParts(text.slice(at)));
   return <>{parts}</>;
-}
-
-function plainParts(text: string): readonly (string | JSX.Element)[] {
-  if (!HIDDEN.test(text)) return [text];
-  return text.split(SPLIT).map((part, at) =>
-    at % 2 === 1 ? <HiddenCharacter key={at} char={part} /> : part
-  );
-}
-
-const NAMES: ReadonlyMap<string, string> = new Map([
-  ["\x1b", "ESC"],
-  ["\r", "CR"],
-  ["\0", "NUL"],
-]);
-
-function HiddenCharacter({ char }: { readonly char: string }): JSX.Element {
-  const code = `U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
-  return (
-    <span class="hidden-char" title={code} data-name={NAMES.get(char) ?? code}>
-      <bdi>{char}</bdi>
-    </span>
-  );
 }

@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { goTo } from "../frame/router.ts";
 import { useEscape } from "../view/escape.ts";
+import { wholeText } from "../view/number_text.ts";
 import { ContextView } from "./context_view.tsx";
 import { CopyButton } from "./copy_text.tsx";
 import { fieldTerm } from "./field_term.ts";
@@ -20,6 +21,7 @@ export function OpenedRow({ row, markers }: {
   readonly markers: readonly Marker[];
 }): JSX.Element {
   const hasContext = useSignal(false);
+  const fieldsMost = useSignal(FIELDS_AT_ONCE);
   useEscape(true, () => openRow.value === row.key && toggleRow(row.key));
   const fields = fieldsOf(row);
   const trace = traceOf(fields);
@@ -49,7 +51,7 @@ export function OpenedRow({ row, markers }: {
       {hasContext.value && <ContextView row={row} close={() => hasContext.value = false} />}
       <table class="fields">
         <tbody>
-          {fields.map((field) => (
+          {fields.slice(0, fieldsMost.value).map((field) => (
             <FieldRow
               key={field.name}
               field={field}
@@ -58,9 +60,22 @@ export function OpenedRow({ row, markers }: {
           ))}
         </tbody>
       </table>
+      {fields.length > fieldsMost.value && (
+        <p class="row-actions">
+          <button type="button" onClick={() => fieldsMost.value += FIELDS_AT_ONCE}>
+            more fields
+          </button>
+          <span class="quiet">
+            {wholeText(fieldsMost.value)} of {wholeText(fields.length)} are shown
+          </span>
+        </p>
+      )}
     </div>
   );
 }
+
+/** A browser takes 20 s to show 10,000. */
+const FIELDS_AT_ONCE = 200;
 
 function FieldRow({ field, markers }: {
   readonly field: RowField;

@@ -7,6 +7,7 @@ import { type Cell, cellAfterKey } from "./active_cell.ts";
 import { type ResultColumn, shortType } from "./column_kind.ts";
 import { sortedPlaces, type SortOrder } from "./sort_rows.ts";
 import { cellText } from "./value_text.ts";
+import { ShownText } from "../view/shown_text.tsx";
 import { openValue } from "./value_dialog.tsx";
 
 type Rows = readonly (readonly Value[])[];
@@ -177,7 +178,7 @@ function Row({ place, row, columns, active }: {
             title="Open the value"
             onClick={() => openValue({ name, value })}
           >
-            {value === null ? "null" : cellText(value)}
+            {value === null ? "null" : <ShownText text={cellText(value)} />}
           </td>
         );
       })}

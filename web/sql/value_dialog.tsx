@@ -6,6 +6,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Value } from "../api/sql_client.ts";
 import { wholeText } from "../view/number_text.ts";
 import { readableText, valueText } from "./value_text.ts";
+import { ShownText } from "../view/shown_text.tsx";
 
 interface OpenValue {
   readonly name: string;
@@ -38,7 +39,7 @@ export function ValueDialog(): JSX.Element {
     >
       <h2 id="value-name">{open?.name}</h2>
       <pre tabIndex={0} aria-label="Value">
-        {open?.value === null ? "null" : readableText(open?.value ?? null)}
+        {open?.value === null ? "null" : <ShownText text={readableText(open?.value ?? null)} />}
       </pre>
       <form method="dialog">
         <span>{wholeText(text.length)} letters</span>

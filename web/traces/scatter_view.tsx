@@ -99,9 +99,14 @@ function chartOf({ shown: { instants }, traces, element, tell }: {
         x: { time: true, range: () => [instants.from / 1_000, instants.to / 1_000] },
         y: { distr: 3, range: (_, least, most) => logRange(least, most) },
       },
-      axes: [{ ...axis, values: (_, splits, __, ___, stepSecs) => clockTexts(splits, stepSecs) }, {
+      axes: [{
         ...axis,
-        size: 64,
+        // As wide as a day and its time.
+        space: 90,
+        values: (_, splits, __, ___, stepSecs) => clockTexts(splits, stepSecs),
+      }, {
+        ...axis,
+        size: 80,
         splits: (_, __, least, most) => decades(least, most),
         values: (_, splits) => splits.map(durationText),
       }],

@@ -6,6 +6,7 @@ import { severityClass } from "../logs/severity_view.ts";
 import { Figure } from "../view/figure.tsx";
 import { countText, durationText, shareText, wholeText } from "../view/number_text.ts";
 import { TimeView } from "../view/time_view.tsx";
+import { ShownText } from "../view/shown_text.tsx";
 import {
   logs,
   logsFailure,
@@ -161,7 +162,9 @@ function Attributes({ title, attributes }: {
         {attributes.map(({ key, text }) => (
           <tr key={key}>
             <th scope="row">{key}</th>
-            <td>{text}</td>
+            <td>
+              <ShownText text={text} />
+            </td>
             <td class="actions">
               <button
                 type="button"
@@ -198,7 +201,9 @@ function Events({ events, shiftNs }: {
             {attributes.map(({ key, text }) => (
               <div key={key}>
                 <dt>{key}</dt>
-                <dd>{text}</dd>
+                <dd>
+                  <ShownText text={text} />
+                </dd>
               </div>
             ))}
           </dl>
@@ -289,7 +294,9 @@ function LogLine({ log: { ns, spanId, level, source, text } }: {
           </button>
         )}
       </span>
-      <span class="text">{text}</span>
+      <span class="text">
+        <ShownText text={text} />
+      </span>
     </li>
   );
 }
