@@ -41,6 +41,9 @@ interface Entry {
  */
 const FRESH_SHARE = 0.25;
 
+/** How much of the bytes is made free when they are used up. */
+const ROOM_SHARE = 1 / 64;
+
 export class WeighedCache {
   readonly #bytesMax: number;
   readonly #entriesMax: number;
@@ -143,12 +146,13 @@ export class WeighedCache {
     this.#meter?.held(this.#bytes);
   }
 
-  /** Apart from its call, as a new iterator passes over all that was deleted of late. */
+  /** Makes some room at once, as a new iterator passes over all that was deleted of late. */
   #forgetOldest(): void {
+    const bytesLeft = this.#bytesMax - Math.floor(this.#bytes * ROOM_SHARE);
     for (const [oldest, { bytes }] of this.#entries) {
       this.#bytes -= bytes;
       this.#entries.delete(oldest);
-      if (!this.#isOver()) break;
+      if (this.#bytes <= bytesLeft && this.#entries.size <= this.#entriesMax) break;
     }
   }
 

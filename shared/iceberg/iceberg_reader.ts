@@ -237,13 +237,17 @@ export class IcebergReader {
   }
 }
 
+/** Metadata never changes, and a reader that keeps it reads its schema once. */
+const SCHEMAS = new WeakMap<TableMetadata, TableSchema>();
+
 /** What the rest of the service sees of `metadata`. */
 export function loadedTable(
   ident: TableIdent,
   metadata: TableMetadata,
   where: { metadataLocation: string; locator: TableLocator },
 ): LoadedTable {
-  const schema = currentSchemaOf(metadata, where.metadataLocation);
+  const schema = SCHEMAS.get(metadata) ?? currentSchemaOf(metadata, where.metadataLocation);
+  SCHEMAS.set(metadata, schema);
   return {
     ident,
     uuid: metadata["table-uuid"],

@@ -2,7 +2,7 @@
 
 import { utf8 } from "../../base/bytes.ts";
 import type { TextChunk } from "../duckdb/driver.ts";
-import type { CountedItem, CountedValue } from "../fast_paths/counted_answer.ts";
+import type { CountedAnswer, CountedItem, CountedValue } from "../fast_paths/counted_answer.ts";
 import type { Prepared } from "../prepared.ts";
 import type { PackedShape, RowShape } from "../types.ts";
 import { ROW_ENDS } from "./render.ts";
@@ -14,17 +14,31 @@ const KINDS: Readonly<Record<CountedItem["kind"], string>> = {
   minute: "TIMESTAMP_TZ",
 };
 
+type Counted = Pick<Prepared, "path" | "columns">;
+
 /** At most `rowsMax` rows, or undefined: DuckDB is to be asked. The bytes are those of DuckDB. */
 export function countedRows(
-  { path, columns }: Pick<Prepared, "path" | "columns">,
+  prepared: Counted,
   shape: RowShape | PackedShape,
   rowsMax: number,
 ): AsyncGenerator<TextChunk> | undefined {
+  const counted = countedOf(prepared, shape);
+  return counted && chunks(counted.rows().slice(0, rowsMax), counted.items);
+}
+
+/** Whether `countedRows` gives the rows. */
+export function areCounted(prepared: Counted, shape: RowShape | PackedShape): boolean {
+  return countedOf(prepared, shape) !== undefined;
+}
+
+function countedOf(
+  { path, columns }: Counted,
+  shape: RowShape | PackedShape,
+): CountedAnswer | undefined {
   const counted = path.kind === "summaries" ? path.fast.counted : undefined;
   if (counted === undefined || shape !== "arrays") return undefined;
-  const { items, rows } = counted;
-  if (items.some(({ kind }, at) => columns[at]?.type.kind !== KINDS[kind])) return undefined;
-  return chunks(rows().slice(0, rowsMax), items);
+  const isKnown = counted.items.every(({ kind }, at) => columns[at]?.type.kind === KINDS[kind]);
+  return isKnown ? counted : undefined;
 }
 
 async function* chunks(

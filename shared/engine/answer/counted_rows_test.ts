@@ -112,10 +112,8 @@ Deno.test("countedRows writes the bytes that DuckDB writes", async (t) => {
       const lines = (await textsOf(sql, "array_lines")).split(",\n").filter((row) => row !== "");
       assert.equal(asked - before, isIn(LEFT, sql) ? 2 : 1, "what DuckDB ran");
       if (!isIn(UNORDERED, sql)) assert.equal(own, lines.map((row) => `${row},`).join(""));
-      else {assert.deepEqual(
-          JSON.parse(`[${own.slice(0, -1)}]`).sort(),
-          JSON.parse(`[${lines}]`).sort(),
-        );}
+      // No value has a bracket.
+      else assert.deepEqual(own.match(/\[[^\]]*\]/g)?.sort(), lines.sort());
     });
   }
 });

@@ -59,7 +59,7 @@ function heldOf({ path, plan }: Prepared, turn: TurnKind): HeldPlan {
 
 /** Who answers, and from what, or why no fast path does. */
 function pathLine(path: AnswerPath): string {
-  const reads = path.kind === "scan" ? `no fast path, because ${path.aside}` : path.fast.reads;
+  const reads = path.kind === "scan" ? `no fast path, because ${path.aside}` : path.fast.reads();
   return `${servedBy(path)}: ${reads}`;
 }
 

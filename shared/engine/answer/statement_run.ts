@@ -31,7 +31,7 @@ import { arrowSql } from "./arrow_sql.ts";
 import { arrowFieldsOf, arrowTypeOf, flatTypeOf } from "./arrow_type.ts";
 import { packedSql, packedTypes } from "./packed_sql.ts";
 import { renderingSql, uniqueNames } from "./render.ts";
-import { countedRows } from "./counted_rows.ts";
+import { areCounted, countedRows } from "./counted_rows.ts";
 import { broughtPlan, type RunSteps } from "./run_steps.ts";
 import type { AskedRows } from "./selected_sql.ts";
 import { planBytes, statsOf } from "./stats.ts";
@@ -148,7 +148,7 @@ export class StatementRun implements RunningQuery {
 
   async *#chunks(shape: AnyShape): AsyncGenerator<ResultChunk> {
     const { rowsMax, rowsScannedMax, deadline, steps } = this.options;
-    if (rowsScannedMax !== undefined) {
+    if (rowsScannedMax !== undefined && !areCounted(this.prepared, shape)) {
       const rowsPlanned = this.prepared.cost.estimated_rows_processed;
       breakOnRows(this, deadline, { rowsScannedMax, rowsPlanned });
     }

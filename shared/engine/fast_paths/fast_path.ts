@@ -32,8 +32,8 @@ import { fastCondition, wordConditions } from "./word_conditions.ts";
 
 export interface FastPath {
   readonly servedBy: ServedBy;
-  /** What is read, in words for people. */
-  readonly reads: string;
+  /** Tells what is read, in words for people. */
+  readonly reads: () => string;
   /** The statement over weighted rows. */
   readonly root: TreeNode;
   /** What is read of the table itself. */
@@ -133,7 +133,7 @@ export async function fastPath(
   const own = ownColumns(statement, { table, range });
   return {
     servedBy: servedBy(statement, plan),
-    reads: readsOf(plan),
+    reads: () => readsOf(plan),
     lease: {
       [Symbol.dispose]() {
         disposeOf(plan);

@@ -23,6 +23,7 @@ import {
   listAt,
   nodeAt,
   nodesAt,
+  someNode,
   textAt,
   type TreeNode,
   type TreeValue,
@@ -167,6 +168,9 @@ class Rewriting {
   statement(): WeightedStatement {
     const root = this.#root;
     this.#checkClauses();
+    const groups = listAt(root, "group_expressions").length > 0 ||
+      textAt(root, "aggregate_handling") === "FORCE_AGGREGATES" || this.#isDistinct();
+    if (!groups && !someNode(answerClauses(root), isAggregate)) throw new Aside("it lists rows");
     const where = nodeAt(root, "where_clause");
     const all = where === undefined ? [] : conjuncts(where);
     const bounds = all.filter((conjunct) => isTimeBound(conjunct, this.#table));
@@ -188,8 +192,6 @@ class Rewriting {
       having: having === undefined ? null : this.#expression(having),
       modifiers: nodesAt(root, "modifiers").map((modifier) => this.#modifier(modifier)),
     };
-    const groups = listAt(root, "group_expressions").length > 0 ||
-      textAt(root, "aggregate_handling") === "FORCE_AGGREGATES" || this.#isDistinct();
     if (!this.#aggregates.any && !groups) throw new Aside("it lists rows");
     const [column] = this.#used.values();
     const top = column === undefined

@@ -29,7 +29,14 @@ import {
   walk,
 } from "../statement/syntax_tree.ts";
 import { functionClass } from "./function_classes.ts";
-import { childrenOf, type Growth, Growths, partsOf, REPLACEMENTS } from "./value_growth.ts";
+import {
+  childrenOf,
+  type Growth,
+  Growths,
+  makesMore,
+  partsOf,
+  REPLACEMENTS,
+} from "./value_growth.ts";
 
 const MAPS: ReadonlySet<string> = new Set([
   ...["apply", "array_apply", "array_transform", "list_apply", "list_transform"],
@@ -120,17 +127,12 @@ function inList(name: string, size: string, argument: string): string {
     `${TEXT_MADE_IN_LIST_MAX} characters for each element of a list') ELSE ${argument} END`;
 }
 
-/**
- * Whether there may be such calls below `root`. Values become more than one of their parts by a
- * function of the classes `sum` and `times`, or as elements of a list, and by nothing else.
- */
+/** Whether there may be such calls below `root`. */
 export function mayHoldBoundedCalls(root: TreeNode): boolean {
   return someNode(root, (node) => {
-    if (textAt(node, "type") === "ARRAY_CONSTRUCTOR") return true;
-    if (textAt(node, "class") !== "FUNCTION") return false;
+    if (makesMore(node)) return true;
     const name = textAt(node, "function_name").toLowerCase();
-    const kind = functionClass(name)?.kind;
-    return kind === "sum" || kind === "times" ||
+    return name !== "" &&
       [MAPS, FILTERS, SEARCHES, SIZED, REPLACEMENTS].some((names) => names.has(name));
   });
 }

@@ -86,7 +86,7 @@ async function exchangeOwn(
     exchangeSearches(root);
   }
   const isTiming = await exchangeTimeCalls(root, {
-    instants: instantColumns(root, { references, tables, givesInstant }),
+    instants: () => instantColumns(root, { references, tables, givesInstant }),
     textOf,
     isNamedApart: is.isBindable,
   });
@@ -111,7 +111,7 @@ async function textOfPath(
     const node = nodeAt(own, "from_table") ?? {};
     const read = references.map((reference) => ({ ...reference, node }));
     await exchangeTimeCalls(own, {
-      instants: instantColumns(own, { references: read, tables, givesInstant }),
+      instants: () => instantColumns(own, { references: read, tables, givesInstant }),
       ...{ textOf, isNamedApart: isBindable },
     });
     return await textOfTree(over, withRoot(document, own));

@@ -13,6 +13,7 @@ import {
   isNode,
   nodeAt,
   nodesAt,
+  someNode,
   textAt,
   type TreeNode,
   type TreeValue,
@@ -22,8 +23,8 @@ import { UTC_FORMAT, UTC_PARTS } from "./utc_times.ts";
 
 /** What the exchange needs to know of a statement's columns. */
 export interface UtcOptions {
-  /** The `COLUMN_REF` nodes of columns that are instants (TIMESTAMP WITH TIME ZONE). */
-  readonly instants: ReadonlySet<TreeNode>;
+  /** Finds the `COLUMN_REF` nodes of columns that are instants (TIMESTAMP WITH TIME ZONE). */
+  readonly instants: () => ReadonlySet<TreeNode>;
   /** The text of a SELECT, so that columns keep the names that they had. */
   readonly textOf: (select: TreeNode) => Promise<string>;
   /** The names of the outermost columns do not matter. */
@@ -35,7 +36,8 @@ export async function exchangeTimeCalls(
   root: TreeNode,
   { instants, textOf, isNamedApart }: UtcOptions,
 ): Promise<boolean> {
-  const found = new Calls(instants);
+  if (!someNode(root, mayBeExchanged)) return false;
+  const found = new Calls(instants());
   found.visit(root);
   if (found.exchanges.length === 0) return false;
   for (const { select, item } of found.unnamed) {
@@ -218,6 +220,13 @@ const CHOOSERS: ReadonlySet<string> = new Set(["greatest", "least"]);
 const BINS: ReadonlySet<string> = new Set(["date_bin", "date_trunc", "datetrunc", "time_bucket"]);
 
 /** How a node is exchanged. Undefined: it is not. */
+/** Whether a node is such a call or cast, if what it takes are instants. */
+function mayBeExchanged(node: TreeNode): boolean {
+  const kind = textAt(node, "class");
+  if (kind === "CAST") return PLAIN_CASTS.has(castType(node));
+  return kind === "FUNCTION" && Object.hasOwn(FORMS, textAt(node, "function_name").toLowerCase());
+}
+
 function exchangeOf(node: TreeNode, isInstant: IsInstant): (() => void) | undefined {
   const kind = textAt(node, "class");
   if (kind === "CAST") {

@@ -140,7 +140,7 @@ async function openLab(): Promise<Lab> {
       const root = nodeAt(nodesAt(document, "statements")[0] ?? {}, "node") ?? {};
       const instants = instantsBelow(root);
       await exchangeTimeCalls(root, {
-        instants,
+        instants: () => instants,
         textOf: () => Promise.resolve(""),
         isNamedApart: true,
       });

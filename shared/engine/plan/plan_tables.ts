@@ -377,6 +377,7 @@ async function leaseOf(
   if (delta === undefined) return undefined;
   delta.forget(lane, snapshot.consumed);
   const { pending, complete } = snapshot;
+  if (pending.length === 0) return undefined;
   return await delta.lease(lane, pending, { ...wanted, complete });
 }
 

@@ -100,7 +100,8 @@ export class StatementCache {
     },
   ): Promise<readonly DescribedColumn[]> {
     if (shape.length > KEPT_TREE_LENGTH_MAX) return await connection.describe(sql, relations);
-    const key = JSON.stringify([shape, relations]);
+    // No name and no text of SQL has a character 0.
+    const key = [shape, ...relations.flatMap(({ name, select }) => [name, select])].join("\0");
     const known = this.#columns.recall(key);
     if (known !== undefined) return known;
     const columns = await connection.describe(sql, relations);
