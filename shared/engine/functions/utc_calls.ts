@@ -219,14 +219,14 @@ const CHOOSERS: ReadonlySet<string> = new Set(["greatest", "least"]);
 
 const BINS: ReadonlySet<string> = new Set(["date_bin", "date_trunc", "datetrunc", "time_bucket"]);
 
-/** How a node is exchanged. Undefined: it is not. */
-/** Whether a node is such a call or cast, if what it takes are instants. */
+/** Whether a node is a call or a cast that is exchanged where it takes instants. */
 function mayBeExchanged(node: TreeNode): boolean {
   const kind = textAt(node, "class");
   if (kind === "CAST") return PLAIN_CASTS.has(castType(node));
   return kind === "FUNCTION" && Object.hasOwn(FORMS, textAt(node, "function_name").toLowerCase());
 }
 
+/** How a node is exchanged. Undefined: it is not. */
 function exchangeOf(node: TreeNode, isInstant: IsInstant): (() => void) | undefined {
   const kind = textAt(node, "class");
   if (kind === "CAST") {
