@@ -10,6 +10,7 @@
 import { OperatingError } from "../../base/errors.ts";
 import { PATTERN_ROW_MAX, PATTERN_SIZE_MAX } from "../limits.ts";
 import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
+import { textOfConstant } from "../statement/text_of_constant.ts";
 import { regexSize } from "./regex_size.ts";
 import {
   globPieces,
@@ -117,7 +118,7 @@ function isExchanged(node: TreeNode): boolean {
   if (pattern === undefined || textAt(text ?? {}, "class") === "STAR") return false;
   if (REGEXES.has(name)) {
     checkRegex(node, pattern);
-    return constantText(pattern) === undefined;
+    return textOfConstant(pattern) === undefined;
   }
   return Object.hasOwn(CALLS, name) && planOf(node) !== undefined;
 }
@@ -169,8 +170,8 @@ function planOf(node: TreeNode): Exchange | undefined {
   if (call === undefined || text === undefined || pattern === undefined) return undefined;
   const { negated, folded, syntax } = call;
   if (isNull(pattern)) return undefined;
-  const written = constantText(pattern);
-  const escape = syntax === "escape" ? constantText(mark ?? {}) : "";
+  const written = textOfConstant(pattern);
+  const escape = syntax === "escape" ? textOfConstant(mark ?? {}) : "";
   if (written === undefined || escape === undefined) {
     const way = folded ? "ilike" : syntax === "glob" ? "glob" : "like";
     return { name: `pattern_${way}${syntax === "escape" ? "_escape" : ""}`, negated };
@@ -239,7 +240,7 @@ function callLike(node: TreeNode, name: string): TreeNode {
 }
 
 function checkRegex(node: TreeNode, pattern: TreeNode): void {
-  const text = constantText(pattern);
+  const text = textOfConstant(pattern);
   if (text === undefined) return;
   const size = regexSize(text);
   if (size <= PATTERN_SIZE_MAX) return;
@@ -270,13 +271,6 @@ function refusedPattern(
     `Cannot match ${name} with ${JSON.stringify(shown)}, of size ${size}: ${REMEDIES[why]}`,
     { reason: "refused_pattern" },
   );
-}
-
-function constantText(node: TreeNode): string | undefined {
-  const value = nodeAt(node, "value") ?? {};
-  const isText = textAt(node, "class") === "CONSTANT" && value["is_null"] !== true &&
-    textAt(nodeAt(value, "type") ?? {}, "id") === "VARCHAR";
-  return isText ? textAt(value, "value") : undefined;
 }
 
 function isNull(node: TreeNode): boolean {

@@ -8,7 +8,8 @@
  */
 
 import { callNode, textNode } from "../statement/tree_nodes.ts";
-import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
+import { nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
+import { textOfConstant } from "../statement/text_of_constant.ts";
 import { foldedContains, isFoldable, sieved } from "./folded_text.ts";
 import { regexLiterals } from "./regex_literals.ts";
 import { likePieces, type Piece } from "./wildcard_pattern.ts";
@@ -52,7 +53,7 @@ function searchesBelow(root: TreeNode): Search[] {
 function searchOf(node: TreeNode): (() => TreeNode) | undefined {
   const [text, constant, ...others] = nodesAt(node, "children");
   if (text === undefined || constant === undefined || others.length > 0) return undefined;
-  const written = constantText(constant);
+  const written = textOfConstant(constant);
   const isPlaced = [text, constant].every((child) => textAt(child, "alias") === "");
   if (written === undefined || !isPlaced) return undefined;
   const name = textAt(node, "function_name").toLowerCase();
@@ -162,13 +163,6 @@ function loweredColumn(node: TreeNode): TreeNode | undefined {
   return isLowered && others.length === 0 && column !== undefined && isColumn(column)
     ? column
     : undefined;
-}
-
-function constantText(node: TreeNode): string | undefined {
-  const value = nodeAt(node, "value") ?? {};
-  const isText = textAt(node, "class") === "CONSTANT" && value["is_null"] !== true &&
-    textAt(nodeAt(value, "type") ?? {}, "id") === "VARCHAR";
-  return isText ? textAt(value, "value") : undefined;
 }
 
 function notNode(child: TreeNode): TreeNode {

@@ -6,6 +6,7 @@
 
 import { foundOid, foundText, TYPE_NAME, TYPE_OID } from "./catalog_functions.ts";
 import { nodeAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
+import { textOfConstant } from "../statement/text_of_constant.ts";
 
 /** A cast that is exchanged: the expression for it, and the value that is its `$1`. */
 export interface CatalogCast {
@@ -76,15 +77,7 @@ function nameOf(type: string): string {
 }
 
 function isText(node: TreeNode): boolean {
-  return constantText(node) !== undefined;
-}
-
-/** Returns the text that is written out there; undefined for anything else. */
-export function constantText(node: TreeNode): string | undefined {
-  if (textAt(node, "class") !== "CONSTANT") return undefined;
-  const value = nodeAt(node, "value") ?? {};
-  const isVarchar = textAt(nodeAt(value, "type") ?? {}, "id") === "VARCHAR";
-  return isVarchar && value["is_null"] !== true ? textAt(value, "value") : undefined;
+  return textOfConstant(node) !== undefined;
 }
 
 /** The name of a type that DuckDB does not know; empty for any other node. */

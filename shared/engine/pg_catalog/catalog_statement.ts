@@ -19,13 +19,14 @@ import {
   type TreeValue,
   walk,
 } from "../statement/syntax_tree.ts";
+import { textOfConstant } from "../statement/text_of_constant.ts";
 import { selectNode } from "../statement/tree_nodes.ts";
 import type { QueryRequest } from "../types.ts";
 import { writtenAnew } from "../statement/written_anew.ts";
 import { type FunctionContext, SESSION_WORDS, templateOf } from "./catalog_functions.ts";
 import { BARE_FUNCTIONS } from "./bare_relations.ts";
 import { catalogRelation, sessionOf } from "./relations.ts";
-import { castOf, constantText, isCatalogCast, listText } from "./catalog_casts.ts";
+import { castOf, isCatalogCast, listText } from "./catalog_casts.ts";
 
 const SCHEMAS: ReadonlySet<string> = new Set(["pg_catalog", "information_schema"]);
 
@@ -91,7 +92,7 @@ function callOf(node: TreeNode, context: FunctionContext): string | undefined {
     if (textAt(node, "catalog") !== "" || (schema !== "" && !SCHEMAS.has(schema))) return undefined;
     const [first, ...others] = nodesAt(node, "children");
     const count = others.length + (first === undefined ? 0 : 1);
-    const text = first === undefined ? undefined : constantText(first);
+    const text = first === undefined ? undefined : textOfConstant(first);
     return templateOf(functionName(node), { count, first: text }, context);
   }
   if (kind !== "COLUMN_REF") return undefined;
