@@ -51,8 +51,6 @@ interface MutableMeasure {
 
 /** The aggregates of one statement. */
 export class Aggregates {
-  /** Whether there was an aggregate. */
-  any = false;
   readonly #context: AggregateContext;
   readonly #measures = new Map<number, MutableMeasure>();
 
@@ -67,7 +65,6 @@ export class Aggregates {
 
   /** Rewrites a call of an aggregate for weighted rows. Throws `Aside`. */
   rewrite(node: TreeNode): TreeNode {
-    this.any = true;
     const name = textAt(node, "function_name").toLowerCase();
     if (nodesAt(nodeAt(node, "order_bys") ?? {}, "orders").length > 0) {
       throw new Aside(`${name} has an ORDER BY`);

@@ -192,7 +192,6 @@ class Rewriting {
       having: having === undefined ? null : this.#expression(having),
       modifiers: nodesAt(root, "modifiers").map((modifier) => this.#modifier(modifier)),
     };
-    if (!this.#aggregates.any && !groups) throw new Aside("it lists rows");
     const [column] = this.#used.values();
     const top = column === undefined
       ? undefined
