@@ -6,8 +6,7 @@
  * program wrote or rewrote has another name, so nothing in it counts as complete.
  */
 
-import { type CompleteColumns, promotedPlaces } from "../schema/promoted.ts";
-import { fieldIdOf } from "../schema/index_schema.ts";
+import { completeIds } from "../schema/promoted.ts";
 import type { TableSchema } from "../schema/schema.ts";
 import { completeColumnsOf } from "./locations.ts";
 import type { DataFile } from "./types.ts";
@@ -21,13 +20,5 @@ export function completeColumns(
   { key }: Pick<DataFile, "key">,
   schema: TableSchema,
 ): ReadonlySet<number> {
-  const complete: CompleteColumns = completeColumnsOf(key);
-  const ids = new Set<number>();
-  if (complete === 0n) return ids;
-  for (const { column, place } of promotedPlaces(schema)) {
-    // Another program may have dropped the column and made one of its name.
-    const isOwn = column.id === fieldIdOf(column.name);
-    if (isOwn && (complete >> BigInt(place) & 1n) === 1n) ids.add(column.id);
-  }
-  return ids;
+  return completeIds(completeColumnsOf(key), schema);
 }

@@ -99,6 +99,20 @@ export function promotedPlaces(
   });
 }
 
+/**
+ * Field ids of the promoted columns that are set in `complete`, but for those that another program
+ * made under the name of one that it dropped.
+ */
+export function completeIds(complete: CompleteColumns, schema: TableSchema): ReadonlySet<number> {
+  const ids = new Set<number>();
+  if (complete === 0n) return ids;
+  for (const { column, place } of promotedPlaces(schema)) {
+    const isOwn = column.id === fieldIdOf(column.name);
+    if (isOwn && (complete >> BigInt(place) & 1n) === 1n) ids.add(column.id);
+  }
+  return ids;
+}
+
 /** The column of `name:type`. Errors: `invalid_argument`. */
 export function parsePromotion(text: string): Column {
   const at = text.lastIndexOf(":");

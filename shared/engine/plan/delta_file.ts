@@ -5,12 +5,12 @@
 
 import { completeOf } from "../../columns/batch.ts";
 import { decodeBatch } from "../../columns/ipc.ts";
-import { nullColumn } from "../../columns/null_column.ts";
 import type { FileSystem } from "../../os/file_system.ts";
 import { type ParquetFile, writeParquet } from "../../parquet/write_parquet.ts";
 import type { Effort } from "../../parquet/writer/packing.ts";
-import { promotedPlaces } from "../../schema/promoted.ts";
+import { completeIds } from "../../schema/promoted.ts";
 import type { Column, TableSchema } from "../../schema/schema.ts";
+import { fitTo } from "../../tables/fit_schema.ts";
 import { liftPromoted } from "../../tables/lift_promoted.ts";
 import type { WalFrame } from "../../wal/types.ts";
 
@@ -55,24 +55,15 @@ export type DeltaContent =
 export function encodeDelta({ columns, messages, promoted, effort }: DeltaRows): DeltaContent {
   const sent: TableSchema = { columns, tags: [] };
   const schema = withColumns(sent, promoted);
-  const lift = liftPromoted(schema);
-  const batches = messages.map((message) => {
-    const batch = decodeBatch(message, sent);
-    const lacking = schema.columns.slice(columns.length)
-      .map(({ type }) => nullColumn(type, batch.rows));
-    return lift({ ...batch, schema, columns: [...batch.columns, ...lacking] });
-  });
-  const { complete = 0n } = completeOf(batches);
+  const [fit, lift] = [fitTo(schema, columns), liftPromoted(schema)];
+  const batches = messages.map((message) => lift(fit(decodeBatch(message, sent))));
+  const complete = completeIds(completeOf(batches).complete ?? 0n, schema);
   const file = writeParquet(batches, { schema, effort });
   const { bytes, rows, lowerBounds, upperBounds, nullCounts } = file;
   const columnSizes = effort === "none" ? packedSizes(file) : file.columnSizes;
-  const ids = promotedPlaces(schema)
-    .filter(({ place }) => (complete >> BigInt(place) & 1n) === 1n)
-    .map(({ column }) => column.id);
   return {
-    ...{ bytes, rows, columnSizes, lowerBounds, upperBounds },
-    complete: new Set(ids),
-    filled: new Set(ids.filter((id) => nullCounts.get(id) === 0)),
+    ...{ bytes, rows, columnSizes, lowerBounds, upperBounds, complete },
+    filled: new Set([...complete].filter((id) => nullCounts.get(id) === 0)),
   };
 }
 

@@ -210,7 +210,7 @@ async function findTable(
     range: request.ranges.get(name) ?? ALL_TIME,
     nearest: nearestOf(request, snapshot.table, state?.index?.config.doc_mapping),
     countsOnly: request.countsOnly,
-    promoted: promotedOf(request, snapshot),
+    promoted: () => promotedOf(request, snapshot),
     epoch: state?.epoch ?? 0,
     signal: request.deadline.signal,
   });
@@ -363,13 +363,13 @@ function leaseOfAppended(
 
 async function leaseOf(
   { delta }: PlanSource,
-  { lane, snapshot, ...wanted }: {
+  { lane, snapshot, promoted, ...wanted }: {
     readonly lane: LaneId;
     readonly snapshot: TableSnapshot;
     readonly range: TimeRange;
     readonly nearest: OrderedRequest | undefined;
     readonly countsOnly: boolean;
-    readonly promoted: readonly Column[];
+    readonly promoted: () => readonly Column[];
     readonly epoch: number;
     readonly signal: AbortSignal;
   },
@@ -378,15 +378,15 @@ async function leaseOf(
   delta.forget(lane, snapshot.consumed);
   const { pending, complete } = snapshot;
   if (pending.length === 0) return undefined;
-  return await delta.lease(lane, pending, { ...wanted, complete });
+  return await delta.lease(lane, pending, { ...wanted, complete, promoted: promoted() });
 }
 
-/** The promoted columns of the table that the statement reads, where rows wait in the WAL. */
+/** The promoted columns of the table that the statement reads. */
 function promotedOf(
   { named, attributes }: PlanRequest,
-  { table, pending }: TableSnapshot,
+  { table }: TableSnapshot,
 ): readonly Column[] {
-  if (table?.schema.promoted === undefined || pending.length === 0) return [];
+  if (table?.schema.promoted === undefined) return [];
   const called = attributes();
   return promotedPlaces(table.schema).map(({ column }) => column).filter(({ id, name }) =>
     // Another program may have made a column of that name.
