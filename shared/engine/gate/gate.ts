@@ -16,6 +16,7 @@ import { OperatingError } from "../../base/errors.ts";
 import { nearestName } from "../../base/nearest_name.ts";
 import { ALLOWED_FUNCTIONS, ALLOWED_TABLE_FUNCTIONS } from "./allowed_functions.ts";
 import {
+  HOT_FUNCTIONS,
   type HotCall,
   hotTableName,
   isHotFunction,
@@ -385,10 +386,20 @@ function visitTableFunction(node: TreeNode, scope: Scope): void {
     throw refusedFunction(name, scope.placeOf(call));
   }
   if (isHotFunction(name)) return visitHotFunction(node, { name, call, scope });
-  if (!ALLOWED_TABLE_FUNCTIONS.has(name)) throw refusedFunction(name, scope.placeOf(call));
+  if (!ALLOWED_TABLE_FUNCTIONS.has(name)) {
+    throw refusedFunction(name, scope.placeOf(call), tableFunctionRemedy(name));
+  }
   visitMembers(call, scope);
   const { function: _, ...rest } = node;
   visitMembers(rest, scope);
+}
+
+function tableFunctionRemedy(name: string): string {
+  if (/^jsonb?_(?:each|tree)(?:_text)?$/.test(name)) {
+    return "; unnest(json_keys(x)) gives the names, unnest(json_extract(x, '$.*')) the values";
+  }
+  const names = [...ALLOWED_TABLE_FUNCTIONS, ...HOT_FUNCTIONS].sort();
+  return `; FROM may call ${names.join(", ")}`;
 }
 
 /** Puts a table in place of the call, and adds it to the references. */

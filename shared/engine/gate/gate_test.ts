@@ -124,6 +124,8 @@ Deno.test({
         ["SELECT host.upper() FROM events", /at line 1, column 8: .*; write upper\(host, …\)$/],
         ["SELECT host.getenv() FROM events", /it is unknown or not allowed$/],
         ["SELECT lenght(host) FROM events", /it is unknown or not allowed; did you mean length\?$/],
+        ["SELECT * FROM json_each('{}')", /; unnest\(json_keys\(x\)\) gives the names, unnest/],
+        ["SELECT * FROM repeat('x', 3)", /; FROM may call distinct_values, generate_series, last_/],
         ["SELECT getenv('HOME')", /it is unknown or not allowed$/],
         [
           "SELECT raw FROM events WHERE host = `web-1`",

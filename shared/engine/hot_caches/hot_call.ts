@@ -17,6 +17,9 @@ const USAGE: Readonly<Record<HotCall["kind"], string>> = {
   distinct_values: "distinct_values('<column>') or distinct_values('<column>', '<table>')",
 };
 
+/** Names of the two calls. */
+export const HOT_FUNCTIONS: readonly string[] = Object.keys(USAGE);
+
 /** Whether a table function is one of the two calls. */
 export function isHotFunction(name: string): name is HotCall["kind"] {
   return Object.hasOwn(USAGE, name);
