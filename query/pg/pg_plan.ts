@@ -59,8 +59,8 @@ export type PgPlan =
     readonly kind: "engine";
     /** Perhaps another text than the client's. */
     readonly sql: string;
-    /** Type OIDs of columns, by their places, which DuckDB's type does not tell. */
-    readonly oids?: ReadonlyMap<number, number>;
+    /** Whether it names PostgreSQL's catalog, whose UINTEGER is PostgreSQL's `oid`. */
+    readonly isOfCatalog?: boolean;
     /** What the engine is asked besides. */
     readonly besides?: Partial<QueryRequest>;
     /** The word of the CommandComplete; default `SELECT`. */

@@ -211,6 +211,16 @@ Deno.test({
         ...[1700, 1184, 23],
       ]],
       ["SELECT date_trunc($1, now()) AS a, 7 AS b", [25], [1184, 23]],
+      ["SELECT $1 + 1.5 AS a, $2 * 2 AS b, $3::int AS c", [1700, 23, 23], [1700, 23, 23]],
+      ["SELECT sum(length(host) * $1) AS a, 10 / $2 AS b FROM events", [20, 701], [1700, 701]],
+      ["SELECT timestamp - $1 AS a, timestamp + $2 AS b FROM events", [1184, 1186], [1186, 1184]],
+      ["SELECT $1 - INTERVAL 1 DAY AS a, INTERVAL 1 DAY * $2 AS b", [1186, 701], [1186, 1186]],
+      ["SELECT oid, list(typelem) AS l FROM pg_type WHERE oid = any($1::oid[]) GROUP BY oid", [
+        1028,
+      ], [
+        ...[26, 1028],
+      ]],
+      ["SELECT $1::oid AS a, 7::UINTEGER AS b", [26], [20, 20]],
       ["SHOW server_version", [], [25]],
     ];
     for (const [sql, parameters, columns] of cases) {
@@ -222,6 +232,26 @@ Deno.test({
       const told = answerOf(await client.untilReady());
       assert.equal(told.error, undefined, `${sql}: ${told.error?.get("M")}`);
       assert.deepEqual([told.parameterOids, told.oids], [parameters, columns], sql);
+    }
+  },
+});
+
+Deno.test({
+  name: "PgSession reads texts beside signs of arithmetic as the types of the other operands",
+  fn: async () => {
+    await using lab = await pgLab();
+    using client = await PgWireClient.start(lab.port);
+    const cases: readonly [sql: string, value: string, answer: string][] = [
+      ["SELECT $1 + 1", "2", "3"],
+      ["SELECT 1.5 + $1", "2.25", "3.75"],
+      ["SELECT 2::BIGINT * $1", "-3", "-6"],
+      ["SELECT 10 / $1", "4", "2.5"],
+      ["SELECT TIMESTAMP '2024-02-29' + $1", "1 day", "2024-03-01 00:00:00"],
+      ["SELECT TIMESTAMP '2024-02-29' - $1", "2024-02-28", "1 day"],
+    ];
+    for (const [sql, value, answer] of cases) {
+      const back = await client.extended(sql, { parameters: [{ bytes: utf8(value) }] });
+      assert.deepEqual(texts(back.rows), [[answer]], sql);
     }
   },
 });

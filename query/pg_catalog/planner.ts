@@ -37,7 +37,8 @@ export const PG_PLANNER: PgPlanner = {
     const command = sessionCommand(plain, { session, settings });
     if (command !== undefined) return command;
     setConfigs(plain, settings);
-    return { kind: "engine", sql: text, besides: { session: sessionOf(session, settings) } };
+    const besides = { session: sessionOf(session, settings) };
+    return { kind: "engine", sql: text, isOfCatalog: /\bpg_/i.test(plain), besides };
   },
 };
 

@@ -24,7 +24,7 @@ import {
   walk,
   withRoot,
 } from "./statement/syntax_tree.ts";
-import { selectNode } from "./statement/tree_nodes.ts";
+import { coalesceNode, selectNode } from "./statement/tree_nodes.ts";
 import type { Deadline } from "./turns/deadline.ts";
 import type { QueryRequest } from "./types.ts";
 
@@ -66,7 +66,18 @@ export async function parameterTypes(
   const relations = emptyRelations({ names: own.names, made: planned.made }, planned.planned);
   deadline.check();
   const told = new Map(await boundTypes(connection, { text, relations }));
-  if (names.some((name) => (told.get(name) ?? null) === null)) {
+  const isOpen = () => names.some((name) => (told.get(name) ?? null) === null);
+  if (isOpen()) {
+    const coalesced = cloneTree(root);
+    const operators = coalescedOperands(coalesced);
+    const sided = { text: await textOfTree(cached, withRoot(document, coalesced)), relations };
+    const found = operators.size === 0 ? [] : await boundTypes(connection, sided);
+    for (const [name, type] of found) {
+      if (type === null) continue;
+      told.set(name, told.get(name) ?? operandType(type, operators.get(name)));
+    }
+  }
+  if (isOpen()) {
     const alone = { text: await textOf(selectNode([...casts.values()])), relations: [] };
     for (const [name, type] of await boundTypes(connection, alone)) {
       told.set(name, told.get(name) ?? type);
@@ -98,6 +109,37 @@ function itemsOfLists(root: TreeNode): ReadonlySet<string> {
     });
   });
   return lists;
+}
+
+/**
+ * Makes `x + $1` a `coalesce(x, $1)`, since the binder infers nothing through operators with many
+ * types, and PostgreSQL gives such a parameter the type of `x`. Returns the operators.
+ */
+function coalescedOperands(root: TreeNode): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  walk(root, (node) => {
+    const operator = textAt(node, "function_name");
+    if (node["class"] !== "FUNCTION" || !ARITHMETIC.has(operator)) return;
+    const [left, right, ...more] = nodesAt(node, "children");
+    if (left === undefined || right === undefined || more.length > 0) return;
+    const isLeft = left["class"] === "PARAMETER";
+    if (isLeft === (right["class"] === "PARAMETER")) return;
+    const [parameter, other] = isLeft ? [left, right] : [right, left];
+    found.set(textAt(parameter, "identifier"), operator);
+    const { alias } = node;
+    for (const member of Object.keys(node)) delete node[member];
+    Object.assign(node, coalesceNode([other, parameter]), { alias });
+  });
+  return found;
+}
+
+const ARITHMETIC: ReadonlySet<string> = new Set(["+", "-", "*", "/", "%"]);
+
+/** The type that PostgreSQL takes for the other operand of a value of `type`. */
+function operandType(type: string, operator: string | undefined): string {
+  // DuckDB's division is one of DOUBLE.
+  if (operator === "/" || (type === "INTERVAL" && operator === "*")) return "DOUBLE";
+  return /^TIME/.test(type) && operator === "+" ? "INTERVAL" : type;
 }
 
 /**

@@ -91,6 +91,19 @@ async def ask_asyncpg(port):
             datetime.datetime(2024, 2, 29, 1, 2, 3),
         )
         told["back"] = shown(list(back.values()))
+        # It asks the catalog for a type of arrays before it reads the first.
+        told["lists"] = shown(
+            list(
+                await connection.fetchrow(
+                    "SELECT [1, NULL] AS i4, [2::BIGINT] AS i8, [1.50] AS n, [0.5::DOUBLE] AS f8, "
+                    "[true] AS b, [DATE '2024-02-29'] AS d, [INTERVAL 1 DAY] AS v, ['x'] AS t, "
+                    "[[1], []] AS nested, $1::smallint[] AS i2, $2::uuid[] AS u",
+                    [3],
+                    ["00112233-4455-6677-8899-aabbccddeeff"],
+                )
+            )
+        )
+        told["sum"] = str(await connection.fetchval("SELECT $1 + 1.5", 2))
         async with connection.transaction():
             cursor = await connection.cursor("SELECT i FROM range(7) r(i) ORDER BY i")
             told["cursor"] = [

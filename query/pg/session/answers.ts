@@ -24,6 +24,7 @@ import {
   EngineAnswer,
   type PgCallService,
 } from "./engine_answer.ts";
+import { oidCasts } from "./bound_values.ts";
 import type { Portal, Prepared, SessionPlan, SessionStatements } from "./prepared_statements.ts";
 import type { SessionCaller } from "./session_caller.ts";
 import { withoutComments } from "./split_statements.ts";
@@ -146,11 +147,13 @@ export class SessionAnswers {
         ),
     );
     const count = Math.max(given.length, ...[...types.keys()].map(Number).filter(Number.isInteger));
+    const casts = oidCasts(engine.sql);
     return statement.oids = Array.from({ length: count }, (_, at) => {
       const told = types.get(String(at + 1));
       const known = given[at] ?? 0;
       if (known !== 0 && known !== OID.unknown) return known;
-      return told === null || told === undefined ? OID.text : columnTypeOf(told).oid;
+      if (told === null || told === undefined) return OID.text;
+      return casts.get(at + 1) ?? columnTypeOf(told, engine).oid;
     });
   }
 

@@ -5,10 +5,11 @@ import type { Parameters, ParameterValue } from "../../../shared/engine/types.ts
 import { PARAMETERS_MAX } from "../limits.ts";
 import { pgError } from "../sqlstate.ts";
 import { BINARY_FORMAT, type Format, TEXT_FORMAT } from "../types/formats.ts";
+import { ARRAY_OID, OID } from "../types/oids.ts";
 import { parameterValue, type SentParameter } from "../types/parameters.ts";
 import type { MessageFields } from "../wire/message_fields.ts";
 import type { Prepared } from "./prepared_statements.ts";
-import { type NumberedParameter, numberedParameters } from "./split_statements.ts";
+import { type NumberedParameter, numberedParameters, sqlTokens } from "./split_statements.ts";
 
 /** Values as they were sent. */
 export interface SentValues {
@@ -45,17 +46,33 @@ export async function boundValues(
   const formatOf = (at: number) =>
     (formats.length === 1 ? formats[0] : formats[at]) ??
       TEXT_FORMAT;
-  const isOpen = sent.some((value, at) =>
-    value !== null && (statement.given[at] ?? 0) === 0 &&
-    (formatOf(at) === BINARY_FORMAT || NEEDS_TYPE.has(value[0] ?? 0))
+  const open = sent.flatMap((value, at) =>
+    value !== null && (statement.given[at] ?? 0) === 0
+      ? [{ number: at + 1, first: value[0] ?? 0, format: formatOf(at) }]
+      : []
   );
-  if (isOpen) await session.typesOf(statement);
+  const operands = open.length > 0 ? operandsOf(statement.text) : new Set<number>();
+  const areNeeded = open.some(({ number, format, first }) =>
+    format === BINARY_FORMAT || NEEDS_TYPE.has(first) || operands.has(number)
+  );
+  if (areNeeded) await session.typesOf(statement);
   const oids = statement.oids ?? statement.given;
   return sent.map((bytes, at): ParameterValue => {
     const value: SentParameter = { bytes, format: formatOf(at), oid: oids[at] ?? 0 };
     return parameterValue(value, at + 1);
   });
 }
+
+/** Numbers of parameters beside a sign of arithmetic. `1 + '2'` is ambiguous for DuckDB. */
+function operandsOf(text: string): ReadonlySet<number> {
+  const tokens = sqlTokens(text).filter(({ isBlank }) => !isBlank).map(({ text }) => text);
+  return new Set(tokens.flatMap((token, at) => {
+    const isOperand = ARITHMETIC.has(tokens[at - 1] ?? "") || ARITHMETIC.has(tokens[at + 1] ?? "");
+    return isOperand && /^\$\d+$/.test(token) ? [Number(token.slice(1))] : [];
+  }));
+}
+
+const ARITHMETIC: ReadonlySet<string> = new Set(["+", "-", "*", "/", "%"]);
 
 /** `{` of an array and `\\` of bytes: texts that DuckDB reads in another way. */
 const NEEDS_TYPE: ReadonlySet<number> = new Set([0x7b, 0x5c]);
@@ -82,6 +99,23 @@ export function sentValues(fields: MessageFields): (Uint8Array | null)[] {
 export function tooManyParameters(): OperatingError {
   return pgError("54023", `Cannot prepare more than ${PARAMETERS_MAX} parameters`);
 }
+
+/**
+ * Types of parameters that are cast to `oid` or `oid[]`, by number. DuckDB reads BIGINT for `oid`,
+ * which asyncpg cannot send before it has asked for the type by such a parameter.
+ */
+export function oidCasts(text: string): ReadonlyMap<number, number> {
+  return new Map(
+    numberedParameters(text).flatMap(({ number, at }) => {
+      const found = OID_CAST.exec(text.slice(at, at + OID_CAST_LENGTH_MAX));
+      if (found === null) return [];
+      return [[number, found[1] === undefined ? OID.oid : ARRAY_OID[OID.oid] ?? OID.oid]];
+    }),
+  );
+}
+
+const OID_CAST = /^\$\d+\s*::\s*(?:pg_catalog\s*\.\s*)?oid\b\s*(\[\s*\])?/i;
+const OID_CAST_LENGTH_MAX = 100;
 
 /**
  * The number of `$1`, `$2`, … that a statement has. Errors: SQLSTATE 42P02 for one that cannot be,

@@ -14,7 +14,7 @@ type RowsPlan = Extract<PgPlan, { readonly kind: "rows" }>;
 
 /** `described`: what the client was told before, which then stays. */
 export function toldColumns(
-  { oids }: Pick<EnginePlan, "oids">,
+  plan: Pick<EnginePlan, "isOfCatalog">,
   columns: readonly ResultColumn[],
   formats: readonly Format[],
   described?: readonly ResultColumn[],
@@ -22,9 +22,10 @@ export function toldColumns(
   checkColumns(columns.length);
   checkFormats(formats, columns.length);
   return columns.map(({ name, type }, at) => {
-    const before = described?.[at]?.type ?? type;
-    const told = oids?.get(at) ?? columnTypeOf(before).oid;
-    return { name, type: columnTypeOf(type, told), format: formatAt(formats, at) };
+    const own = columnTypeOf(type, plan);
+    const { oid } = columnTypeOf(described?.[at]?.type ?? type, plan);
+    const told = oid === own.oid ? own : { ...own, oid, size: sizeOfType(oid), typmod: -1 };
+    return { name, type: told, format: formatAt(formats, at) };
   });
 }
 

@@ -72,29 +72,30 @@ const TYPES: Readonly<Record<string, readonly [oid: number, layout: Layout]>> = 
 /** The modifier of `numeric(p,s)`: both and four bytes. */
 const NUMERIC_TYPMOD_BASE = 4;
 
-/** The type of an answer's column by DuckDB's name of it, and perhaps another OID for it. */
-export function columnTypeOf(text: string, oid?: number): ColumnType {
-  const own = ownType(text);
-  if (oid === undefined || oid === own.oid) return own;
-  return { oid, size: sizeOfType(oid), typmod: -1, layout: own.layout };
+/** What a statement may know of a type besides DuckDB's name of it. */
+export interface TypeContext {
+  /** PostgreSQL's catalog has OIDs as UINTEGER. */
+  readonly isOfCatalog?: boolean | undefined;
 }
 
-function ownType(text: string): ColumnType {
+/** The type of an answer's column by DuckDB's name of it. */
+export function columnTypeOf(text: string, context: TypeContext = {}): ColumnType {
   const itemText = /^(.*)\[\d*\]$/s.exec(text)?.[1];
-  if (itemText !== undefined) return arrayType(itemText);
+  if (itemText !== undefined) return arrayType(itemText, context);
   if (/^(?:STRUCT|MAP|UNION)\b/.test(text)) return plain(OID.json, TEXTS);
   const [, width, scale] = /^DECIMAL\((\d+),(\d+)\)$/.exec(text) ?? [];
   if (width !== undefined) {
     const typmod = (Number(width) << 16 | Number(scale)) + NUMERIC_TYPMOD_BASE;
     return { ...plain(OID.numeric, { kind: "decimal", scale: Number(scale) }), typmod };
   }
+  if (text === "UINTEGER" && context.isOfCatalog === true) return plain(OID.oid, int(4, false));
   const known = TYPES[text];
   return known === undefined ? plain(OID.text, TEXTS) : plain(...known);
 }
 
 /** Lists of lists may have lists of different lengths, which no array has: they are JSON. */
-function arrayType(itemText: string): ColumnType {
-  const item = ownType(itemText);
+function arrayType(itemText: string, context: TypeContext): ColumnType {
+  const item = columnTypeOf(itemText, context);
   const oid = ARRAY_OID[item.oid];
   const isNested = item.item !== undefined || /^(?:STRUCT|MAP|UNION)\b/.test(itemText);
   if (isNested || oid === undefined || itemText === '"NULL"') return plain(OID.json, TEXTS);

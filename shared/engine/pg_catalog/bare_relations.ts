@@ -8,98 +8,99 @@ import type { CatalogRelation } from "./relation.ts";
 /** Columns of those that clients name, `type: names`. */
 const BARE: Readonly<Record<string, string>> = {
   pg_index:
-    "BIGINT: indexrelid indrelid xmin; SMALLINT: indnatts indnkeyatts; BOOLEAN: indisunique indnullsnotdistinct " +
+    "UINTEGER: indexrelid indrelid xmin; SMALLINT: indnatts indnkeyatts; BOOLEAN: indisunique indnullsnotdistinct " +
     "indisprimary indisexclusion indimmediate indisclustered indisvalid indcheckxmin indisready " +
-    "indislive indisreplident; SMALLINT[]: indkey indoption; BIGINT[]: indcollation indclass; VARCHAR: indexprs indpred",
+    "indislive indisreplident; SMALLINT[]: indkey indoption; UINTEGER[]: indcollation indclass; VARCHAR: indexprs indpred",
   pg_constraint:
-    "BIGINT: oid connamespace conrelid contypid conindid conparentid confrelid xmin; " +
+    "UINTEGER: oid connamespace conrelid contypid conindid conparentid confrelid xmin; " +
     "VARCHAR: conname contype confupdtype confdeltype confmatchtype conbin consrc; BOOLEAN: condeferrable " +
     "condeferred convalidated conislocal connoinherit conperiod conenforced; INTEGER: coninhcount; SMALLINT[]: conkey " +
-    "confkey confdelsetcols; BIGINT[]: conpfeqop conppeqop conffeqop conexclop",
-  pg_attrdef: "BIGINT: oid adrelid tableoid; SMALLINT: adnum; VARCHAR: adbin adsrc",
-  pg_enum: "BIGINT: oid enumtypid; FLOAT: enumsortorder; VARCHAR: enumlabel",
+    "confkey confdelsetcols; UINTEGER[]: conpfeqop conppeqop conffeqop conexclop",
+  pg_attrdef: "UINTEGER: oid adrelid tableoid; SMALLINT: adnum; VARCHAR: adbin adsrc",
+  pg_enum: "UINTEGER: oid enumtypid; FLOAT: enumsortorder; VARCHAR: enumlabel",
   pg_range:
-    "BIGINT: rngtypid rngsubtype rngmultitypid rngcollation rngsubopc rngcanonical rngsubdiff",
-  pg_inherits: "BIGINT: inhrelid inhparent; INTEGER: inhseqno; BOOLEAN: inhdetachpending",
+    "UINTEGER: rngtypid rngsubtype rngmultitypid rngcollation rngsubopc rngcanonical rngsubdiff",
+  pg_inherits: "UINTEGER: inhrelid inhparent; INTEGER: inhseqno; BOOLEAN: inhdetachpending",
   pg_depend:
-    "BIGINT: classid objid refclassid refobjid; INTEGER: objsubid refobjsubid; VARCHAR: deptype",
+    "UINTEGER: classid objid refclassid refobjid; INTEGER: objsubid refobjsubid; VARCHAR: deptype",
   pg_shdepend:
-    "BIGINT: dbid classid objid refclassid refobjid; INTEGER: objsubid; VARCHAR: deptype",
-  pg_shdescription: "BIGINT: objoid classoid; VARCHAR: description",
+    "UINTEGER: dbid classid objid refclassid refobjid; INTEGER: objsubid; VARCHAR: deptype",
+  pg_shdescription: "UINTEGER: objoid classoid; VARCHAR: description",
   pg_trigger:
-    "BIGINT: oid tgrelid tgparentid tgfoid tgconstrrelid tgconstrindid tgconstraint; VARCHAR: tgname " +
+    "UINTEGER: oid tgrelid tgparentid tgfoid tgconstrrelid tgconstrindid tgconstraint; VARCHAR: tgname " +
     "tgenabled tgqual tgoldtable tgnewtable; SMALLINT: tgtype tgnargs; BOOLEAN: tgisinternal tgdeferrable tginitdeferred; SMALLINT[]: tgattr; BLOB: tgargs",
   pg_rewrite:
-    "BIGINT: oid ev_class; VARCHAR: rulename ev_type ev_enabled ev_qual ev_action; BOOLEAN: is_instead",
+    "UINTEGER: oid ev_class; VARCHAR: rulename ev_type ev_enabled ev_qual ev_action; BOOLEAN: is_instead",
   pg_policy:
-    "BIGINT: oid polrelid; VARCHAR: polname polcmd polqual polwithcheck; BOOLEAN: polpermissive; BIGINT[]: polroles",
+    "UINTEGER: oid polrelid; VARCHAR: polname polcmd polqual polwithcheck; BOOLEAN: polpermissive; UINTEGER[]: polroles",
   pg_policies:
     "VARCHAR: schemaname tablename policyname permissive cmd qual with_check; VARCHAR[]: roles",
   pg_statistic_ext:
-    "BIGINT: oid stxrelid stxnamespace stxowner; VARCHAR: stxname; INTEGER: stxstattarget; SMALLINT[]: stxkeys; VARCHAR[]: stxkind; VARCHAR: stxexprs",
+    "UINTEGER: oid stxrelid stxnamespace stxowner; VARCHAR: stxname; INTEGER: stxstattarget; SMALLINT[]: stxkeys; VARCHAR[]: stxkind; VARCHAR: stxexprs",
   pg_publication:
-    "BIGINT: oid pubowner; VARCHAR: pubname; BOOLEAN: puballtables pubinsert pubupdate pubdelete pubtruncate pubviaroot",
-  pg_publication_rel: "BIGINT: oid prpubid prrelid; VARCHAR: prqual; SMALLINT[]: prattrs",
-  pg_publication_namespace: "BIGINT: oid pnpubid pnnspid",
-  pg_subscription: "BIGINT: oid subdbid subowner; VARCHAR: subname; BOOLEAN: subenabled",
-  pg_foreign_table: "BIGINT: ftrelid ftserver; VARCHAR[]: ftoptions",
+    "UINTEGER: oid pubowner; VARCHAR: pubname; BOOLEAN: puballtables pubinsert pubupdate pubdelete pubtruncate pubviaroot",
+  pg_publication_rel: "UINTEGER: oid prpubid prrelid; VARCHAR: prqual; SMALLINT[]: prattrs",
+  pg_publication_namespace: "UINTEGER: oid pnpubid pnnspid",
+  pg_subscription: "UINTEGER: oid subdbid subowner; VARCHAR: subname; BOOLEAN: subenabled",
+  pg_foreign_table: "UINTEGER: ftrelid ftserver; VARCHAR[]: ftoptions",
   pg_foreign_server:
-    "BIGINT: oid srvowner srvfdw; VARCHAR: srvname srvtype srvversion; VARCHAR[]: srvacl srvoptions",
+    "UINTEGER: oid srvowner srvfdw; VARCHAR: srvname srvtype srvversion; VARCHAR[]: srvacl srvoptions",
   pg_foreign_data_wrapper:
-    "BIGINT: oid fdwowner fdwhandler fdwvalidator; VARCHAR: fdwname; VARCHAR[]: fdwacl fdwoptions",
-  pg_user_mapping: "BIGINT: oid umuser umserver; VARCHAR[]: umoptions",
+    "UINTEGER: oid fdwowner fdwhandler fdwvalidator; VARCHAR: fdwname; VARCHAR[]: fdwacl fdwoptions",
+  pg_user_mapping: "UINTEGER: oid umuser umserver; VARCHAR[]: umoptions",
   pg_partitioned_table:
-    "BIGINT: partrelid partdefid; VARCHAR: partstrat partexprs; SMALLINT: partnatts; SMALLINT[]: partattrs",
+    "UINTEGER: partrelid partdefid; VARCHAR: partstrat partexprs; SMALLINT: partnatts; SMALLINT[]: partattrs",
   pg_sequence:
-    "BIGINT: seqrelid seqtypid seqstart seqincrement seqmax seqmin seqcache; BOOLEAN: seqcycle",
+    "UINTEGER: seqrelid seqtypid; BIGINT: seqstart seqincrement seqmax seqmin seqcache; BOOLEAN: seqcycle",
   pg_sequences:
     "VARCHAR: schemaname sequencename sequenceowner data_type; BIGINT: start_value min_value max_value increment_by cache_size last_value; BOOLEAN: cycle",
   pg_extension:
-    "BIGINT: oid extowner extnamespace; VARCHAR: extname extversion; BOOLEAN: extrelocatable; BIGINT[]: extconfig; VARCHAR[]: extcondition",
+    "UINTEGER: oid extowner extnamespace; VARCHAR: extname extversion; BOOLEAN: extrelocatable; UINTEGER[]: extconfig; VARCHAR[]: extcondition",
   pg_available_extensions: "VARCHAR: name default_version installed_version comment",
   pg_collation:
-    "BIGINT: oid collnamespace collowner; VARCHAR: collname collprovider collcollate collctype colllocale colliculocale collicurules collversion; BOOLEAN: collisdeterministic; INTEGER: collencoding",
+    "UINTEGER: oid collnamespace collowner; VARCHAR: collname collprovider collcollate collctype colllocale colliculocale collicurules collversion; BOOLEAN: collisdeterministic; INTEGER: collencoding",
   pg_conversion:
-    "BIGINT: oid connamespace conowner conproc; VARCHAR: conname; INTEGER: conforencoding contoencoding; BOOLEAN: condefault",
+    "UINTEGER: oid connamespace conowner conproc; VARCHAR: conname; INTEGER: conforencoding contoencoding; BOOLEAN: condefault",
   pg_operator:
-    "BIGINT: oid oprnamespace oprowner oprleft oprright oprresult oprcom oprnegate oprcode oprrest oprjoin; VARCHAR: oprname oprkind; BOOLEAN: oprcanmerge oprcanhash",
+    "UINTEGER: oid oprnamespace oprowner oprleft oprright oprresult oprcom oprnegate oprcode oprrest oprjoin; VARCHAR: oprname oprkind; BOOLEAN: oprcanmerge oprcanhash",
   pg_opclass:
-    "BIGINT: oid opcmethod opcnamespace opcowner opcfamily opcintype opckeytype; VARCHAR: opcname; BOOLEAN: opcdefault",
-  pg_opfamily: "BIGINT: oid opfmethod opfnamespace opfowner; VARCHAR: opfname",
+    "UINTEGER: oid opcmethod opcnamespace opcowner opcfamily opcintype opckeytype; VARCHAR: opcname; BOOLEAN: opcdefault",
+  pg_opfamily: "UINTEGER: oid opfmethod opfnamespace opfowner; VARCHAR: opfname",
   pg_aggregate:
-    "BIGINT: aggfnoid aggtransfn aggfinalfn aggsortop aggtranstype; VARCHAR: aggkind agginitval; SMALLINT: aggnumdirectargs",
-  pg_cast: "BIGINT: oid castsource casttarget castfunc; VARCHAR: castcontext castmethod",
+    "UINTEGER: aggfnoid aggtransfn aggfinalfn aggsortop aggtranstype; VARCHAR: aggkind agginitval; SMALLINT: aggnumdirectargs",
+  pg_cast: "UINTEGER: oid castsource casttarget castfunc; VARCHAR: castcontext castmethod",
   pg_event_trigger:
-    "BIGINT: oid evtowner evtfoid; VARCHAR: evtname evtevent evtenabled; VARCHAR[]: evttags",
+    "UINTEGER: oid evtowner evtfoid; VARCHAR: evtname evtevent evtenabled; VARCHAR[]: evttags",
   pg_auth_members:
-    "BIGINT: oid roleid member grantor; BOOLEAN: admin_option inherit_option set_option",
+    "UINTEGER: oid roleid member grantor; BOOLEAN: admin_option inherit_option set_option",
   pg_default_acl:
-    "BIGINT: oid defaclrole defaclnamespace; VARCHAR: defaclobjtype; VARCHAR[]: defaclacl",
+    "UINTEGER: oid defaclrole defaclnamespace; VARCHAR: defaclobjtype; VARCHAR[]: defaclacl",
   pg_views: "VARCHAR: schemaname viewname viewowner definition",
   pg_matviews:
     "VARCHAR: schemaname matviewname matviewowner tablespace definition; BOOLEAN: hasindexes ispopulated",
   pg_indexes: "VARCHAR: schemaname tablename indexname tablespace indexdef",
   pg_rules: "VARCHAR: schemaname tablename rulename definition",
   pg_locks:
-    "VARCHAR: locktype mode; BIGINT: database relation transactionid; INTEGER: pid; BOOLEAN: granted",
+    "VARCHAR: locktype mode; UINTEGER: database relation transactionid; INTEGER: pid; BOOLEAN: granted",
   pg_stat_activity:
-    "BIGINT: datid usesysid; INTEGER: pid; VARCHAR: datname usename application_name client_addr state query wait_event wait_event_type backend_type; TIMESTAMPTZ: backend_start xact_start query_start state_change",
+    "UINTEGER: datid usesysid; INTEGER: pid; VARCHAR: datname usename application_name client_addr state query wait_event wait_event_type backend_type; TIMESTAMPTZ: backend_start xact_start query_start state_change",
   pg_stat_database:
-    "BIGINT: datid numbackends xact_commit xact_rollback blks_read blks_hit tup_returned tup_fetched tup_inserted tup_updated tup_deleted; VARCHAR: datname",
+    "UINTEGER: datid; BIGINT: numbackends xact_commit xact_rollback blks_read blks_hit tup_returned tup_fetched tup_inserted tup_updated tup_deleted; VARCHAR: datname",
   pg_stat_user_tables:
-    "BIGINT: relid seq_scan seq_tup_read idx_scan n_live_tup n_dead_tup; VARCHAR: schemaname relname; TIMESTAMPTZ: last_vacuum last_analyze",
-  pg_seclabel: "BIGINT: objoid classoid; INTEGER: objsubid; VARCHAR: provider label",
-  pg_shseclabel: "BIGINT: objoid classoid; VARCHAR: provider label",
-  pg_ts_config: "BIGINT: oid cfgnamespace cfgowner cfgparser; VARCHAR: cfgname",
-  pg_ts_dict: "BIGINT: oid dictnamespace dictowner dicttemplate; VARCHAR: dictname dictinitoption",
-  pg_group: "VARCHAR: groname; BIGINT: grosysid; BIGINT[]: grolist",
+    "UINTEGER: relid; BIGINT: seq_scan seq_tup_read idx_scan n_live_tup n_dead_tup; VARCHAR: schemaname relname; TIMESTAMPTZ: last_vacuum last_analyze",
+  pg_seclabel: "UINTEGER: objoid classoid; INTEGER: objsubid; VARCHAR: provider label",
+  pg_shseclabel: "UINTEGER: objoid classoid; VARCHAR: provider label",
+  pg_ts_config: "UINTEGER: oid cfgnamespace cfgowner cfgparser; VARCHAR: cfgname",
+  pg_ts_dict:
+    "UINTEGER: oid dictnamespace dictowner dicttemplate; VARCHAR: dictname dictinitoption",
+  pg_group: "VARCHAR: groname; UINTEGER: grosysid; UINTEGER[]: grolist",
   pg_prepared_statements: "VARCHAR: name statement; TIMESTAMPTZ: prepare_time; BOOLEAN: from_sql",
   pg_prepared_xacts: "VARCHAR: gid owner database; TIMESTAMPTZ: prepared",
   // What functions in FROM give: `FROM pg_get_keywords()`.
   pg_get_keywords: "VARCHAR: word catcode catdesc baredesc; BOOLEAN: barelabel",
-  aclexplode: "BIGINT: grantor grantee; VARCHAR: privilege_type; BOOLEAN: is_grantable",
+  aclexplode: "UINTEGER: grantor grantee; VARCHAR: privilege_type; BOOLEAN: is_grantable",
   pg_options_to_table: "VARCHAR: option_name option_value",
-  pg_partition_ancestors: "BIGINT: relid",
+  pg_partition_ancestors: "UINTEGER: relid",
   pg_show_all_settings: "VARCHAR: name setting",
 };
 
@@ -116,7 +117,7 @@ export const BARE_RELATIONS: readonly CatalogRelation[] = Object.entries(BARE).m
   [name, declared],
 ): CatalogRelation => ({ schema: "pg_catalog", name, columns: bareColumns(declared) }));
 
-/** Returns `BIGINT: a b; VARCHAR: c` as lines of one column each. */
+/** Returns `UINTEGER: a b; VARCHAR: c` as lines of one column each. */
 export function bareColumns(declared: string): string {
   return declared.split(";").flatMap((group) => {
     const [type = "", names = ""] = group.split(":").map((part) => part.trim());

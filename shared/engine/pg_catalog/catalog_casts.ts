@@ -62,7 +62,7 @@ function castTo(type: string, value: TreeNode, wantsNumber: boolean): CatalogCas
   if (isText(value)) {
     const text = textAt(nodeAt(value, "value") ?? {}, "value");
     // A number as a text is that number.
-    if (/^\d+$/.test(text)) return { template: wantsNumber ? "$1::BIGINT" : nameOf(type), value };
+    if (/^\d+$/.test(text)) return { template: wantsNumber ? "$1::UINTEGER" : nameOf(type), value };
     return { template: wantsNumber ? numberOf(type) : "$1", value };
   }
   return { template: wantsNumber ? numberOf(type) : nameOf(type), value };

@@ -99,7 +99,7 @@ const TEMPLATES: Readonly<Record<string, Template>> = {
   "pg_advisory_unlock_all": "NULL::VARCHAR",
   ...all("getdatabaseencoding pg_client_encoding pg_encoding_to_char", "'UTF8'"),
   "pg_char_to_encoding": "6",
-  "pg_my_temp_schema": "0::BIGINT",
+  "pg_my_temp_schema": "0::UINTEGER",
   "pg_is_other_temp_schema": "false",
   // Names and types.
   "format_type/2": TYPE_NAME,
@@ -164,7 +164,7 @@ const TEMPLATES: Readonly<Record<string, Template>> = {
   ...all("generate_subscripts/2", "unnest($1)"),
   "_pg_expandarray": "unnest(list_transform($1, lambda svc_x, svc_n: {'x': svc_x, 'n': svc_n}))",
   // Nothing has a list of rights.
-  "aclexplode": "unnest(NULL::STRUCT(grantor BIGINT, grantee BIGINT, privilege_type VARCHAR, " +
+  "aclexplode": "unnest(NULL::STRUCT(grantor UINTEGER, grantee UINTEGER, privilege_type VARCHAR, " +
     "is_grantable BOOLEAN)[])",
   ...all(
     `_pg_char_max_length/2 _pg_numeric_precision/2 _pg_numeric_precision_radix/2

@@ -69,9 +69,9 @@ export const PG_RELATIONS: readonly CatalogRelation[] = [
     schema: "pg_catalog",
     name: "pg_namespace",
     columns: `
-      oid BIGINT
+      oid UINTEGER
       nspname VARCHAR
-      nspowner BIGINT = ${OWNER_OID}
+      nspowner UINTEGER = ${OWNER_OID}
       nspacl VARCHAR = NULL`,
     rows: ({ schema }) => [
       { oid: PG_CATALOG_OID, nspname: "pg_catalog" },
@@ -83,19 +83,19 @@ export const PG_RELATIONS: readonly CatalogRelation[] = [
     schema: "pg_catalog",
     name: "pg_class",
     columns: `
-      oid BIGINT
+      oid UINTEGER
       relname VARCHAR
-      relnamespace BIGINT = ${OWN_SCHEMA_OID}
-      reltype BIGINT = 0
-      reloftype BIGINT = 0
-      relowner BIGINT = ${OWNER_OID}
-      relam BIGINT = ${HEAP_OID}
-      relfilenode BIGINT = 0
-      reltablespace BIGINT = 0
+      relnamespace UINTEGER = ${OWN_SCHEMA_OID}
+      reltype UINTEGER = 0
+      reloftype UINTEGER = 0
+      relowner UINTEGER = ${OWNER_OID}
+      relam UINTEGER = ${HEAP_OID}
+      relfilenode UINTEGER = 0
+      reltablespace UINTEGER = 0
       relpages INTEGER = 0
       reltuples FLOAT = -1
       relallvisible INTEGER = 0
-      reltoastrelid BIGINT = 0
+      reltoastrelid UINTEGER = 0
       relhasindex BOOLEAN = false
       relisshared BOOLEAN = false
       relpersistence VARCHAR = 'p'
@@ -110,7 +110,7 @@ export const PG_RELATIONS: readonly CatalogRelation[] = [
       relispopulated BOOLEAN = true
       relreplident VARCHAR = 'n'
       relispartition BOOLEAN = false
-      relrewrite BIGINT = 0
+      relrewrite UINTEGER = 0
       relfrozenxid BIGINT = 0
       relminmxid BIGINT = 0
       relhasoids BOOLEAN = false
@@ -118,7 +118,7 @@ export const PG_RELATIONS: readonly CatalogRelation[] = [
       reloptions VARCHAR[] = NULL
       relpartbound VARCHAR = NULL
       xmin BIGINT = 0
-      tableoid BIGINT = 1259`,
+      tableoid UINTEGER = 1259`,
     rows: ({ tables }) =>
       tables.map(({ oid, name, columns }) => ({ oid, relname: name, relnatts: columns.length })),
   },
@@ -126,9 +126,9 @@ export const PG_RELATIONS: readonly CatalogRelation[] = [
     schema: "pg_catalog",
     name: "pg_attribute",
     columns: `
-      attrelid BIGINT
+      attrelid UINTEGER
       attname VARCHAR
-      atttypid BIGINT
+      atttypid UINTEGER
       attstattarget INTEGER = -1
       attlen SMALLINT
       attnum SMALLINT
@@ -147,7 +147,7 @@ export const PG_RELATIONS: readonly CatalogRelation[] = [
       attisdropped BOOLEAN = false
       attislocal BOOLEAN = true
       attinhcount INTEGER = 0
-      attcollation BIGINT = 0
+      attcollation UINTEGER = 0
       attacl VARCHAR[] = NULL
       attoptions VARCHAR[] = NULL
       attfdwoptions VARCHAR[] = NULL
@@ -158,10 +158,10 @@ export const PG_RELATIONS: readonly CatalogRelation[] = [
     schema: "pg_catalog",
     name: "pg_type",
     columns: `
-      oid BIGINT
+      oid UINTEGER
       typname VARCHAR
-      typnamespace BIGINT = ${PG_CATALOG_OID}
-      typowner BIGINT = ${OWNER_OID}
+      typnamespace UINTEGER = ${PG_CATALOG_OID}
+      typowner UINTEGER = ${OWNER_OID}
       typlen SMALLINT
       typbyval BOOLEAN
       typtype VARCHAR
@@ -169,24 +169,24 @@ export const PG_RELATIONS: readonly CatalogRelation[] = [
       typispreferred BOOLEAN = false
       typisdefined BOOLEAN = true
       typdelim VARCHAR = ','
-      typrelid BIGINT = 0
-      typsubscript BIGINT = 0
-      typelem BIGINT
-      typarray BIGINT
-      typinput BIGINT
-      typoutput BIGINT
-      typreceive BIGINT
-      typsend BIGINT
-      typmodin BIGINT = 0
-      typmodout BIGINT = 0
-      typanalyze BIGINT = 0
+      typrelid UINTEGER = 0
+      typsubscript UINTEGER = 0
+      typelem UINTEGER
+      typarray UINTEGER
+      typinput UINTEGER
+      typoutput UINTEGER
+      typreceive UINTEGER
+      typsend UINTEGER
+      typmodin UINTEGER = 0
+      typmodout UINTEGER = 0
+      typanalyze UINTEGER = 0
       typalign VARCHAR
       typstorage VARCHAR
       typnotnull BOOLEAN = false
-      typbasetype BIGINT = 0
+      typbasetype UINTEGER = 0
       typtypmod INTEGER = -1
       typndims INTEGER = 0
-      typcollation BIGINT = 0
+      typcollation UINTEGER = 0
       typdefaultbin VARCHAR = NULL
       typdefault VARCHAR = NULL
       typacl VARCHAR[] = NULL`,
@@ -196,15 +196,15 @@ export const PG_RELATIONS: readonly CatalogRelation[] = [
     schema: "pg_catalog",
     name: "pg_proc",
     columns: `
-      oid BIGINT
+      oid UINTEGER
       proname VARCHAR
-      pronamespace BIGINT
-      proowner BIGINT = ${OWNER_OID}
-      prolang BIGINT = 12
+      pronamespace UINTEGER
+      proowner UINTEGER = ${OWNER_OID}
+      prolang UINTEGER = 12
       procost FLOAT = 1
       prorows FLOAT = 0
-      provariadic BIGINT = 0
-      prosupport BIGINT = 0
+      provariadic UINTEGER = 0
+      prosupport UINTEGER = 0
       prokind VARCHAR = 'f'
       prosecdef BOOLEAN = false
       proleakproof BOOLEAN = false
@@ -214,9 +214,9 @@ export const PG_RELATIONS: readonly CatalogRelation[] = [
       proparallel VARCHAR = 's'
       pronargs SMALLINT
       pronargdefaults SMALLINT = 0
-      prorettype BIGINT
-      proargtypes BIGINT[] = NULL
-      proallargtypes BIGINT[] = NULL
+      prorettype UINTEGER
+      proargtypes UINTEGER[] = NULL
+      proallargtypes UINTEGER[] = NULL
       proargmodes VARCHAR[] = NULL
       proargnames VARCHAR[] = NULL
       proargdefaults VARCHAR = NULL
@@ -234,8 +234,8 @@ export const PG_RELATIONS: readonly CatalogRelation[] = [
     schema: "pg_catalog",
     name: "pg_description",
     columns: `
-      objoid BIGINT
-      classoid BIGINT
+      objoid UINTEGER
+      classoid UINTEGER
       objsubid INTEGER
       description VARCHAR`,
     rows: descriptionRows,
@@ -244,16 +244,16 @@ export const PG_RELATIONS: readonly CatalogRelation[] = [
     schema: "pg_catalog",
     name: "pg_database",
     columns: `
-      oid BIGINT
+      oid UINTEGER
       datname VARCHAR
-      datdba BIGINT = ${OWNER_OID}
+      datdba UINTEGER = ${OWNER_OID}
       encoding INTEGER = 6
       datlocprovider VARCHAR = 'c'
       datistemplate BOOLEAN = false
       datallowconn BOOLEAN = true
       datconnlimit INTEGER = -1
-      datlastsysoid BIGINT = 0
-      dattablespace BIGINT = 1663
+      datlastsysoid UINTEGER = 0
+      dattablespace UINTEGER = 1663
       datcollate VARCHAR = 'C'
       datctype VARCHAR = 'C'
       daticulocale VARCHAR = NULL
@@ -267,7 +267,7 @@ export const PG_RELATIONS: readonly CatalogRelation[] = [
     schema: "pg_catalog",
     name: "pg_roles",
     columns: `
-      oid BIGINT
+      oid UINTEGER
       rolname VARCHAR
       rolsuper BOOLEAN = false
       rolinherit BOOLEAN = true
@@ -286,7 +286,7 @@ export const PG_RELATIONS: readonly CatalogRelation[] = [
     schema: "pg_catalog",
     name: "pg_user",
     columns: `
-      usesysid BIGINT
+      usesysid UINTEGER
       usename VARCHAR
       usecreatedb BOOLEAN = false
       usesuper BOOLEAN = false
@@ -343,9 +343,9 @@ export const PG_RELATIONS: readonly CatalogRelation[] = [
     schema: "pg_catalog",
     name: "pg_am",
     columns: `
-      oid BIGINT
+      oid UINTEGER
       amname VARCHAR
-      amhandler BIGINT = 0
+      amhandler UINTEGER = 0
       amtype VARCHAR`,
     rows: () => [{ oid: HEAP_OID, amname: "heap", amtype: "t" }],
   },
@@ -353,14 +353,14 @@ export const PG_RELATIONS: readonly CatalogRelation[] = [
     schema: "pg_catalog",
     name: "pg_language",
     columns: `
-      oid BIGINT
+      oid UINTEGER
       lanname VARCHAR
-      lanowner BIGINT = ${OWNER_OID}
+      lanowner UINTEGER = ${OWNER_OID}
       lanispl BOOLEAN = false
       lanpltrusted BOOLEAN = false
-      lanplcallfoid BIGINT = 0
-      laninline BIGINT = 0
-      lanvalidator BIGINT = 0
+      lanplcallfoid UINTEGER = 0
+      laninline UINTEGER = 0
+      lanvalidator UINTEGER = 0
       lanacl VARCHAR[] = NULL`,
     rows: () => [{ oid: 12, lanname: "internal" }],
   },
@@ -368,9 +368,9 @@ export const PG_RELATIONS: readonly CatalogRelation[] = [
     schema: "pg_catalog",
     name: "pg_tablespace",
     columns: `
-      oid BIGINT
+      oid UINTEGER
       spcname VARCHAR
-      spcowner BIGINT = ${OWNER_OID}
+      spcowner UINTEGER = ${OWNER_OID}
       spcacl VARCHAR[] = NULL
       spcoptions VARCHAR[] = NULL`,
     rows: () => [{ oid: 1663, spcname: "pg_default" }],

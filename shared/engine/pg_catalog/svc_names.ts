@@ -18,7 +18,7 @@ export const SVC_NAMES: CatalogRelation = {
   name: "svc_names",
   columns: `
       svc_kind VARCHAR
-      svc_oid BIGINT
+      svc_oid UINTEGER
       svc_number INTEGER
       svc_text VARCHAR`,
   rows: nameRows,
