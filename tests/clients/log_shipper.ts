@@ -34,7 +34,10 @@ const LINES = 60;
 const STORED = 'svc_ingest_bulk_items_total{outcome="stored"}';
 const BUSY = 'svc_ingest_requests_total{endpoint="bulk",status="503"}';
 
-/** Ships lines while nothing listens, then to a server, then through a refusal; the rows stored. */
+/**
+ * Ships lines while nothing listens, then to a server, then through a refusal; the rows stored.
+ * Asserts that those from before the server's start have a time from before it.
+ */
 export async function shipThroughRefusals(shipper: Shipper): Promise<readonly StoredRow[]> {
   const dir = await Deno.makeTempDir({ prefix: "svc-shipper-" });
   const address = `127.0.0.1:${freePort()}`;
@@ -46,9 +49,16 @@ export async function shipThroughRefusals(shipper: Shipper): Promise<readonly St
     const output = new DaemonOutput(process.stderr);
     await output.failures(1);
     const stored: StoredRow[] = [];
+    const startedMs = Date.now();
     {
       await using ingest = await RunningIngest.start(["--bind", address]);
       await metricReaches(ingest, STORED, LINES);
+      for (const { timestampNs } of await ingest.rows()) {
+        assert.ok(
+          timestampNs < BigInt(startedMs) * 1_000_000n,
+          "a row has the time of its arrival",
+        );
+      }
       if (shipper.refusal === "busy") {
         await shipWhileBusy(ingest, input);
         await metricReaches(ingest, STORED, 2 * LINES);
@@ -82,9 +92,13 @@ export function assertEachLineOnce(rows: readonly StoredRow[]): void {
   assert.deepEqual(numbers.sort((a, b) => a - b), expected);
 }
 
+/** Appends lines, of which the second has a byte that is no UTF-8. */
 async function appendLines(file: string, first: number): Promise<void> {
   const lines = Array.from({ length: LINES }, (_, i) => `line ${first + i}\n`);
-  await Deno.writeTextFile(file, lines.join(""), { append: true });
+  const [start = "", ...others] = lines;
+  const bytes = new TextEncoder().encode(`${start}? ${others.join("")}`);
+  bytes[start.length] = 0xff;
+  await Deno.writeFile(file, bytes, { append: true });
 }
 
 /** What a daemon says; taken all the time, so that it never waits for that. */
