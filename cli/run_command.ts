@@ -7,6 +7,7 @@ import { OperatingError, UsageError } from "../shared/base/errors.ts";
 import { nearestName } from "../shared/base/nearest_name.ts";
 import { VERSION } from "../shared/base/version.ts";
 import { DATA_DIR_OPTION } from "../shared/config/process_options.ts";
+import { unknownVariables } from "../shared/config/unknown_variables.ts";
 import { parseProgram } from "../shared/config/parse_options.ts";
 import type { Environment } from "../shared/config/parse_options.ts";
 import type { CommandEntry } from "./command.ts";
@@ -16,6 +17,8 @@ export interface RunOptions {
   readonly commands: readonly CommandEntry[];
   readonly console: Console;
   readonly env: Environment;
+  /** Names of all variables that are set; those that no option reads are told on stderr. */
+  readonly variables?: readonly string[];
 }
 
 /** Runs `svc` with `argv`; the exit status. Bugs (anything but operating errors) are thrown on. */
@@ -58,7 +61,7 @@ async function dispatch(argv: readonly string[], options: RunOptions): Promise<n
 async function runEntry(
   entry: CommandEntry,
   argv: readonly string[],
-  { console, env }: RunOptions,
+  { console, env, variables = [] }: RunOptions,
 ): Promise<number> {
   const command = await entry.load();
   const program = {
@@ -72,6 +75,7 @@ async function runEntry(
     await console.output.write(invocation.text);
     return 0;
   }
+  for (const note of unknownVariables(variables)) await console.notes.write(`svc: ${note}\n`);
   const { settings, operands } = invocation;
   return await command.run(settings, { operands, console, env }) ?? 0;
 }

@@ -75,6 +75,18 @@ for (const { argv, status, out = /^$/, notes = /^$/ } of CASES) {
 }
 
 Deno.test({
+  name: "runCommand tells variables that no option reads, and runs the command",
+  fn: async () => {
+    const console = new RecordingConsole();
+    const run = { commands: ENTRIES, console, env: () => undefined };
+    const status = await runCommand(["echo", "hi"], { ...run, variables: ["SVC_CORS_ORIGIN"] });
+    assert.match(console.notesText, /^svc: The variable SVC_CORS_ORIGIN is set.*SVC_CORS_ORIGINS/);
+    assert.match(console.outputText, /hi/);
+    assert.equal(status, 0);
+  },
+});
+
+Deno.test({
   name: "runCommand throws on what is no operating error",
   fn: async () => {
     const bug = entry("bug", () => Promise.reject(new TypeError("a bug")));

@@ -7,11 +7,14 @@
  * its stack.
  */
 
+import { getLogger } from "@logtape/logtape";
 import { isOperatingError, UsageError } from "../base/errors.ts";
 import { configureLogging, type LogThreshold } from "../logging/logging.ts";
+import { variableNames } from "../os/environment.ts";
 import { listenForEnd } from "../os/signals.ts";
 import type { OptionTable, Settings, SwitchOption } from "./options.ts";
 import { parseProgram, type Program } from "./parse_options.ts";
+import { unknownVariables } from "./unknown_variables.ts";
 
 /** What a role's options have. */
 type ProgramOptions = OptionTable & {
@@ -45,6 +48,7 @@ async function statusOf<T extends ProgramOptions>(
     }
     const { settings } = invocation;
     await configureLogging({ level: settings.logLevel as LogThreshold });
+    for (const note of unknownVariables(variableNames())) getLogger(["svc", "config"]).warn(note);
     using end = listenForEnd(settings as { readonly endWithStdin: boolean });
     const result = await run(settings, end.requested);
     if (result !== undefined) await print(Deno.stdout, `${result}\n`);

@@ -53,7 +53,7 @@ const DENO_CALLERS: readonly { readonly path: RegExp; readonly members: readonly
   { path: /_test\.ts$/, members: ["*"] },
   { path: /^shared\/logging\//, members: ["stderr", "unrefTimer"] },
   {
-    path: /^(cli\/main|shared\/config\/run_program)\.ts$/,
+    path: /^(cli\/main|shared\/config\/(run_program|check_variables))\.ts$/,
     members: ["args", "env", "exit", "stdout", "stderr"],
   },
   {
