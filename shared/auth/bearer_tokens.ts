@@ -25,6 +25,20 @@ export const UNAUTHENTICATED_REASONS = [
 ] as const;
 export type UnauthenticatedReason = typeof UNAUTHENTICATED_REASONS[number];
 
+const SEND_ONE = "send the header Authorization: Bearer <token>";
+const GET_ANOTHER = "get a new token from the issuer";
+
+/** What a caller does about each. */
+const REMEDIES: { readonly [R in UnauthenticatedReason]: string } = {
+  token_missing: SEND_ONE,
+  token_malformed: SEND_ONE,
+  token_unknown: "send Authorization: Bearer <one that it was started with>",
+  token_invalid: GET_ANOTHER,
+  token_expired: GET_ANOTHER,
+  token_claims: "have the issuer make a token for --oidc-issuer and --oidc-audience of this server",
+  token_unknown_key: GET_ANOTHER,
+};
+
 /** The token of `Authorization: Bearer <token>`. Errors: `unauthenticated`. */
 export function bearerTokenOf(authorization: string | null): string {
   if (authorization === null) {
@@ -33,7 +47,7 @@ export function bearerTokenOf(authorization: string | null): string {
   if (authorization.length > TOKEN_CHARS_MAX) {
     throw unauthenticated(
       `the Authorization header of ${authorization.length} characters is longer than the ` +
-        `${TOKEN_CHARS_MAX} that are read; have the issuer put less into the token`,
+        `${TOKEN_CHARS_MAX} that are read, so the issuer must put less into the token`,
       "token_malformed",
     );
   }
@@ -90,7 +104,7 @@ export function unauthenticated(
 ): OperatingError {
   return new OperatingError(
     "unauthenticated",
-    `${message}: send the header Authorization: Bearer <token>`,
+    `${message}: ${REMEDIES[reason]}`,
     { reason },
   );
 }

@@ -164,6 +164,7 @@ for (const [name, reason, token] of REFUSED) {
       await using bench = await Bench.start();
       const error = await bench.refusal(await token(bench.issuer));
       assert.deepEqual([error.code, error.reason], ["unauthenticated", reason]);
+      assert.match(error.message, /: (get a new token|have the issuer make a token for --oidc-)/);
     },
   });
 }
