@@ -127,10 +127,13 @@ export class TableShapes {
     const namespaces = new Map<string, Namespace>();
     for (const name of new Set([...named, ...views.keys()])) {
       const before = this.#namespaces.get(name);
-      const schemas = readsColumns || before === undefined
+      const view = views.get(name) ?? NO_INDEX_VIEW;
+      // A table that was dropped since has other columns, if any.
+      const isKnown = before !== undefined && epochsText(before.view) === epochsText(view);
+      const schemas = readsColumns || !isKnown
         ? await this.#catalog.tableSchemas(name)
         : before.schemas;
-      namespaces.set(name, namespaceOfCatalog(schemas, views.get(name) ?? NO_INDEX_VIEW, before));
+      namespaces.set(name, namespaceOfCatalog(schemas, view, before));
     }
     if (readsColumns) this.#columnsReadMs = nowMs;
     return namespaces;
@@ -154,9 +157,13 @@ function namespaceOfCatalog(
     const shape = known?.text === text ? known.shape : shapeFrom(name, { schema, mapping, epoch });
     shapes.set(name, { text, shape });
   }
-  const templatesText = JSON.stringify([view.templates, [...view.epochs]]);
+  const templatesText = JSON.stringify([view.templates, epochsText(view)]);
   const templated = before?.templatesText === templatesText ? before.templated : new Map();
   return { schemas, shapes, view, templated, templatesText };
+}
+
+function epochsText({ epochs }: IndexView): string {
+  return JSON.stringify([...epochs]);
 }
 
 const EVENTS_TEXT = JSON.stringify([EVENTS_SCHEMA.columns, undefined, undefined, 0]);

@@ -116,6 +116,44 @@ Deno.test({
 });
 
 Deno.test({
+  name: "TableShapes forgets the columns of a dropped table when it learns of the drop",
+  fn: async () => {
+    const clock = new FakeClock();
+    const config = (type: string) =>
+      parseIndexConfig({
+        index_id: "app",
+        doc_mapping: { field_mappings: [TIME, { name: "status", type }] },
+      });
+    let current = config("long");
+    let epochs = new Map<string, { count: number; droppedMs: number }>();
+    let tables = new Map([["app", indexSchema(current.doc_mapping)]]);
+    const shapes = new TableShapes({
+      namespaces: () => Promise.resolve(["svc"]),
+      tableSchemas: () => Promise.resolve(new Map(tables)),
+      indexViews: () =>
+        Promise.resolve(
+          new Map([["svc", {
+            indexes: new Map([["app", { config: current, etag: current.doc_mapping.mode }]]),
+            templates: [],
+            epochs,
+          }]]),
+        ),
+    }, { clock });
+    await shapes.start();
+    const shape = () => shapes.shapeOf({ tenant: "default", index: "app" }).schema;
+    const statusType = () => shape().columns.find(({ name }) => name === "status")?.type;
+    assert.deepEqual([shape().epoch, statusType()], [undefined, "long"]);
+
+    current = config("text");
+    epochs = new Map([["app", { count: 1, droppedMs: 1 }]]);
+    tables = new Map();
+    await clock.advance(500);
+    assert.deepEqual([shape().epoch, statusType()], [1, "string"]);
+    await shapes.stop();
+  },
+});
+
+Deno.test({
   name:
     "TableShapes has no promoted column for rows, unless their mapping has a field of that name",
   fn: async () => {
