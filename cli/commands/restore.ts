@@ -93,6 +93,7 @@ async function listPoints(target: BackupTarget, console: Console): Promise<void>
     rows.push([name, moment, rootUri, files.length + segments.length, bytes]);
   }
   await printPlan(console, ["point", "moment", "warehouse", "files", "bytes"], rows);
+  if (rows.length === 0) await console.notes.write(`${target.rootUri} has no point of a backup\n`);
 }
 
 function progressParts({ files, filesDone, bytesDone }: RestoreProgress): string[] {

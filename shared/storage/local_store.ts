@@ -270,7 +270,9 @@ function storageError(verb: string, key: string, error: unknown): Error {
   if (error instanceof OperatingError) return error;
   const what = `Cannot ${verb} object ${JSON.stringify(key)}`;
   const { NotFound, NotADirectory, IsADirectory } = Deno.errors;
-  if ([NotFound, NotADirectory, IsADirectory].some((kind) => error instanceof kind)) {
+  const isAbsent = [NotFound, NotADirectory, IsADirectory].some((kind) => error instanceof kind);
+  // A folder that cannot be made or listed says nothing about an object.
+  if (isAbsent && verb !== "store" && verb !== "list") {
     return new OperatingError("not_found", `${what}: there is none`, { cause: error });
   }
   if (error instanceof Deno.errors.AlreadyExists) {

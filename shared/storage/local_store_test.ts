@@ -111,6 +111,19 @@ Deno.test({
     }),
 });
 
+Deno.test({
+  name: "LocalStore says why a folder cannot be made or listed, never that an object is not there",
+  fn: () =>
+    inFolder(async (root) => {
+      await Deno.writeTextFile(`${root}/file`, "x");
+      const store = openLocalStore(new DenoFileSystem(), `${root}/file/below`);
+      const says = (error: unknown) =>
+        isOperatingError(error, "unavailable") && /ENOTDIR|[Nn]ot a directory/.test(error.message);
+      await assert.rejects(store.putNew("x", utf8("x")), says);
+      await assert.rejects(Array.fromAsync(store.list("")), says);
+    }),
+});
+
 async function inFolder(body: (root: string) => Promise<void>): Promise<void> {
   const root = await Deno.makeTempDir({ prefix: "svc-storage-" });
   try {
