@@ -32,7 +32,8 @@ const GET_ANOTHER = "get a new token from the issuer";
 const REMEDIES: { readonly [R in UnauthenticatedReason]: string } = {
   token_missing: SEND_ONE,
   token_malformed: SEND_ONE,
-  token_unknown: "send Authorization: Bearer <one that it was started with>",
+  token_unknown: "send one that it was started with, as Authorization: Bearer or, to " +
+    "PostgreSQL's port, as password",
   token_invalid: GET_ANOTHER,
   token_expired: GET_ANOTHER,
   token_claims: "have the issuer make a token for --oidc-issuer and --oidc-audience of this server",

@@ -9,9 +9,13 @@
 import { nearestName } from "../base/nearest_name.ts";
 import { VARIABLES } from "./variables.ts";
 
-/** Read by our tests; or set by Kubernetes in each container, for a service called `svc-…`. */
+/**
+ * Read by our tests, or by the files of `deploy/grafana`; or set by Kubernetes in each container,
+ * for a service called `svc-…`.
+ */
 const OTHERS = [
   /^SVC_(TEST|FUZZ|BENCH|STORAGE)_|_(SEEDS?|ROUNDS|RUNS)$/,
+  /^SVC_(DASHBOARDS|PG_ADDRESS|PG_SSLMODE)$/,
   /_SERVICE_(HOST|PORT(_\w+)?)$|_PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$/,
 ];
 const PREFIX = "SVC_";

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { COMMANDS } from "../../cli/commands.ts";
 import { workspacePath } from "../../cli/permissions.ts";
 import { OPTIONS as COMPACTOR } from "../../compactor/mod.ts";
 import { OPTIONS as INGEST } from "../../ingest/mod.ts";
 import { OPTIONS as QUERY } from "../../query/mod.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
+import { unknownVariables } from "../../shared/config/unknown_variables.ts";
 import { VARIABLES } from "../../shared/config/variables.ts";
 
 function variablesOf(table: OptionTable): string[] {
@@ -20,6 +22,26 @@ Deno.test({
     assert.deepEqual(VARIABLES, [...names].sort());
   },
 });
+
+Deno.test({
+  name: "no variable that the files of deploy/ name is taken for a misspelt one",
+  fn: async () => {
+    const named = new Set<string>();
+    for await (const file of filesBelow(workspacePath("deploy"))) {
+      const text = await Deno.readTextFile(file);
+      for (const [name] of text.matchAll(/\bSVC_[A-Z0-9_]+\b/g)) named.add(name);
+    }
+    assert.ok(named.has("SVC_DASHBOARDS"));
+    assert.deepEqual(unknownVariables(named), []);
+  },
+});
+
+async function* filesBelow(folder: string): AsyncGenerator<string> {
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    if (isDirectory) yield* filesBelow(join(folder, name));
+    else yield join(folder, name);
+  }
+}
 
 const decoder = new TextDecoder();
 
