@@ -180,9 +180,13 @@ export class IssuerKeys implements AsyncDisposable {
       { reason: "issuer_unavailable", retryAfterSecs: RETRY_AFTER_SECS },
     );
     if (first) {
-      this.#log.warn("cannot fetch keys of issuer {issuer}: {why}; known ones stay in use", {
+      const meanwhile = this.#known === undefined
+        ? "until it works, requests are answered 503"
+        : "known ones stay in use";
+      this.#log.warn("cannot fetch keys of issuer {issuer}: {why}; {meanwhile}", {
         issuer: this.#issuer,
         why: messageOf(rootCauseOf(error)),
+        meanwhile,
       });
     }
     return this.#failure;

@@ -283,7 +283,9 @@ Deno.test({
   fn: async () => {
     const logged: string[] = [];
     await configure({
-      sinks: { logged: ({ properties }) => void logged.push(String(properties.why)) },
+      sinks: {
+        logged: ({ properties: { why, meanwhile } }) => void logged.push(`${why}; ${meanwhile}`),
+      },
       loggers: [
         { category: ["svc", "auth"], sinks: ["logged"] },
         { category: ["logtape", "meta"], sinks: [], lowestLevel: "error" },
@@ -293,7 +295,12 @@ Deno.test({
       await using bench = await Bench.start();
       await bench.issuer.leave();
       await bench.refusal(await bench.issuer.token());
-      assert.match(logged.join(), /connect error/i);
+      assert.match(logged.join(), /connect error.*answered 503/i);
+      await using known = await Bench.start();
+      await known.letIn(await known.issuer.token());
+      await known.issuer.leave();
+      await known.refusal(await known.issuer.token({}, await makeKey("other")));
+      assert.match(logged.slice(1).join(), /connect error.*known ones stay in use/i);
     } finally {
       await reset();
     }
