@@ -61,6 +61,17 @@ Deno.test({
     });
 
     await t.step(
+      "an address of no page shows this one, with the query that it has",
+      () =>
+        withPage(lab, `?range=${RANGE}&q=older`, async (page) => {
+          await page.waitForSelector(".row");
+          strictEqual(new URL(page.url()).pathname, "/ui/");
+          strictEqual(queryOf(page).get("q"), "older");
+          strictEqual(await page.inputValue("#search"), "older");
+        }, { at: `${lab.url}/ui/logs` }),
+    );
+
+    await t.step(
       "a search finds rows by words, fields and levels, and back undoes it",
       () =>
         withPage(lab, `?range=${RANGE}`, async (page) => {

@@ -50,6 +50,14 @@ export function usePlace(path: string, read: (query: URLSearchParams) => void): 
     }), []);
 }
 
+/** Shows the first page, with the same query, where the address is that of none of `paths`. */
+export function leadToPage(paths: readonly string[]): void {
+  const { path, query } = place.peek();
+  if (paths.includes(path)) return;
+  history.replaceState(null, "", addressOf({ path: "", query }));
+  place.value = readPlace();
+}
+
 /** The address of a place, for a link: relative, so that a proxy may put a path before it. */
 export function addressOf({ path, query }: Place): string {
   return `./${path}${query === "" ? "" : `?${query}`}`;
