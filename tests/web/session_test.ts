@@ -9,6 +9,7 @@ import { until } from "../../shared/testing/until.ts";
 import { HAS_CHROMIUM } from "../clients/chromium.ts";
 import { expectAccessible } from "./axe.ts";
 import { openPageLab, type PageLab, withPage } from "./page_lab.ts";
+import { untilRun } from "./sql_lab.ts";
 
 const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
 const QUERY = "?range=1795132800000..1795140000000";
@@ -86,6 +87,19 @@ const STEPS: readonly {
         await page.keyboard.press("Enter");
         await rowsAre(page, ["cart emptied"]);
       }, { allowed: FAILED_REQUESTS }),
+  },
+  {
+    name: "a statement of the page SQL waits for a server that is away",
+    test: (lab) =>
+      withPage(lab, "", async (page) => {
+        await untilRun(page);
+        await lab.stop();
+        await page.click("button:has-text('Run')");
+        await page.waitForSelector(BANNER);
+        await lab.start();
+        await page.locator(".result-table td", { hasText: "42" }).waitFor();
+        await page.waitForSelector(BANNER, { state: "detached" });
+      }, { at: `${lab.url}/ui/sql?query=SELECT%2042`, allowed: FAILED_REQUESTS }),
   },
   {
     name: "a page works behind a proxy that takes its path away",

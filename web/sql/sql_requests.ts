@@ -1,7 +1,14 @@
 /** What the page SQL asks the query server: docs/api/query.md. */
 
 import { parseExact } from "../api/exact_json.ts";
-import { refusal, request, RequestError, requestJson } from "../api/request.ts";
+import {
+  refusal,
+  request,
+  RequestError,
+  requestJson,
+  type RequestOptions,
+  requestText,
+} from "../api/request.ts";
 import type { Value } from "../api/sql_client.ts";
 
 /** What a statement will read: docs/api/query.md#cost. */
@@ -44,9 +51,11 @@ export type DownloadFormat = "csv" | "ndjson" | "parquet" | "arrow";
 
 type Ask = { readonly signal: AbortSignal };
 
-function post(body: object, { signal }: Ask): Parameters<typeof request>[1] {
+/** A statement only reads, so asking twice does no harm. */
+function post(body: object, { signal }: Ask): RequestOptions {
   return {
     method: "POST",
+    isRepeatable: true,
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
     signal,
@@ -59,8 +68,8 @@ export async function runStatement(
   { rowsMax, signal }: Ask & { readonly rowsMax: number },
 ): Promise<SqlAnswer> {
   const limits = { max_rows_returned: rowsMax };
-  return await readAnswer(
-    await request("sql", post({ query, types: true, limits }, { signal })),
+  return readAnswer(
+    await requestText("sql", post({ query, types: true, limits }, { signal })),
   );
 }
 
@@ -83,7 +92,8 @@ export async function askPlan(
 
 /** Submits the statement as a batch job, and returns the job's id. */
 export async function submitJob(query: string, ask: Ask): Promise<string> {
-  const accepted = await requestJson("sql", post({ query, priority: "batch" }, ask));
+  const options = { ...post({ query, priority: "batch" }, ask), isRepeatable: false };
+  const accepted = await requestJson("sql", options);
   return (accepted as { readonly job_id: string }).job_id;
 }
 
@@ -98,11 +108,12 @@ export async function askJob(
 
 /** Returns the rows of a job that succeeded. */
 export async function askJobRows(id: string, { signal }: Ask): Promise<SqlAnswer> {
-  return await readAnswer(await request(`jobs/${encodeURIComponent(id)}/result`, { signal }));
+  return readAnswer(await requestText(`jobs/${encodeURIComponent(id)}/result`, { signal }));
 }
 
-async function readAnswer(response: Response): Promise<SqlAnswer> {
-  const text = await response.text();
+function readAnswer(
+  { response, text }: { readonly response: Response; readonly text: string },
+): SqlAnswer {
   // 413 with rows is an answer that was cut.
   if (response.ok || response.status === 413) {
     const body = parseExact(text) as SqlAnswer;
