@@ -55,12 +55,14 @@ export const command = defineCommand({
     using deriver = inlineDeriver(summaryLimitsOf(settings));
     const { clock, random } = tables.deps;
     const opening = { files, clock, random, env: environment, option: "--repair-from" };
-    const copies = settings.repairFrom === undefined
+    const backup = settings.repairFrom === undefined
       ? undefined
-      : new BackupCopies(openBackup(settings.repairFrom, opening));
+      : openBackup(settings.repairFrom, opening);
+    // A mistyped place would be found out with the first damaged file only.
+    await backup?.pointsTo("repair");
     const deps = {
       ...{ ...tables.deps, scrubs: kept.scrubs, decoder: INLINE_PARQUET_DECODER, deriver },
-      ...(copies === undefined ? {} : { copies }),
+      ...(backup === undefined ? {} : { copies: new BackupCopies(backup) }),
     };
     const { signal } = new AbortController();
     const rate = settings.maxMbPerSec;

@@ -55,6 +55,17 @@ export class BackupTarget {
     return names.sort();
   }
 
+  /** `points` for what needs one: `verb` says what. Errors: `not_found` where there is none. */
+  async pointsTo(verb: string): Promise<string[]> {
+    const names = await this.points();
+    if (names.length > 0) return names;
+    throw new OperatingError(
+      "not_found",
+      `Cannot ${verb} from ${this.rootUri}: there is no point of a backup; give what was --to of \`svc backup\``,
+      { reason: "no_such_point" },
+    );
+  }
+
   /** Errors: `not_found`, `corrupt`, `unimplemented`; the store's. */
   async point(name: string): Promise<Point> {
     return decodePoint(name, await this.#store.get(pointKey(name)));

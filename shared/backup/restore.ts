@@ -106,16 +106,14 @@ function mirroredOf({ files }: Point): ReadonlySet<string> {
 
 /** Errors: `not_found`. */
 async function nameOf(target: BackupTarget, asked: string | undefined): Promise<string> {
-  const names = await target.points();
+  const names = await target.pointsTo("restore");
   const name = asked === undefined ? names.at(-1) : names.find((one) => one === asked);
   if (name !== undefined) return name;
   throw new OperatingError(
     "not_found",
-    names.length === 0
-      ? `Cannot restore from ${target.rootUri}: there is no point of a backup; give what was --to of \`svc backup\``
-      : `Cannot restore point ${JSON.stringify(asked)} from ${target.rootUri}: its points are ${
-        names.join(", ")
-      }`,
+    `Cannot restore point ${JSON.stringify(asked)} from ${target.rootUri}: its points are ${
+      names.join(", ")
+    }`,
     { reason: "no_such_point" },
   );
 }

@@ -19,7 +19,7 @@ const FAILURES: readonly Failure[] = [
     // A damaged schema is told in many words, and what it named is not there then.
     words: /file is not a database|malformed|no such (table|column|index)/,
     code: "corrupt",
-    remedy: "restore it from a backup or rebuild it from the tables' metadata",
+    remedy: "restore it from a backup",
   },
   {
     words: new RegExp(

@@ -40,6 +40,10 @@ Deno.test({
     await stack.ensure("compactor");
     await until(async () => /^svc_table_damaged_files\{[^}]*\} 1$/m.test(await metrics(stack)));
 
+    const nowhere = await svc(["scrub", "--data-dir", dataDir, "--repair-from", backup + "/none"]);
+    assert.equal(nowhere.code, 1);
+    assert.match(nowhere.notes, /Cannot repair from .*\/none: there is no point of a backup/);
+    assert.equal(nowhere.output, "");
     const repaired = await svc(["scrub", "--data-dir", dataDir, "--repair-from", backup]);
     assert.equal(repaired.code, 0, repaired.notes);
     assert.match(repaired.output, /svc\.events .* +1 \| +0$/m);
