@@ -86,7 +86,7 @@ function overTable({ sql, unlimited, ...rest }: RandomStatement, table: string):
   };
 }
 
-/** A server without others has nobody to share with. Of few statements up to half stay unshared. */
+/** A server without others has nobody to share with. Up to three quarters may stay unshared. */
 function assertShared(modes: ReadonlyMap<string, number>, count: number): void {
   const unshared = (modes.get("local") ?? 0) + (modes.get("refused") ?? 0);
   assert(
