@@ -19,6 +19,8 @@ import { combineObservers } from "../shared/drain/drain_observer.ts";
 import { allTables, startMaintenanceLoop } from "../shared/upkeep/maintenance_loop.ts";
 import { combineMaintenance } from "../shared/upkeep/maintenance_observer.ts";
 import { type TableSweepOptions, tableSweeps } from "../shared/upkeep/table_sweeps.ts";
+import { isPostgresUri } from "../shared/catalog/catalog_uri.ts";
+import { postgresPlace } from "../shared/catalog/postgres_pool.ts";
 import { startScrubLoop } from "../shared/upkeep/scrub_loop.ts";
 import { DRAIN_GATE_DEFAULT, type DrainGate } from "../shared/drain/plan_drain.ts";
 import { sweepLane, sweepMirror } from "../shared/drain/sweep_lane.ts";
@@ -27,6 +29,7 @@ import { deleteOnce, deleteOptionsOf, startDeletes } from "./delete_tasks.ts";
 import type { CompactorSettings } from "./flags.ts";
 import { logDrain } from "./log_drain.ts";
 import { logMaintenance } from "./log_maintenance.ts";
+import { tellLostCatalog } from "./lost_catalog.ts";
 import { countTotals, type MaintenanceTotals } from "./maintenance_totals.ts";
 import { gaugeMemory } from "../shared/memory/memory_metrics.ts";
 import { residentBytes } from "../shared/os/resident_memory.ts";
@@ -156,6 +159,11 @@ async function startDrainNow(
     }),
   );
   onOpened?.(opened);
+  const { catalog } = paths;
+  await tellLostCatalog(
+    opened.maintenance,
+    isPostgresUri(catalog) ? postgresPlace(catalog) : catalog,
+  );
   const { claiming, observer } = opened.deps;
   if (claiming !== undefined) {
     if (paths.mirror?.requeues === true) await requeueAll(claiming.claims);
