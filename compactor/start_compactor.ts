@@ -19,8 +19,7 @@ import { combineObservers } from "../shared/drain/drain_observer.ts";
 import { allTables, startMaintenanceLoop } from "../shared/upkeep/maintenance_loop.ts";
 import { combineMaintenance } from "../shared/upkeep/maintenance_observer.ts";
 import { type TableSweepOptions, tableSweeps } from "../shared/upkeep/table_sweeps.ts";
-import { isPostgresUri } from "../shared/catalog/catalog_uri.ts";
-import { postgresPlace } from "../shared/catalog/postgres_pool.ts";
+import { catalogPlace } from "../shared/catalog/postgres_pool.ts";
 import { startScrubLoop } from "../shared/upkeep/scrub_loop.ts";
 import { DRAIN_GATE_DEFAULT, type DrainGate } from "../shared/drain/plan_drain.ts";
 import { sweepLane, sweepMirror } from "../shared/drain/sweep_lane.ts";
@@ -159,11 +158,7 @@ async function startDrainNow(
     }),
   );
   onOpened?.(opened);
-  const { catalog } = paths;
-  await tellLostCatalog(
-    opened.maintenance,
-    isPostgresUri(catalog) ? postgresPlace(catalog) : catalog,
-  );
+  await tellLostCatalog(opened.maintenance, catalogPlace(paths.catalog));
   const { claiming, observer } = opened.deps;
   if (claiming !== undefined) {
     if (paths.mirror?.requeues === true) await requeueAll(claiming.claims);

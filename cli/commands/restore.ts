@@ -15,7 +15,7 @@ import {
 import { isPostgresUri } from "../../shared/catalog/catalog_uri.ts";
 import { openCatalog } from "../../shared/catalog/open_catalog.ts";
 import { openCatalogCopier } from "../../shared/catalog/open_catalog_parts.ts";
-import { postgresPlace } from "../../shared/catalog/postgres_pool.ts";
+import { catalogPlace } from "../../shared/catalog/postgres_pool.ts";
 import { belowDataDir } from "../../shared/catalog/storage_places.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { WAL_OPTION } from "../../shared/config/process_options.ts";
@@ -67,7 +67,7 @@ export const command = defineCommand({
       openCatalog: () => openCatalog(catalog, { files }),
       openCopier: () => openCatalogCopier(catalog, { files }),
       hasCatalog: async () => isPostgresUri(catalog) || await files.exists(catalog),
-      catalogName: isPostgresUri(catalog) ? postgresPlace(catalog) : catalog,
+      catalogName: catalogPlace(catalog),
       wal: belowDataDir(settings, settings.wal),
     };
     const line = console.notes.isTerminal ? new ProgressLine(console) : undefined;

@@ -9,6 +9,7 @@ import { getLogger } from "@logtape/logtape";
 // @ts-types="@types/pg"
 import type pg from "pg";
 import { messageOf, OperatingError } from "../base/errors.ts";
+import { isPostgresUri } from "./catalog_uri.ts";
 import { CATALOG_OPTION, postgresError } from "./postgres_errors.ts";
 
 const CONNECTIONS_MAX = 4;
@@ -143,6 +144,11 @@ export class PostgresPool implements AsyncDisposable {
       throw postgresError(what, error, this.#purpose.option);
     }
   }
+}
+
+/** What messages call the catalog at `place`: a file's path, or `postgresPlace`. */
+export function catalogPlace(place: string, option?: string): string {
+  return isPostgresUri(place) ? postgresPlace(place, option) : place;
 }
 
 /**

@@ -6,7 +6,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { OperatingError } from "../base/errors.ts";
 import { isPostgresUri } from "./catalog_uri.ts";
-import { postgresPlace, PostgresPool } from "./postgres_pool.ts";
+import { catalogPlace, PostgresPool } from "./postgres_pool.ts";
 import { guard } from "./sqlite_errors.ts";
 import { hasTable } from "./sqlite_schema.ts";
 
@@ -23,9 +23,7 @@ export async function requireCatalogTables(place: string, option: string): Promi
   if (isThere) return;
   throw new OperatingError(
     "not_found",
-    `Cannot use ${option} ${
-      isPostgresUri(place) ? postgresPlace(place, option) : place
-    }: no server has ` +
+    `Cannot use ${option} ${catalogPlace(place, option)}: no server has ` +
       "made its tables there; give what is --catalog-uri of the servers",
   );
 }
