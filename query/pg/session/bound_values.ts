@@ -2,6 +2,7 @@
 
 import { OperatingError } from "../../../shared/base/errors.ts";
 import type { Parameters, ParameterValue } from "../../../shared/engine/types.ts";
+import { memoizeIn } from "../../../shared/base/memoize.ts";
 import { PARAMETERS_MAX } from "../limits.ts";
 import { pgError } from "../sqlstate.ts";
 import { BINARY_FORMAT, type Format, TEXT_FORMAT } from "../types/formats.ts";
@@ -51,7 +52,7 @@ export async function boundValues(
       ? [{ number: at + 1, first: value[0] ?? 0, format: formatOf(at) }]
       : []
   );
-  const operands = open.length > 0 ? operandsOf(statement.text) : new Set<number>();
+  const operands = open.length > 0 ? operandsOf(statement) : new Set<number>();
   const areNeeded = open.some(({ number, format, first }) =>
     format === BINARY_FORMAT || NEEDS_TYPE.has(first) || operands.has(number)
   );
@@ -63,14 +64,21 @@ export async function boundValues(
   });
 }
 
-/** Numbers of parameters beside a sign of arithmetic. `1 + '2'` is ambiguous for DuckDB. */
-function operandsOf(text: string): ReadonlySet<number> {
-  const tokens = sqlTokens(text).filter(({ isBlank }) => !isBlank).map(({ text }) => text);
-  return new Set(tokens.flatMap((token, at) => {
-    const isOperand = ARITHMETIC.has(tokens[at - 1] ?? "") || ARITHMETIC.has(tokens[at + 1] ?? "");
-    return isOperand && /^\$\d+$/.test(token) ? [Number(token.slice(1))] : [];
-  }));
-}
+/**
+ * Numbers of parameters beside a sign of arithmetic. `1 + '2'` is ambiguous for DuckDB. A prepared
+ * statement is read once, however often it is bound.
+ */
+const operandsOf = memoizeIn(
+  new WeakMap<Prepared, ReadonlySet<number>>(),
+  ({ text }) => {
+    const tokens = sqlTokens(text).filter(({ isBlank }) => !isBlank).map(({ text }) => text);
+    const isSign = (at: number) => ARITHMETIC.has(tokens[at] ?? "");
+    return new Set(tokens.flatMap((token, at) => {
+      const isOperand = isSign(at - 1) || isSign(at + 1);
+      return isOperand && /^\$\d+$/.test(token) ? [Number(token.slice(1))] : [];
+    }));
+  },
+);
 
 const ARITHMETIC: ReadonlySet<string> = new Set(["+", "-", "*", "/", "%"]);
 
