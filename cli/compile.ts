@@ -69,11 +69,17 @@ export const THREADS = [
   "query/audit/audit_worker.ts",
 ];
 
+/** Built by `deno task web`; read by its path at run time. */
+const PAGE = "web/dist";
+
 /**
- * Tests of a package that crash the compiler of this runtime version (stack overflow); nothing
- * loads them.
+ * Nothing loads these. Tests of a package crash the compiler of this runtime version (stack
+ * overflow); packages of our own tests have the same ones, and would be in each binary.
  */
-const UNCOMPILABLE = "node_modules/.deno/bintrees@1.0.2/node_modules/bintrees/test";
+const LEFT_OUT = [
+  "node_modules/.deno/bintrees@1.0.2/node_modules/bintrees/test",
+  "tests/node_modules",
+];
 
 const COMMAND_LINE_FLAGS = [
   "--allow-read",
@@ -92,8 +98,11 @@ export function compileArguments(
   const flags = role === undefined
     ? COMMAND_LINE_FLAGS
     : [...runtimeFlags(role), ...roleFlags(role, { dataDir, calls, binary: `${out}/${name}` })];
-  const includes = THREADS.flatMap((thread) => ["--include", thread]);
-  const contents = [...includes, "--exclude", UNCOMPILABLE];
+  const included = role === "query" ? [...THREADS, PAGE] : THREADS;
+  const contents = [
+    ...included.flatMap((path) => ["--include", path]),
+    ...LEFT_OUT.flatMap((path) => ["--exclude", path]),
+  ];
   const output = ["--output", `${out}/${name}`];
   return ["compile", "--quiet", "--no-prompt", ...flags, ...contents, ...output, entry];
 }

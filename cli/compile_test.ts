@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { relative } from "node:path";
+import { PAGE_FOLDER } from "../query/ui/page_files.ts";
 import { BINARIES, compileArguments } from "./compile.ts";
 import { workspacePath } from "./permissions.ts";
 import { ROLES } from "./role_places.ts";
@@ -45,9 +47,31 @@ Deno.test({
     assert.ok(modules.length > 5);
     for (const binary of BINARIES) {
       const args = compileArguments(binary, PLACE);
-      const included = args.filter((_, at) => args[at - 1] === "--include");
+      const included = args.filter((word, at) =>
+        args[at - 1] === "--include" && /\.ts$/.test(word)
+      );
       assert.deepEqual(included.toSorted(), modules.toSorted());
     }
+  },
+});
+
+Deno.test({
+  name:
+    "compileArguments puts the page into the query server's binary, and packages of tests nowhere",
+  fn: async () => {
+    const page = relative(workspacePath("."), PAGE_FOLDER);
+    for (const binary of BINARIES) {
+      const args = compileArguments(binary, PLACE);
+      const after = (flag: string) => args.filter((_, at) => args[at - 1] === flag);
+      assert.equal(after("--include").includes(page), binary.role === "query", binary.name);
+      // The compiler takes the packages of each folder below the workspace that has some.
+      assert.ok(after("--exclude").includes("tests/node_modules"), binary.name);
+    }
+    const { tasks } = JSON.parse(await Deno.readTextFile(workspacePath("deno.json")));
+    const steps: string[] = tasks.compile.split(" && ");
+    const [install, build, compile] = ["deno install", "task --quiet web", "cli/compile.ts"]
+      .map((words) => steps.findIndex((step) => step.includes(words)));
+    assert.ok(install === 0 && build === 1 && compile === 2, tasks.compile);
   },
 });
 
