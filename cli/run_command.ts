@@ -10,6 +10,7 @@ import { DATA_DIR_OPTION } from "../shared/config/process_options.ts";
 import { unknownVariables } from "../shared/config/unknown_variables.ts";
 import { parseProgram } from "../shared/config/parse_options.ts";
 import type { Environment } from "../shared/config/parse_options.ts";
+import { diskError } from "../shared/os/disk_failure.ts";
 import type { CommandEntry } from "./command.ts";
 import { type Console, OutputClosed } from "./console.ts";
 
@@ -77,7 +78,11 @@ async function runEntry(
   }
   for (const note of unknownVariables(variables)) await console.notes.write(`svc: ${note}\n`);
   const { settings, operands } = invocation;
-  return await command.run(settings, { operands, console, env }) ?? 0;
+  try {
+    return await command.run(settings, { operands, console, env }) ?? 0;
+  } catch (error) {
+    throw diskError(`run ${program.name}`, error);
+  }
 }
 
 /** The global `--data-dir` may stand before the command's name: it is moved behind it. */

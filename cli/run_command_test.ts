@@ -5,6 +5,7 @@ import type { OptionTable } from "../shared/config/options.ts";
 import { type CommandEntry, defineCommand } from "./command.ts";
 import { COMMANDS } from "./commands.ts";
 import { OutputClosed } from "./console.ts";
+import { workspacePath } from "./permissions.ts";
 import { runCommand } from "./run_command.ts";
 import { RecordingConsole } from "./recording_console.ts";
 
@@ -15,6 +16,7 @@ const ENTRIES: readonly CommandEntry[] = [
   entry("refuse", () => {
     throw new OperatingError("not_found", "Cannot find the thing: it is gone");
   }),
+  entry("look", async (dataDir) => void await Deno.stat(`${dataDir}/below-a-file`)),
   entry("closed", () => {
     throw new OutputClosed();
   }),
@@ -45,6 +47,11 @@ const CASES: { argv: string[]; status: number; out?: RegExp; notes?: RegExp }[] 
   { argv: ["status"], status: 7 },
   { argv: ["closed"], status: 0 },
   { argv: ["refuse"], status: 1, notes: /^svc: Cannot find the thing: it is gone\n$/ },
+  {
+    argv: ["look", "--data-dir", workspacePath("deno.json")],
+    status: 1,
+    notes: /^svc: Cannot run svc look: Not a directory .*deno\.json\/below-a-file'; look at .*\n$/,
+  },
   { argv: [], status: 2, notes: /^Usage: svc/ },
   { argv: ["--help"], status: 0, out: /^Usage: svc[^]* {2}refuse {2}refuses\.\n/ },
   { argv: ["help", "echo"], status: 0, out: /^Usage: svc echo/ },

@@ -22,7 +22,7 @@ const FAILURES: readonly DiskFailure[] = [
   {
     codes: ["EACCES", "EPERM"],
     numbers: [13, 1],
-    remedy: "give the server's user the right to it",
+    remedy: "give the user of this process the right to it",
   },
   { codes: ["EROFS"], numbers: [30], remedy: "mount the file system for writing" },
   {
