@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { processArguments, workspacePath } from "../../cli/permissions.ts";
 import { ROLES } from "../../cli/role_places.ts";
+import { pageBlocks } from "../docs/page_blocks.ts";
 
 const DATA = "/var/lib/svc";
 const SOURCE = "/opt/svc";
@@ -78,6 +80,42 @@ Deno.test({
     for (const role of ROLES) {
       const mounted = (await readUnit(role)).values("ReadWritePaths").join(" ").split(" ");
       for (const folder of mounted) assert.ok(made.includes(folder), folder);
+    }
+  },
+});
+
+/** What the page's commands call that a test may not: each notes its words, and does no more. */
+const PROGRAMS = ["git", "npx", "systemd-sysusers", "systemd-tmpfiles", "systemctl"];
+
+Deno.test({
+  name:
+    "README.md installs on a machine without /etc/sysusers.d, and builds the page before a start",
+  fn: async () => {
+    const root = await Deno.makeTempDir({ prefix: "svc-systemd-" });
+    try {
+      const folders = ["bin", "opt/svc", "etc/systemd/system", "usr/local/bin"];
+      for (const folder of folders) await Deno.mkdir(join(root, folder), { recursive: true });
+      await Deno.symlink(workspacePath("deploy"), join(root, "opt/svc/deploy"));
+      const program = `#!/bin/sh\necho "$(basename "$0") $*" >> ${root}/calls\necho /dev/null\n`;
+      for (const name of PROGRAMS) {
+        await Deno.writeTextFile(join(root, "bin", name), program, { mode: 0o755 });
+      }
+      const page = await Deno.readTextFile(workspacePath("deploy/systemd/README.md"));
+      const commands = pageBlocks(page)[0]?.commands.map(({ text }) => text) ?? [];
+      const { success, stderr } = await new Deno.Command("bash", {
+        args: ["-e", "-c", commands.join("\n").replaceAll(/ (\/(?:opt|etc|usr)\/)/g, ` ${root}$1`)],
+        env: { PATH: `${root}/bin:/usr/bin:/bin` },
+      }).output();
+      assert.ok(success, new TextDecoder().decode(stderr));
+      const calls = (await Deno.readTextFile(join(root, "calls"))).split("\n");
+      const place = (words: string) => calls.findIndex((call) => call.includes(words));
+      assert.ok(place("install") > 0 && place("task web") > place("install"), calls.join("\n"));
+      assert.ok(place("systemctl enable --now") > place("task web"), calls.join("\n"));
+      for (const role of ROLES) {
+        assert.ok((await Deno.stat(join(root, `etc/systemd/system/svc-${role}.service`))).isFile);
+      }
+    } finally {
+      await Deno.remove(root, { recursive: true });
     }
   },
 });
