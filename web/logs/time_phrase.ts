@@ -1,6 +1,6 @@
 /** Ranges of time as people type them: `last 2h`, `yesterday`, `2026-11-20 .. 2026-11-21`. */
 
-import type { TimeRange } from "./time_range.ts";
+import { rangeBetween, type TimeRange } from "./time_range.ts";
 import { instantOfZoned, type Zone, zonedTime } from "./time_zone.ts";
 
 const DAY_MS = 86_400_000;
@@ -45,15 +45,13 @@ export function parseTimePhrase(text: string, clock: PhraseClock): TimeRange | u
     if (stretch === undefined) return undefined;
     // A single instant is where one begins to read.
     const to = stretch.to > stretch.from ? stretch.to : clock.nowMs;
-    return between(stretch.from, to);
+    return rangeBetween({ from: stretch.from, to });
   }
   const from = stretchOf(phrase.slice(0, ends.index).trim(), clock);
   const to = stretchOf(phrase.slice(ends.index + ends[0].length).trim(), clock);
-  return from === undefined || to === undefined ? undefined : between(from.from, to.to);
-}
-
-function between(from: number, to: number): TimeRange | undefined {
-  return from < to ? { kind: "between", from, to } : undefined;
+  return from === undefined || to === undefined
+    ? undefined
+    : rangeBetween({ from: from.from, to: to.to });
 }
 
 function unitMs(unit: string | undefined): number {

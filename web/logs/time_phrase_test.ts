@@ -51,6 +51,8 @@ Deno.test({
     const wrong = [
       ...["", "soon", "0h", "2026-13-01", "2026-02-30", "25:00 .. 26:00", "last"],
       ...["2026-11-20 .. 2026-11-18", "now .. yesterday", "1h ago .. 2h ago", "..", "12:61"],
+      // No row is as old or as new, and 0001 is not 1901.
+      ...["9999-01-01 .. 9999-12-31", "0001-01-01", "1500-01-01 .. 1600-01-01"],
     ];
     for (const phrase of wrong) strictEqual(parseTimePhrase(phrase, CLOCK), undefined, phrase);
   },

@@ -11,6 +11,9 @@ export interface Instants {
   readonly to: number;
 }
 
+/** The last whole minute that 64-bit nanoseconds hold, in 2262: no row is beyond it. */
+const INSTANT_MS_MAX = 9_223_372_020_000;
+
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
@@ -34,10 +37,16 @@ export const RANGE_DEFAULT: TimeRange = { kind: "last", ms: HOUR };
  */
 export function instantsOf(range: TimeRange, nowMs: number): Instants {
   if (range.kind === "between") return { from: range.from, to: range.to };
-  const [from, to] = [nowMs - range.ms, nowMs + MINUTE];
+  const [from, to] = [Math.max(nowMs - range.ms, -INSTANT_MS_MAX), nowMs + MINUTE];
   return range.ms < HOUR
     ? { from, to }
     : { from: Math.floor(from / MINUTE) * MINUTE, to: Math.ceil(to / MINUTE) * MINUTE };
+}
+
+/** Returns the range between two instants; undefined where no stored time can lie between them. */
+export function rangeBetween({ from, to }: Instants): TimeRange | undefined {
+  const bounded = { from: Math.max(from, -INSTANT_MS_MAX), to: Math.min(to, INSTANT_MS_MAX) };
+  return bounded.from < bounded.to ? { kind: "between", ...bounded } : undefined;
 }
 
 /** Bins are whole minutes where they can be: counts by minute are kept beside the data. */
@@ -61,12 +70,12 @@ export function rangeText(range: TimeRange): string {
 
 /** Reads `rangeText`; undefined for anything else. */
 export function parseRange(text: string): TimeRange | undefined {
-  const [, count, unit] = /^(\d{1,8})([ms])$/.exec(text) ?? [];
+  const [, count, unit] = /^(\d{1,12})([ms])$/.exec(text) ?? [];
   if (count !== undefined) {
     const ms = Number(count) * (unit === "m" ? MINUTE : SECOND);
     return ms === 0 ? undefined : { kind: "last", ms };
   }
-  const [, from, to] = /^(\d{1,14})\.\.(\d{1,14})$/.exec(text) ?? [];
-  if (from === undefined || to === undefined || Number(to) <= Number(from)) return undefined;
-  return { kind: "between", from: Number(from), to: Number(to) };
+  const [, from, to] = /^(-?\d{1,14})\.\.(-?\d{1,14})$/.exec(text) ?? [];
+  if (from === undefined || to === undefined) return undefined;
+  return rangeBetween({ from: Number(from), to: Number(to) });
 }

@@ -45,7 +45,9 @@ export function instantOfZoned(time: ZonedTime, zone: Zone): number | undefined 
     ? Date.UTC(year, month - 1, day, hour, minute, second, ms)
     : new Date(year, month - 1, day, hour, minute, second, ms).getTime();
   const read = zonedTime(instant, zone);
-  return read.month === month && read.day === day ? instant : undefined;
+  // JavaScript takes the years 0 to 99 for 1900 to 1999.
+  const isSame = read.year === year && read.month === month && read.day === day;
+  return isSame ? instant : undefined;
 }
 
 const two = (n: number) => String(n).padStart(2, "0");
