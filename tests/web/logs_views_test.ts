@@ -20,10 +20,10 @@ const NAME = "views of the page Logs in Chromium";
 const DAY_MS = 86_400_000;
 const OLDER_ROWS = 250;
 
-/** Rows of many shapes: one of them came yesterday, too. */
+/** Rows of many shapes: one of them came yesterday, too. The hostile line also has U+0000. */
 const SHAPES: readonly LogLine[] = [
   ...Array.from({ length: OLDER_ROWS }, (_, at) => ({ ms: 10 * at, raw: `older ${at}` })),
-  ...LINES,
+  ...LINES.map((line) => ({ ...line, raw: line.raw.replace("\u202e end", "\u202e \0end") })),
 ];
 const YESTERDAY: readonly LogLine[] = [{ ms: -DAY_MS, raw: "older 17" }];
 

@@ -57,7 +57,8 @@ async function runPatterns(now: Asked): Promise<void> {
     newPatterns.value = undefined;
     rowsCost.value = { answer, sql };
   });
-  await markNew(now, { text, shown: found.map((pattern) => pattern.text) });
+  // Without an answer it stays unknown which shapes are new: the others need not go for it.
+  await markNew(now, { text, shown: found.map((pattern) => pattern.text) }).catch(() => {});
 }
 
 function listOf(value: Value | undefined): readonly number[] {

@@ -8,7 +8,7 @@ export function patternTerm(pattern: string): string | undefined {
     .filter((part) => /[\p{L}\p{N}_]/u.test(part));
   return phrases.length === 0
     ? undefined
-    : phrases.map((part) => `"${part.replaceAll(/["\\]/g, " ")}"`).join(" ");
+    : phrases.map((part) => `"${part.replaceAll(/["\\\0]/g, " ")}"`).join(" ");
 }
 
 function wholeWords(

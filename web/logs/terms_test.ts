@@ -26,6 +26,7 @@ const PATTERNS: readonly (readonly [pattern: string, phrases: readonly string[]]
   ["took <*>ms for <*>", ["took", "for"]],
   ["blk_<*> is added to <*>", ["is added to"]],
   ["card declined", ["card declined"]],
+  ["null\0byte <*>", ["null byte"]],
   ["<*>", []],
 ];
 

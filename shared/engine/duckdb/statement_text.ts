@@ -47,9 +47,12 @@ function withClause(relations: readonly Relation[]): string {
  */
 export type BindText = (text: string) => string;
 
-/** A SQL text literal. */
+/**
+ * A text in SQL: a literal, or an expression where it has U+0000, which no statement can hold.
+ */
 export function quoteText(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
+  const parts = text.replaceAll("'", "''").split("\0").map((part) => `'${part}'`);
+  return parts.length === 1 ? parts.join("") : `(${parts.join(" || chr(0) || ")})`;
 }
 
 /** A SQL identifier. */
