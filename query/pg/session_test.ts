@@ -221,6 +221,12 @@ Deno.test({
         ...[26, 1028],
       ]],
       ["SELECT $1::oid AS a, 7::UINTEGER AS b", [26], [20, 20]],
+      ["SELECT round($1, 2) AS a, abs($2) AS b, -$3 AS c", [701, 701, 701], [701, 701, 701]],
+      ["SELECT date_trunc('hour', $1) AS a, year($2) AS b", [1184, 1184], [1184, 20]],
+      ["SELECT regexp_extract(host, $1, $2) AS a FROM events", [25, 23], [25]],
+      ["SELECT quantile_cont(length(host), $1) AS a FROM events", [701], [701]],
+      ["SELECT i FROM range($1, $2) r(i)", [20, 20], [20]],
+      ["SELECT 1 AS a FROM events WHERE (timestamp, host) < ($1, $2)", [1184, 25], [23]],
       ["SHOW server_version", [], [25]],
     ];
     for (const [sql, parameters, columns] of cases) {
@@ -237,7 +243,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "PgSession reads texts beside signs of arithmetic as the types of the other operands",
+  name: "PgSession reads texts as the types that operators, functions and rows take",
   fn: async () => {
     await using lab = await pgLab();
     using client = await PgWireClient.start(lab.port);
@@ -248,6 +254,13 @@ Deno.test({
       ["SELECT 10 / $1", "4", "2.5"],
       ["SELECT TIMESTAMP '2024-02-29' + $1", "1 day", "2024-03-01 00:00:00"],
       ["SELECT TIMESTAMP '2024-02-29' - $1", "2024-02-28", "1 day"],
+      ["SELECT round($1, 1)", "1.26", "1.3"],
+      ["SELECT coalesce(round( $1 ), 0)", "1.26", "1"],
+      ["SELECT date_trunc('month', $1)", "2024-02-29 12:00:00+00", "2024-02-01 00:00:00+00"],
+      ["SELECT (DATE '2024-02-29', 2) <= ($1, 2)", "2024-02-29", "t"],
+      ["SELECT count(*) FROM range($1)", "3", "3"],
+      ["SELECT quantile_disc(i, $1) FROM range(5) r(i)", "0.5", "2"],
+      ["SELECT length($1) WHERE 'ab' IN ($1) AND ($1) = 'ab'", "ab", "2"],
     ];
     for (const [sql, value, answer] of cases) {
       const back = await client.extended(sql, { parameters: [{ bytes: utf8(value) }] });

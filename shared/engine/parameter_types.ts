@@ -4,6 +4,7 @@
  * over empty tables of the same columns. Nothing runs.
  */
 
+import { argumentTypes } from "./argument_types.ts";
 import { emptyRelations } from "./bind/statement_relations.ts";
 import { boundStatement } from "./bounds/bound_statement.ts";
 import { type EngineConnection, EngineFault } from "./duckdb/driver.ts";
@@ -24,7 +25,7 @@ import {
   walk,
   withRoot,
 } from "./statement/syntax_tree.ts";
-import { coalesceNode, selectNode } from "./statement/tree_nodes.ts";
+import { coalesceNode, conjunctionNode, selectNode } from "./statement/tree_nodes.ts";
 import type { Deadline } from "./turns/deadline.ts";
 import type { QueryRequest } from "./types.ts";
 
@@ -58,6 +59,7 @@ export async function parameterTypes(
   });
   const { root, document } = own.statement;
   const lists = itemsOfLists(root);
+  itemsOfRows(root);
   const textOf = (select: TreeNode) => textAsItIs(cached, withRoot(document, select));
   const casts = parametersInCasts(root);
   // Binding evaluates constants.
@@ -82,6 +84,10 @@ export async function parameterTypes(
     for (const [name, type] of await boundTypes(connection, alone)) {
       told.set(name, told.get(name) ?? type);
     }
+  }
+  if (isOpen()) {
+    const open = new Set(names.filter((name) => (told.get(name) ?? null) === null));
+    for (const [name, type] of await argumentTypes(connection, root, open)) told.set(name, type);
   }
   return new Map(names.map((name) => {
     const type = told.get(name) ?? null;
@@ -109,6 +115,29 @@ function itemsOfLists(root: TreeNode): ReadonlySet<string> {
     });
   });
   return lists;
+}
+
+/**
+ * Makes `(x, y) < ($1, $2)` an `x < $1 AND y < $2`: the binder infers nothing within rows, and
+ * PostgreSQL compares them member by member.
+ */
+function itemsOfRows(root: TreeNode): void {
+  walk(root, (node) => {
+    const [left, right] = [rowOf(nodeAt(node, "left")), rowOf(nodeAt(node, "right"))];
+    if (node["class"] !== "COMPARISON" || left === undefined) return;
+    if (left.length === 0 || left.length !== right?.length) return;
+    const { type, alias, query_location } = node;
+    const compared = left.map((item, at): TreeNode => ({
+      ...{ class: "COMPARISON", type, alias: "", query_location, left: item },
+      right: right[at] ?? null,
+    }));
+    for (const member of Object.keys(node)) delete node[member];
+    Object.assign(node, conjunctionNode(compared), { alias });
+  });
+}
+
+function rowOf(node: TreeNode | undefined): readonly TreeNode[] | undefined {
+  return node?.["function_name"] === "row" ? nodesAt(node, "children") : undefined;
 }
 
 /**

@@ -172,10 +172,15 @@ export class SessionAnswers {
       this.#planned = { statement, answer };
       return statement.columns = answer.columns;
     }
-    const described = await this.#describedWith(
-      plan,
-      statement.fixed ?? oids.map((oid) => nullOfType(oid)),
-    );
+    const described = await this.#describedWith(plan, statement.fixed ?? oids.map(nullOfType))
+      .catch(async (error) => {
+        // Some functions take no NULL, for example as the quantile that is asked for.
+        const sampled = isRefusal(error) && oids.length > 0
+          ? await this.#describedWithSamples(plan, oids)
+          : undefined;
+        if (sampled === undefined) throw error;
+        return sampled;
+      });
     if (oids.length === 0 || !described.some(isPerhapsNull)) return statement.columns = described;
     const sampled = await this.#describedWithSamples(plan, oids);
     return statement.columns = described.map((column, at) =>
@@ -201,7 +206,7 @@ export class SessionAnswers {
     try {
       return await this.#describedWith(plan, oids.map((oid) => sampleOfType(oid)));
     } catch (error) {
-      if (error instanceof OperatingError && error.code === "invalid_argument") return undefined;
+      if (isRefusal(error)) return undefined;
       throw error;
     }
   }
@@ -484,6 +489,11 @@ export class SessionAnswers {
 /** DuckDB makes NULL of what it computes from a constant NULL, and tells INTEGER as its type. */
 function isPerhapsNull({ type }: ResultColumn): boolean {
   return type === "INTEGER";
+}
+
+/** Whether the statement is at fault. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof OperatingError && error.code === "invalid_argument";
 }
 
 function clientLeft(): OperatingError {

@@ -65,20 +65,37 @@ export async function boundValues(
 }
 
 /**
- * Numbers of parameters beside a sign of arithmetic. `1 + '2'` is ambiguous for DuckDB. A prepared
- * statement is read once, however often it is bound.
+ * Numbers of parameters beside a sign of arithmetic, in the arguments of a call or in a row that is
+ * compared: `1 + '2'` and `round('1.5')` are ambiguous for DuckDB, and no text is in a row of
+ * times. A prepared statement is read once, however often it is bound.
  */
 const operandsOf = memoizeIn(
   new WeakMap<Prepared, ReadonlySet<number>>(),
   ({ text }) => {
     const tokens = sqlTokens(text).filter(({ isBlank }) => !isBlank).map(({ text }) => text);
-    const isSign = (at: number) => ARITHMETIC.has(tokens[at] ?? "");
-    return new Set(tokens.flatMap((token, at) => {
-      const isOperand = isSign(at - 1) || isSign(at + 1);
-      return isOperand && /^\$\d+$/.test(token) ? [Number(token.slice(1))] : [];
-    }));
+    const found = new Set<number>();
+    // Whether each parenthesis that is open holds arguments, the innermost last.
+    const opened: boolean[] = [];
+    tokens.forEach((token, at) => {
+      const before = tokens[at - 1] ?? "";
+      const after = tokens[at + 1] ?? "";
+      if (token === "(") opened.push(TAKES_ARGUMENTS.test(before) && !NO_CALL.test(before));
+      else if (token === ")") opened.pop();
+      else if (/^\$\d+$/.test(token)) {
+        const isArgument = opened.at(-1) === true && /^[(,]$/.test(before) && /^[),]$/.test(after);
+        const isOperand = ARITHMETIC.has(before) || ARITHMETIC.has(after);
+        if (isArgument || isOperand) found.add(Number(token.slice(1)));
+      }
+    });
+    return found;
   },
 );
+
+/** A name, or the end of a comparison. */
+const TAKES_ARGUMENTS = /(?:[\p{L}\p{N}_"]|[=<>])$/u;
+/** Words before a parenthesis that is none of a call. */
+const NO_CALL =
+  /^(?:in|any|all|some|values|and|or|not|where|on|select|by|having|when|then|else|like|ilike|between|exists|using|over|filter|as|from|limit|offset|cast|try_cast|distinct|union|except|intersect|case|is)$/i;
 
 const ARITHMETIC: ReadonlySet<string> = new Set(["+", "-", "*", "/", "%"]);
 
