@@ -65,9 +65,9 @@ export async function boundValues(
 }
 
 /**
- * Numbers of parameters beside a sign of arithmetic, in the arguments of a call or in a row that is
- * compared: `1 + '2'` and `round('1.5')` are ambiguous for DuckDB, and no text is in a row of
- * times. A prepared statement is read once, however often it is bound.
+ * Numbers of parameters beside a sign of arithmetic, in the arguments of a call, or in a row that
+ * is compared. `1 + '2'` and `round('1.5')` are ambiguous for DuckDB, and a row of times is
+ * compared with no text. A prepared statement is read once, however often it is bound.
  */
 const operandsOf = memoizeIn(
   new WeakMap<Prepared, ReadonlySet<number>>(),
