@@ -144,5 +144,13 @@ Deno.test({
     assert.match(browsed.printed, /^timestamp\|timestamp with time zone\|\|not null\|$/m);
     assert.match(browsed.printed, /^attributes\|text\|\|\|$/m);
     assert.match(browsed.printed, /^a\|integer\nb\|integer\[\]$/m);
+    const all = await psql(BROWSING.split(/\s+/).map((command) => `${command}\n`).join(""));
+    assert.doesNotMatch(all.told, /ERROR|error/);
   },
 });
+
+/** Commands of psql that look around. Newer versions have more columns, and the same relations. */
+const BROWSING = String
+  .raw`\d \d+ \dA \dA+ \dAc+ \dAf+ \dAo+ \dAp+ \da+ \db+ \dC+ \dc+ \dD \dd \ddp
+  \dE+ \det+ \dew+ \des+ \deu+ \dF+ \dFd+ \dFp+ \dFt+ \df+ \dg+ \di+ \dL+ \dl+ \dm+ \dn+ \dO+ \do+
+  \dP+ \dPn \dp \drds \dRp+ \dRs+ \ds+ \dT+ \dt+ \du+ \dv+ \dX+ \dx+ \dy+ \l+ \z \dtS+ \dconfig+`;

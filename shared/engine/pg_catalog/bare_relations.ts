@@ -16,7 +16,7 @@ const BARE: Readonly<Record<string, string>> = {
     "VARCHAR: conname contype confupdtype confdeltype confmatchtype conbin consrc; BOOLEAN: condeferrable " +
     "condeferred convalidated conislocal connoinherit conperiod conenforced; INTEGER: coninhcount; SMALLINT[]: conkey " +
     "confkey confdelsetcols; UINTEGER[]: conpfeqop conppeqop conffeqop conexclop",
-  pg_attrdef: "UINTEGER: oid adrelid tableoid; SMALLINT: adnum; VARCHAR: adbin adsrc",
+  pg_attrdef: "UINTEGER: oid adrelid; SMALLINT: adnum; VARCHAR: adbin adsrc",
   pg_enum: "UINTEGER: oid enumtypid; FLOAT: enumsortorder; VARCHAR: enumlabel",
   pg_range:
     "UINTEGER: rngtypid rngsubtype rngmultitypid rngcollation rngsubopc rngcanonical rngsubdiff",
@@ -41,13 +41,17 @@ const BARE: Readonly<Record<string, string>> = {
     "UINTEGER: oid pubowner; VARCHAR: pubname; BOOLEAN: puballtables pubinsert pubupdate pubdelete pubtruncate pubviaroot",
   pg_publication_rel: "UINTEGER: oid prpubid prrelid; VARCHAR: prqual; SMALLINT[]: prattrs",
   pg_publication_namespace: "UINTEGER: oid pnpubid pnnspid",
-  pg_subscription: "UINTEGER: oid subdbid subowner; VARCHAR: subname; BOOLEAN: subenabled",
+  pg_publication_tables: "VARCHAR: pubname schemaname tablename rowfilter; VARCHAR[]: attnames",
+  pg_subscription:
+    "UINTEGER: oid subdbid subowner; VARCHAR: subname subsynccommit subconninfo subslotname subskiplsn substream " +
+    "subtwophasestate suborigin; VARCHAR[]: subpublications; BOOLEAN: subenabled subbinary subdisableonerr subpasswordrequired subrunasowner",
   pg_foreign_table: "UINTEGER: ftrelid ftserver; VARCHAR[]: ftoptions",
   pg_foreign_server:
     "UINTEGER: oid srvowner srvfdw; VARCHAR: srvname srvtype srvversion; VARCHAR[]: srvacl srvoptions",
   pg_foreign_data_wrapper:
     "UINTEGER: oid fdwowner fdwhandler fdwvalidator; VARCHAR: fdwname; VARCHAR[]: fdwacl fdwoptions",
   pg_user_mapping: "UINTEGER: oid umuser umserver; VARCHAR[]: umoptions",
+  pg_user_mappings: "UINTEGER: umid srvid umuser; VARCHAR: srvname usename; VARCHAR[]: umoptions",
   pg_partitioned_table:
     "UINTEGER: partrelid partdefid; VARCHAR: partstrat partexprs; SMALLINT: partnatts; SMALLINT[]: partattrs",
   pg_sequence:
@@ -69,12 +73,19 @@ const BARE: Readonly<Record<string, string>> = {
   pg_aggregate:
     "UINTEGER: aggfnoid aggtransfn aggfinalfn aggsortop aggtranstype; VARCHAR: aggkind agginitval; SMALLINT: aggnumdirectargs",
   pg_cast: "UINTEGER: oid castsource casttarget castfunc; VARCHAR: castcontext castmethod",
+  pg_amop:
+    "UINTEGER: oid amopfamily amoplefttype amoprighttype amopopr amopmethod amopsortfamily; VARCHAR: amoppurpose; SMALLINT: amopstrategy",
+  pg_amproc:
+    "UINTEGER: oid amprocfamily amproclefttype amprocrighttype amproc; SMALLINT: amprocnum",
   pg_event_trigger:
     "UINTEGER: oid evtowner evtfoid; VARCHAR: evtname evtevent evtenabled; VARCHAR[]: evttags",
   pg_auth_members:
     "UINTEGER: oid roleid member grantor; BOOLEAN: admin_option inherit_option set_option",
   pg_default_acl:
     "UINTEGER: oid defaclrole defaclnamespace; VARCHAR: defaclobjtype; VARCHAR[]: defaclacl",
+  pg_db_role_setting: "UINTEGER: setdatabase setrole; VARCHAR[]: setconfig",
+  pg_parameter_acl: "UINTEGER: oid; VARCHAR: parname; VARCHAR[]: paracl",
+  pg_largeobject_metadata: "UINTEGER: oid lomowner; VARCHAR[]: lomacl",
   pg_views: "VARCHAR: schemaname viewname viewowner definition",
   pg_matviews:
     "VARCHAR: schemaname matviewname matviewowner tablespace definition; BOOLEAN: hasindexes ispopulated",
@@ -93,6 +104,13 @@ const BARE: Readonly<Record<string, string>> = {
   pg_ts_config: "UINTEGER: oid cfgnamespace cfgowner cfgparser; VARCHAR: cfgname",
   pg_ts_dict:
     "UINTEGER: oid dictnamespace dictowner dicttemplate; VARCHAR: dictname dictinitoption",
+  pg_ts_parser:
+    "UINTEGER: oid prsnamespace prsstart prstoken prsend prsheadline prslextype; VARCHAR: prsname",
+  pg_ts_template: "UINTEGER: oid tmplnamespace tmplinit tmpllexize; VARCHAR: tmplname",
+  pg_stats:
+    "VARCHAR: schemaname tablename attname most_common_vals histogram_bounds; BOOLEAN: inherited; FLOAT: null_frac n_distinct correlation; INTEGER: avg_width",
+  pg_cursors:
+    "VARCHAR: name statement; BOOLEAN: is_holdable is_binary is_scrollable; TIMESTAMPTZ: creation_time",
   pg_group: "VARCHAR: groname; UINTEGER: grosysid; UINTEGER[]: grolist",
   pg_prepared_statements: "VARCHAR: name statement; TIMESTAMPTZ: prepare_time; BOOLEAN: from_sql",
   pg_prepared_xacts: "VARCHAR: gid owner database; TIMESTAMPTZ: prepared",
@@ -101,6 +119,7 @@ const BARE: Readonly<Record<string, string>> = {
   aclexplode: "UINTEGER: grantor grantee; VARCHAR: privilege_type; BOOLEAN: is_grantable",
   pg_options_to_table: "VARCHAR: option_name option_value",
   pg_partition_ancestors: "UINTEGER: relid",
+  pg_partition_tree: "UINTEGER: relid parentrelid; BOOLEAN: isleaf; INTEGER: level",
   pg_show_all_settings: "VARCHAR: name setting",
 };
 
@@ -110,12 +129,17 @@ export const BARE_FUNCTIONS: ReadonlySet<string> = new Set([
   "aclexplode",
   "pg_options_to_table",
   "pg_partition_ancestors",
+  "pg_partition_tree",
 ]);
 
-/** Without rows. */
+/** Without rows. What has an `oid` has the oid of its relation, too. */
 export const BARE_RELATIONS: readonly CatalogRelation[] = Object.entries(BARE).map((
   [name, declared],
-): CatalogRelation => ({ schema: "pg_catalog", name, columns: bareColumns(declared) }));
+): CatalogRelation => ({
+  schema: "pg_catalog",
+  name,
+  columns: bareColumns(/: oid\b/.test(declared) ? `${declared}; UINTEGER: tableoid` : declared),
+}));
 
 /** Returns `UINTEGER: a b; VARCHAR: c` as lines of one column each. */
 export function bareColumns(declared: string): string {

@@ -32,6 +32,7 @@ const PLAIN: ReadonlySet<string> = new Set([
   "pg_node_tree",
   "refcursor",
   "regconfig",
+  "regoperator",
   "xid",
   "cid",
   "unknown",

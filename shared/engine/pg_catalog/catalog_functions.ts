@@ -133,7 +133,8 @@ const TEMPLATES: Readonly<Record<string, Template>> = {
   ...all(
     `pg_table_is_visible pg_type_is_visible pg_function_is_visible pg_operator_is_visible
      pg_opclass_is_visible pg_collation_is_visible pg_conversion_is_visible
-     pg_statistics_obj_is_visible pg_ts_config_is_visible pg_ts_dict_is_visible`,
+     pg_statistics_obj_is_visible pg_ts_config_is_visible pg_ts_dict_is_visible
+     pg_ts_parser_is_visible pg_ts_template_is_visible pg_opfamily_is_visible`,
     "$1 IS NOT NULL",
   ),
   ...Object.fromEntries(
@@ -157,9 +158,12 @@ const TEMPLATES: Readonly<Record<string, Template>> = {
      pg_stat_get_dead_tuples pg_sequence_last_value`,
     NO_NUMBER,
   ),
+  // A sum of sizes is a HUGEINT.
+  "pg_size_pretty": "format_bytes($1::BIGINT)",
   // Lists.
   ...all("array_upper/2", "array_length($1, $2)"),
   ...all("array_lower/2", "1"),
+  ...all("array_remove/2", "list_filter($1, lambda svc_x: svc_x IS DISTINCT FROM $2)"),
   // No table has a key or an index, so this is asked of no list.
   ...all("generate_subscripts/2", "unnest($1)"),
   "_pg_expandarray": "unnest(list_transform($1, lambda svc_x, svc_n: {'x': svc_x, 'n': svc_n}))",

@@ -361,7 +361,8 @@ export const PG_RELATIONS: readonly CatalogRelation[] = [
       lanplcallfoid UINTEGER = 0
       laninline UINTEGER = 0
       lanvalidator UINTEGER = 0
-      lanacl VARCHAR[] = NULL`,
+      lanacl VARCHAR[] = NULL
+      tableoid UINTEGER = 2612`,
     rows: () => [{ oid: 12, lanname: "internal" }],
   },
   {
