@@ -289,7 +289,6 @@ export function writeDeps(
 function warnOfOptions(settings: IngestSettings, mode: AuthMode): void {
   const log = getLogger(["svc", "ingest"]);
   for (const idle of idleOptions(settings)) log.warning("{idle}", { idle });
-  // An empty `SVC_AUTH_TOKENS` counts as none: an operator who meant to set it learns it here.
   if (mode !== "open") return;
   log.warning("no authentication is configured: whoever reaches this server can write");
 }

@@ -46,7 +46,10 @@ export interface SwitchOption extends OptionBase {
 export interface ListOption extends OptionBase {
   readonly kind: "list";
   readonly placeholder: string;
-  /** Given without an item it is an error: where an empty list would mean "anybody". */
+  /**
+   * Given without an item it is an error, as an empty variable too: where an empty list would mean
+   * "anybody".
+   */
   readonly itemRequired?: boolean;
 }
 

@@ -3,9 +3,9 @@
  *
  * Precedence: flag, then environment variable, then default. The environment is handed in as a
  * lookup by name, so a process needs permission only for the names in its table. An empty variable
- * counts as unset, unless its option says otherwise (`emptyCounts`). `commander` splits the command
- * line, suggests near names and lays out the help; values are validated here, so that a flag and
- * its variable fail with the same words.
+ * counts as unset, unless its option says otherwise (`emptyCounts`, `itemRequired`). `commander`
+ * splits the command line, suggests near names and lays out the help; values are validated here, so
+ * that a flag and its variable fail with the same words.
  */
 
 import { Command, CommanderError, Option } from "commander";
@@ -178,7 +178,10 @@ function settingsOf<T extends OptionTable>(
 
 function variableOf(spec: OptionSpec, env: Environment): string | undefined {
   const text = spec.env === undefined ? undefined : env(spec.env);
-  const counts = text !== "" || (spec.kind === "text" && spec.emptyCounts === true);
+  const emptyCounts = spec.kind === "text"
+    ? spec.emptyCounts === true
+    : spec.kind === "list" && spec.itemRequired === true;
+  const counts = text !== "" || emptyCounts;
   return counts ? text : undefined;
 }
 
