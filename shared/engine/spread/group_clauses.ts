@@ -46,6 +46,10 @@ export function groupsOf(cut: CutSelect): {
   const sets = listAt(select, "group_sets").map((set) => (set as readonly number[]).map(Number));
   const unique = new Set(sets.map((set) => set.toSorted((a, b) => a - b).join()));
   if (unique.size < sets.length) throw new Whole("it has a grouping set twice");
+  // One of the two may be in a set without the other, and their columns would be the same.
+  if (sets.length > 1 && new Set(list.map(({ key }) => key)).size < list.length) {
+    throw new Whole("it groups by the same expression twice");
+  }
   // GROUP BY () is what aggregates without GROUP BY do.
   return { list, sets: list.length === 0 ? [] : sets };
 }

@@ -78,6 +78,12 @@ const CUT: readonly (readonly [mode: SpreadMode, rowsMax: number | undefined, sq
     "SELECT host, count(*) AS n FROM events GROUP BY host ORDER BY n DESC LIMIT 2",
   ],
   ["ordered_aggregate", 2, "SELECT DISTINCT host FROM events ORDER BY host LIMIT 2"],
+  ["aggregate", undefined, "SELECT host AS a, host AS b, count(*) FROM events GROUP BY a, b"],
+  [
+    "ship",
+    undefined,
+    "SELECT host AS a, events.HOST AS b, count(*) FROM events GROUP BY ROLLUP (a, b)",
+  ],
   ["ship", undefined, "SELECT median(id) FROM events"],
   ["ship", undefined, "SELECT host, list(id ORDER BY id) FROM events GROUP BY host"],
   ["ship", undefined, "SELECT id, row_number() OVER (ORDER BY id) AS r FROM events QUALIFY r < 5"],
