@@ -182,9 +182,8 @@ function asciiWords(build: Expressions, kind: MatchKind, words: readonly Word[])
     build.all(sure),
     build.lazily((rare) => rare.cut(kind, words)),
   );
-  const sieves = kind === "any" ? words.map((word) => [word]) : [quickWords(kind, words)];
-  if (sieves.length > SIEVES_MAX) return exact;
-  const quick = sieved(build.any(sieves.flatMap((words) => found(words, ""))), exact);
+  const sieves = quickSieves(kind, words).flatMap((words) => found(words, ""));
+  const quick = sieved(build.any(sieves), exact);
   const caseless = kind === "any" ? undefined : caselessRun(longestOf(words).common);
   return caseless === undefined
     ? quick
@@ -199,10 +198,17 @@ function plainRuns(kind: MatchKind, words: readonly Word[]): readonly string[] {
   return [kind === "prefix" ? run(words) : `${run(words)} `];
 }
 
-/** Words of `match_any` that are looked for one by one. */
-const SIEVES_MAX = 4;
+/** Words of `match_any` that are looked for one by one. More of them are one pattern. */
+const SIEVES_MAX = 2;
 /** Letters that have a third form, with which RE2 is slow. */
 const SLOW_LETTERS = "sk";
+
+/** Patterns of each list are looked for, until one is found. */
+function quickSieves(kind: MatchKind, words: readonly Word[]): readonly (readonly Word[])[] {
+  if (kind !== "any") return [quickWords(kind, words)];
+  const sieves = words.map((word) => quickWords(kind, [word]));
+  return sieves.length > SIEVES_MAX ? [sieves.flat()] : sieves;
+}
 
 /**
  * What a text must have where it has all of the words: of those side by side as many as follow a

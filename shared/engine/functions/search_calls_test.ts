@@ -118,11 +118,12 @@ Deno.test({
     await fc.assert(
       fc.asyncProperty(
         texts,
-        fc.uniqueArray(word, { minLength: 1, maxLength: 3 }),
+        fc.uniqueArray(word, { minLength: 1, maxLength: 4 }),
         async (some, words) => {
           const upper = words.map((word) => word.toUpperCase().replace("K", "\u212a")).join(" ");
           const texts = [
             ...some,
+            ...words.flatMap((word) => [word, `${some[0]} ${word.toUpperCase()}.`]),
             ...some.map((text, at) =>
               text + [words.join(at % 2 ? " " : ". "), upper][at % 3] + text
             ),
