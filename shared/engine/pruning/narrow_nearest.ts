@@ -68,7 +68,7 @@ interface Trying extends TriedStatement, NearestTrial {
  */
 const PROBED_ROWS = 4_096;
 /** A table with fewer times the rows of a first probe is scanned at once. */
-const TABLE_ROWS_FACTOR_MIN = 48;
+const TABLE_ROWS_FACTOR_MIN = 8;
 
 /**
  * The plan with as much of its one table as holds the wanted rows. Errors: the reason of

@@ -79,6 +79,8 @@ export interface NearestRows {
 
 /** Share of the table's rows that may be looked at in vain. */
 const PROBED_SHARE = 1 / 16;
+/** The same of a small table, up to a row group. Two probes are made in any case. */
+const SMALL_PROBED_SHARE = 1 / 8;
 /** A probe of fewer candidates would rarely find enough. */
 const CANDIDATES_PER_ROW = 4;
 /** How much more is probed than would just be enough. */
@@ -163,7 +165,11 @@ class Walk {
       return [{ file: undefined, near, range, parts: [part], group: 0 }];
     });
     const rowsInAll = files.reduce((sum, file) => sum + file.rows, 0);
-    this.#probedRowsMax = Math.max(ROW_GROUP_ROWS, rowsInAll * PROBED_SHARE);
+    this.#probedRowsMax = Math.max(
+      2 * deps.firstRows,
+      Math.min(ROW_GROUP_ROWS, rowsInAll * SMALL_PROBED_SHARE),
+      rowsInAll * PROBED_SHARE,
+    );
   }
 
   async run(): Promise<NearestRows | undefined> {

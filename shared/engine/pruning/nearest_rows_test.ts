@@ -143,8 +143,8 @@ Deno.test({
 async function openSorted(ties: number): Promise<EngineLab> {
   const lab = await EngineLab.open({ engine: { probedRows: 64 } });
   for (let file = 0; file < 6; file += 1) {
-    const rows = Array.from({ length: 800 }, (_, i) => {
-      const at = file * 800 + i;
+    const rows = Array.from({ length: 2_400 }, (_, i) => {
+      const at = file * 2_400 + i;
       const micros = Math.floor(at / ties);
       return {
         ns: START_NS + BigInt(micros) * 1_000n + BigInt((at * 7_919) % 999),
