@@ -79,7 +79,7 @@ export interface NearestRows {
 
 /** Share of the table's rows that may be looked at in vain. */
 const PROBED_SHARE = 1 / 16;
-/** The same of a small table, up to a row group. Two probes are made in any case. */
+/** That share of a small table, up to a row group. Two probes are made in any case. */
 const SMALL_PROBED_SHARE = 1 / 8;
 /** A probe of fewer candidates would rarely find enough. */
 const CANDIDATES_PER_ROW = 4;
