@@ -9,7 +9,7 @@ import { readEvents } from "../api/event_stream.ts";
 import { parseExact } from "../api/exact_json.ts";
 import { pause } from "../api/pause.ts";
 import { isLive, openRow, range, searched, table, view, writeAddress } from "./log_address.ts";
-import { type LogRow, mergeRows, rowsOf } from "./log_rows.ts";
+import { type LogRow, mergeRows, rowsOf, unknownRows } from "./log_rows.ts";
 import {
   type Asked,
   type Failure,
@@ -184,8 +184,7 @@ async function keepHistogram(now: Asked, signal: AbortSignal): Promise<void> {
 
 function flush(): void {
   if (arrived.length === 0) return;
-  const known = new Set([...rows.peek() ?? [], ...pending.peek()].map(({ key }) => key));
-  const fresh = arrived.filter(({ key }) => !known.has(key));
+  const fresh = unknownRows(arrived, [...rows.peek() ?? [], ...pending.peek()]);
   arrived = [];
   if (fresh.length === 0) return;
   if (!isHeld()) return addRows(fresh);

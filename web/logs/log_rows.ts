@@ -64,6 +64,16 @@ export function isOneInstant(page: readonly LogRow[]): boolean {
   return page.at(0)?.place.timestampNs === page.at(-1)?.place.timestampNs;
 }
 
+/** Rows that are not among `known`, each once: a search and the tail may both bring a row. */
+export function unknownRows(
+  arrived: readonly LogRow[],
+  known: readonly LogRow[],
+): readonly LogRow[] {
+  const unknown = new Map(arrived.map((row) => [row.key, row]));
+  for (const { key } of known) unknown.delete(key);
+  return [...unknown.values()];
+}
+
 /** Puts rows where their instants belong, the newest first; `shown` is in that order. */
 export function mergeRows(shown: readonly LogRow[], added: readonly LogRow[]): readonly LogRow[] {
   const merged: LogRow[] = [];

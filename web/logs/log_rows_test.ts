@@ -11,6 +11,7 @@ import {
   mergeRows,
   rowsOf,
   sentFieldsOf,
+  unknownRows,
 } from "./log_rows.ts";
 
 const COLUMNS = ["timestamp_ns text", "timestamp", "timestamp_ns", "host", "raw", "attributes"];
@@ -56,6 +57,15 @@ Deno.test({
     const keys = rows(5, 5, 5, 6).map(({ key }) => key);
     strictEqual(new Set(keys).size, 4);
     deepStrictEqual(rows(5, 5, 5, 6).map(({ key }) => key), keys);
+  },
+});
+
+Deno.test({
+  name: "unknownRows gives each new row once, though a search and the tail both bring it",
+  fn() {
+    const arrived = [...rows(4, 2), ...rows(5, 5, 4, 2)];
+    deepStrictEqual(instantsOf(unknownRows(arrived, rows(2, 1))), [4, 5, 5]);
+    deepStrictEqual(unknownRows(arrived, arrived), []);
   },
 });
 
