@@ -69,6 +69,11 @@ const STEPS: readonly {
   readonly test: (page: Page) => Promise<void>;
 }[] = [
   {
+    name: "an address of a trace without its id shows the results",
+    query: `traces?range=${RANGE}&trace=`,
+    test: async (page) => await tracesAre(page, PLAIN + 3),
+  },
+  {
     name: "a search by each condition finds its traces; back and reload show the same",
     query: `traces?range=${RANGE}`,
     async test(page) {

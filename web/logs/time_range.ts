@@ -29,6 +29,8 @@ export const SPANS: readonly { readonly label: string; readonly ms: number }[] =
   { label: "30 days", ms: 30 * DAY },
 ];
 
+const UNITS_MS: Readonly<Record<string, number>> = { s: SECOND, m: MINUTE, h: HOUR, d: DAY };
+
 export const RANGE_DEFAULT: TimeRange = { kind: "last", ms: HOUR };
 
 /**
@@ -68,11 +70,11 @@ export function rangeText(range: TimeRange): string {
   return range.ms % MINUTE === 0 ? `${range.ms / MINUTE}m` : `${Math.ceil(range.ms / SECOND)}s`;
 }
 
-/** Reads `rangeText`; undefined for anything else. */
+/** Reads `rangeText`, and `6h` or `3d`, as people write them; undefined for anything else. */
 export function parseRange(text: string): TimeRange | undefined {
-  const [, count, unit] = /^(\d{1,12})([ms])$/.exec(text) ?? [];
+  const [, count, unit] = /^(\d{1,12})([smhd])$/.exec(text) ?? [];
   if (count !== undefined) {
-    const ms = Number(count) * (unit === "m" ? MINUTE : SECOND);
+    const ms = Number(count) * (UNITS_MS[unit ?? ""] ?? 0);
     return ms === 0 ? undefined : { kind: "last", ms };
   }
   const [, from, to] = /^(-?\d{1,14})\.\.(-?\d{1,14})$/.exec(text) ?? [];

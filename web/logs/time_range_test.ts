@@ -31,6 +31,8 @@ Deno.test("an address holds each range that can be typed", () => {
     { kind: "between", from: -9_000, to: -5_000 },
   ];
   for (const range of ranges) deepStrictEqual(parseRange(rangeText(range)), range);
+  deepStrictEqual(parseRange("6h"), parseRange("360m"));
+  deepStrictEqual(parseRange("3d"), { kind: "last", ms: 3 * 86_400_000 });
   for (const text of ["", "0m", "9..5", "5..5", "-5m", "253370761200000..253402297200000"]) {
     deepStrictEqual(parseRange(text), undefined, text);
   }

@@ -8,7 +8,7 @@ import { batch, signal } from "@preact/signals";
 import { RequestError } from "../api/request.ts";
 import { goTo, noteQuery } from "../frame/router.ts";
 import { type Instants, instantsOf } from "../logs/time_range.ts";
-import { closeTrace, readOpenTrace } from "./open_trace_state.ts";
+import { closeTrace, openId, readOpenTrace } from "./open_trace_state.ts";
 import { type ServiceFigures, serviceFigures } from "./service_figures.ts";
 import type { Call } from "./service_graph.ts";
 import {
@@ -66,14 +66,13 @@ let shownFor: string | undefined;
 /** Shows what the address asks. */
 export function readAddress(asked: URLSearchParams): void {
   const wanted = readSearch(asked);
-  const isTrace = asked.has("trace");
   batch(() => {
     typed.value = wanted;
     view.value = asked.get("view") === "graph" ? "graph" : "list";
     order.value = ORDERS.find((one) => one === asked.get("order")) ?? "newest";
   });
   readOpenTrace(asked);
-  if (isTrace || shownFor === addressText()) return;
+  if (openId.value !== undefined || shownFor === addressText()) return;
   run();
 }
 
