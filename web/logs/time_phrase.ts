@@ -1,16 +1,8 @@
 /** Ranges of time as people type them: `last 2h`, `yesterday`, `2026-11-20 .. 2026-11-21`. */
 
-import { rangeBetween, type TimeRange } from "./time_range.ts";
+import { rangeBetween, type TimeRange, UNITS_MS } from "./time_range.ts";
 import { instantOfZoned, type Zone, zonedTime } from "./time_zone.ts";
 
-const DAY_MS = 86_400_000;
-const UNITS_MS: Readonly<Record<string, number>> = {
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-  d: DAY_MS,
-  w: 7 * DAY_MS,
-};
 const UNIT = "(s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?|w|weeks?)";
 const LAST = new RegExp(String.raw`^(?:(?:the )?last |past |-)?(\d{1,6})? ?${UNIT}$`, "i");
 const AGO = new RegExp(String.raw`^(?:now ?- ?)?(\d{1,6}) ?${UNIT}(?: ago)?$`, "i");

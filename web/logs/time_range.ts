@@ -29,7 +29,14 @@ export const SPANS: readonly { readonly label: string; readonly ms: number }[] =
   { label: "30 days", ms: 30 * DAY },
 ];
 
-const UNITS_MS: Readonly<Record<string, number>> = { s: SECOND, m: MINUTE, h: HOUR, d: DAY };
+/** Milliseconds of a unit by its first letter. */
+export const UNITS_MS: Readonly<Record<string, number>> = {
+  s: SECOND,
+  m: MINUTE,
+  h: HOUR,
+  d: DAY,
+  w: 7 * DAY,
+};
 
 export const RANGE_DEFAULT: TimeRange = { kind: "last", ms: HOUR };
 
