@@ -68,8 +68,8 @@ export async function parameterTypes(
   const relations = emptyRelations({ names: own.names, made: planned.made }, planned.planned);
   deadline.check();
   const told = new Map(await boundTypes(connection, { text, relations }));
-  const isOpen = () => names.some((name) => (told.get(name) ?? null) === null);
-  if (isOpen()) {
+  const openNames = () => names.filter((name) => (told.get(name) ?? null) === null);
+  if (openNames().length > 0) {
     const coalesced = cloneTree(root);
     const operators = coalescedOperands(coalesced);
     const sided = { text: await textOfTree(cached, withRoot(document, coalesced)), relations };
@@ -79,16 +79,14 @@ export async function parameterTypes(
       told.set(name, told.get(name) ?? operandType(type, operators.get(name)));
     }
   }
-  if (isOpen()) {
+  if (openNames().length > 0) {
     const alone = { text: await textOf(selectNode([...casts.values()])), relations: [] };
     for (const [name, type] of await boundTypes(connection, alone)) {
       told.set(name, told.get(name) ?? type);
     }
   }
-  if (isOpen()) {
-    const open = new Set(names.filter((name) => (told.get(name) ?? null) === null));
-    for (const [name, type] of await argumentTypes(connection, root, open)) told.set(name, type);
-  }
+  const open = new Set(openNames());
+  for (const [name, type] of await argumentTypes(connection, root, open)) told.set(name, type);
   return new Map(names.map((name) => {
     const type = told.get(name) ?? null;
     return [name, type !== null && lists.has(name) ? `${type}[]` : type];

@@ -172,15 +172,17 @@ export class SessionAnswers {
       this.#planned = { statement, answer };
       return statement.columns = answer.columns;
     }
-    const described = await this.#describedWith(plan, statement.fixed ?? oids.map(nullOfType))
-      .catch(async (error) => {
-        // Some functions take no NULL, for example as the quantile that is asked for.
-        const sampled = isRefusal(error) && oids.length > 0
-          ? await this.#describedWithSamples(plan, oids)
-          : undefined;
-        if (sampled === undefined) throw error;
-        return sampled;
-      });
+    let described: readonly ResultColumn[];
+    try {
+      described = await this.#describedWith(plan, statement.fixed ?? oids.map(nullOfType));
+    } catch (error) {
+      // Some functions take no NULL, for example as the quantile that is asked for.
+      const sampled = isRefusal(error) && oids.length > 0
+        ? await this.#describedWithSamples(plan, oids)
+        : undefined;
+      if (sampled === undefined) throw error;
+      return statement.columns = sampled;
+    }
     if (oids.length === 0 || !described.some(isPerhapsNull)) return statement.columns = described;
     const sampled = await this.#describedWithSamples(plan, oids);
     return statement.columns = described.map((column, at) =>
