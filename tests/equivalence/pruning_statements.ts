@@ -127,7 +127,13 @@ export class StatementMaker {
       () => `${this.#attribute(p)} ${this.#not()}IN (${this.#text(VALUES)}, ${this.#text(VALUES)})`,
       () => `${p}attributes IS ${this.#not()}NULL`,
       () => `${p}timestamp ${this.#pick(["<", ">="])} TIMESTAMPTZ '2026-09-22 14:00:00Z'`,
-      () => `regexp_matches(${raw}, 'error|refused')`,
+      () => `${this.#regexCall()}(${raw}, ${this.#regex()})`,
+      () => `regexp_matches(lower(${raw}), ${this.#regex()})`,
+      () => `${raw} ${this.#pick(["~", "!~", "SIMILAR TO"])} ${this.#regex()}`,
+      () => `regexp_matches(${raw}, ${this.#regex()}, ${this.#pick(["'i'", "'s'", "'l'"])})`,
+      () => `contains(lower(${raw}), ${this.#run()})`,
+      () => `${raw} GLOB ${this.#pattern().replaceAll("%", "*").replaceAll("_", "?")}`,
+      () => `${raw} ${this.#not()}LIKE ${this.#pattern()} ESCAPE '!'`,
       () => this.#pick(["true", "NULL", "1 = 1"]),
     ])();
   }
@@ -203,6 +209,27 @@ export class StatementMaker {
     const letters = [...this.#pick(this.words)];
     const from = this.below(letters.length);
     return quoted(letters.slice(from, from + 1 + this.below(6)).join(""));
+  }
+
+  #regexCall(): string {
+    return this.#pick(["regexp_matches", "regexp_matches", "regexp_full_match"]);
+  }
+
+  /** An expression of parts of words, some in any case. */
+  #regex(): string {
+    const part = () => {
+      const letters = [...this.#pick(this.words)].filter((letter) =>
+        /[\p{L}\p{M}\d_ %]/u.test(letter)
+      );
+      const from = this.below(Math.max(1, letters.length));
+      const text = letters.slice(from, from + 1 + this.below(6)).join("");
+      return this.#pick([text, text, text.toUpperCase(), text.normalize("NFKC").toLowerCase()]);
+    };
+    const form = this.#pick([
+      ...["*", "*.*", ".*(*|*)", "(?i)*", "*|*|*", "(?i)(*|*).?", "*+.", "(*)?*", "[*]", "*\\b"],
+      ...["(?P<x>*).*", ".*(?:*|(*|*)).*", "*{0}"],
+    ]);
+    return quoted(form.replace(/(?<!\.|\])\*/g, () => part() || "x"));
   }
 
   #pattern(values: readonly string[] = this.words): string {

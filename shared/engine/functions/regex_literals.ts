@@ -1,67 +1,144 @@
 /**
- * The literal texts that whatever a regular expression matches must have, in this order and side by
- * side at most. Undefined: there are none, the expression is nothing but one, or it has something
- * that is not read here. Groups, alternatives within them, sets and repetitions are stepped over.
+ * The literal texts that whatever a regular expression of RE2 matches must have. Sets, repetitions
+ * and what matches between letters are stepped over.
  */
-export function regexLiterals(pattern: string): readonly string[] | undefined {
-  if (!pattern.isWellFormed()) return undefined;
-  const literals: string[] = [];
-  let text = "";
-  let hasMore = false;
-  const close = () => {
-    if (text !== "") literals.push(text);
-    text = "";
-    hasMore = true;
-  };
-  for (let at = 0; at < pattern.length;) {
-    PIECE.lastIndex = at;
-    const piece = PIECE.exec(pattern);
-    if (piece === null) return undefined;
-    const [whole, letter, escaped, group, repetition] = piece;
-    at += whole.length;
-    if (group !== undefined) {
-      const end = groupEnd(pattern, at);
-      if (end === undefined) return undefined;
-      at = end;
-    }
-    const literal = letter ?? escaped;
-    if (literal !== undefined) {
-      text += literal;
-    } else {
+
+/** Texts of which a match has one. */
+export type Alternatives = readonly string[];
+
+/** What an expression says of the texts that it matches. */
+export interface RegexLiterals {
+  /** A match has one text of each, in this order, and side by side at most. There is a first. */
+  readonly parts: readonly Alternatives[];
+  /** Whether a match may have them in any case, as RE2 folds letters. */
+  readonly ignoreCase: boolean;
+  /** Whether the expression is nothing but one text. */
+  readonly isText: boolean;
+}
+
+/**
+ * Reads an expression, and the options that DuckDB's functions take. Undefined: no text must be
+ * there, or the expression has something that is not read here.
+ */
+export function regexLiterals(pattern: string, options = ""): RegexLiterals | undefined {
+  if (!pattern.isWellFormed() || !/^[cilmnps]*$/.test(options)) return undefined;
+  const { flags = "", expression = "" } = FLAGS.exec(pattern)?.groups ?? {};
+  const ignoreCase = `${options}${flags}`.includes("i");
+  if (options.includes("l")) {
+    return pattern === "" ? undefined : { parts: [[pattern]], ignoreCase, isText: true };
+  }
+  const reader = new ExpressionReader(expression);
+  const parts = reader.alternatives();
+  if (parts === undefined || parts.length === 0 || !reader.isAtEnd) return undefined;
+  return { parts, ignoreCase, isText: reader.isText };
+}
+
+const FLAGS = /^(?:\(\?(?<flags>[imsU]+)\))?(?<expression>[^]*)$/;
+const SET = String.raw`\[\^?\]?(?:\[:\^?\w+:\]|\\[^]|[^\]\\\[])*\]`;
+/** A letter, one that is escaped, the start of a group, a repetition, or what is stepped over. */
+const PIECE = new RegExp(
+  [
+    String.raw`(?<letter>[^\\^$.|?*+()[\]{}])`,
+    String.raw`\\(?<escaped>[^A-Za-z0-9])`,
+    String.raw`\\x\{(?<code>[0-9a-f]{1,6})\}`,
+    String.raw`(?<group>\((?:\?(?::|P?<\w+>))?(?!\?))`,
+    String.raw`(?<repetition>[*+?]\??|\{\d+(?:,\d*)?\}\??)`,
+    String.raw`\.|\^|\$|\\[dDwWsSbBAz]|${SET}`,
+  ].join("|"),
+  "yu",
+);
+
+/** Deeper groups are not read. */
+const DEPTH_MAX = 32;
+/** More alternatives tell too little of a text. */
+const ALTERNATIVES_MAX = 16;
+
+class ExpressionReader {
+  readonly #pattern: string;
+  #at = 0;
+  #depth = 0;
+  /** Whether letters were all that was read. */
+  isText = true;
+
+  constructor(pattern: string) {
+    this.#pattern = pattern;
+  }
+
+  get isAtEnd(): boolean {
+    return this.#at === this.#pattern.length;
+  }
+
+  /** What one of several alternatives has, up to the end of their group. Undefined: not read. */
+  alternatives(): readonly Alternatives[] | undefined {
+    const branches: (readonly Alternatives[])[] = [];
+    do {
+      const branch = this.#sequence();
+      if (branch === undefined) return undefined;
+      branches.push(branch);
+    } while (this.#takes("|"));
+    const [only = []] = branches;
+    if (branches.length === 1) return only;
+    this.isText = false;
+    const best = branches.map((parts) => parts.toSorted((a, b) => shortest(b) - shortest(a))[0]);
+    const all = best.every((one) => one !== undefined) ? [...new Set(best.flat())] : [];
+    return all.length === 0 || all.length > ALTERNATIVES_MAX ? [] : [all];
+  }
+
+  #sequence(): Alternatives[] | undefined {
+    const parts: Alternatives[] = [];
+    let text = "";
+    const close = () => {
+      if (text !== "") parts.push([text]);
+      text = "";
+    };
+    for (;;) {
+      PIECE.lastIndex = this.#at;
+      const piece = PIECE.exec(this.#pattern);
+      if (piece === null) break;
+      this.#at += piece[0].length;
+      const { letter, escaped, code, group, repetition } = piece.groups ?? {};
+      const literal = letter ?? escaped ?? (code && letterOf(code));
+      if (literal !== undefined) {
+        text += literal;
+        continue;
+      }
+      this.isText = false;
       // What may be repeated no times need not be there.
       if (repetition !== undefined && !repetition.startsWith("+")) {
         text = [...text].slice(0, -1).join("");
       }
       close();
+      if (group === undefined) continue;
+      const inner = this.#group();
+      if (inner === undefined) return undefined;
+      parts.push(...inner);
     }
+    close();
+    return this.isAtEnd || /[|)]/.test(this.#pattern.charAt(this.#at)) ? parts : undefined;
   }
-  if (!hasMore) return undefined;
-  close();
-  return literals.length === 0 ? undefined : literals;
+
+  /** What a group has whose content comes next. */
+  #group(): readonly Alternatives[] | undefined {
+    this.#depth += 1;
+    const parts = this.#depth > DEPTH_MAX ? undefined : this.alternatives();
+    this.#depth -= 1;
+    if (!this.#takes(")")) return undefined;
+    return /[*?{]/.test(this.#pattern.charAt(this.#at)) ? parts && [] : parts;
+  }
+
+  #takes(letter: string): boolean {
+    const isNext = this.#pattern.charAt(this.#at) === letter;
+    if (isNext) this.#at += 1;
+    return isNext;
+  }
 }
 
-const SET = String.raw`\[\^?\]?(?:\[:\^?\w+:\]|\\[^]|[^\]\\\[])*\]`;
-/** A letter, one that is escaped, the start of a group, a repetition, or what is stepped over. */
-const PIECE = new RegExp(
-  String
-    .raw`([^\\^$.|?*+()[\]{}])|\\([^A-Za-z0-9])|(\((?:\?:)?(?!\?))|([*+?]\??|\{\d+(?:,\d*)?\}\??)|` +
-    String.raw`\.|\^|\$|\\[dDwWsSbBAz]|${SET}`,
-  "yu",
-);
-/** What a group may have in it. */
-const INNER = new RegExp(String.raw`\\[^A-Za-z0-9]|\\[dDwWsSbBAz]|${SET}|[^\\[]`, "yu");
+function letterOf(code: string): string | undefined {
+  const point = Number.parseInt(code, 16);
+  const isLetter = point <= 0x10ffff && (point < 0xd800 || point > 0xdfff);
+  return isLetter ? String.fromCodePoint(point) : undefined;
+}
 
-/** Where the group ends whose content begins at `start`. */
-function groupEnd(pattern: string, start: number): number | undefined {
-  let depth = 1;
-  for (let at = start; at < pattern.length;) {
-    INNER.lastIndex = at;
-    const piece = INNER.exec(pattern)?.[0];
-    if (piece === undefined) return undefined;
-    at += piece.length;
-    if (piece.startsWith("(")) depth += 1;
-    else if (piece === ")") depth -= 1;
-    if (depth === 0) return at;
-  }
-  return undefined;
+function shortest(texts: Alternatives): number {
+  return Math.min(...texts.map(({ length }) => length));
 }

@@ -1,7 +1,8 @@
 /**
  * Searches of a column for constant texts, exchanged for ones that take less time. ILIKE and LIKE
- * of `lower(column)` become matches in any case (`folded_text.ts`). Regular expressions stand
- * behind a LIKE of their literal parts. Answers are the same, NULL for NULL included.
+ * of `lower(column)` become matches in any case (`folded_text.ts`). Regular expressions, and
+ * patterns that DuckDB matches slowly (with `_`, with an escape, of GLOB), stand behind a search
+ * for their literal parts. Answers are the same, NULL for NULL included.
  *
  * What is searched is written several times, so it is a column. In a statement with a collation
  * nothing is exchanged: LIKE and `contains` look at it, and expressions do not.
@@ -11,8 +12,8 @@ import { callNode, textNode } from "../statement/tree_nodes.ts";
 import { nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 import { textOfConstant } from "../statement/text_of_constant.ts";
 import { foldedContains, isFoldable, sieved } from "./folded_text.ts";
-import { regexLiterals } from "./regex_literals.ts";
-import { likePieces, type Piece } from "./wildcard_pattern.ts";
+import { type Alternatives, regexLiterals } from "./regex_literals.ts";
+import { globPieces, likePieces, likeText, type Piece, regexText } from "./wildcard_pattern.ts";
 
 /** Exchanges the calls below `root`. */
 export function exchangeSearches(root: TreeNode): void {
@@ -51,68 +52,131 @@ function searchesBelow(root: TreeNode): Search[] {
 
 /** What a call becomes. Undefined: it stays. */
 function searchOf(node: TreeNode): (() => TreeNode) | undefined {
-  const [text, constant, ...others] = nodesAt(node, "children");
-  if (text === undefined || constant === undefined || others.length > 0) return undefined;
-  const written = textOfConstant(constant);
-  const isPlaced = [text, constant].every((child) => textAt(child, "alias") === "");
-  if (written === undefined || !isPlaced) return undefined;
+  const [text, ...constants] = nodesAt(node, "children");
+  const written = constants.map(textOfConstant);
+  const [pattern, more = "", ...others] = written;
+  if (text === undefined || pattern === undefined || others.length > 0) return undefined;
+  const isPlaced = [text, ...constants].every((child) => textAt(child, "alias") === "");
+  if (!isPlaced || written.includes(undefined)) return undefined;
   const name = textAt(node, "function_name").toLowerCase();
-  const lowered = loweredColumn(text);
-  if (name === "contains") {
-    return lowered === undefined || !isFoldable(written)
-      ? undefined
-      : () => foldedContains(lowered, written);
-  }
-  if (REGEXES.has(name)) return isColumn(text) ? regexSearch(node, text, written) : undefined;
+  if (REGEXES.has(name)) return regexSearch(node, pattern, more);
   const like = Object.hasOwn(LIKES, name) ? LIKES[name] : undefined;
-  const column = like?.isFolded === true ? text : lowered;
-  if (like === undefined || column === undefined || !isColumn(column)) return undefined;
-  // A pattern of `lower(column)` that is not in lower case matches nothing that is.
-  const whole = like.isFolded
-    ? callNode("pattern_folded", [column, textNode(written)])
-    : { ...node, alias: "", function_name: "~~" };
-  const search = foldedSearch({ column, whole, pattern: written, isFolded: like.isFolded });
-  const exact = search ?? (name.endsWith("~~*") ? () => whole : undefined);
-  return exact === undefined || !like.isNegated ? exact : () => notNode(exact());
+  if (like !== undefined) return likeSearch({ node, text, like }, pattern, more);
+  const lowered = loweredColumn(text);
+  return name !== "contains" || lowered === undefined || !isFoldable(pattern)
+    ? undefined
+    : () => foldedContains(lowered, pattern);
 }
 
 interface LikeCall {
   /** Text and pattern are compared in lower case. */
   readonly isFolded: boolean;
-  readonly isNegated: boolean;
+  /** The call of which this one is the negation. */
+  readonly negates?: string;
+  readonly syntax: "like" | "escape" | "glob";
 }
 
-/** Names of LIKE and ILIKE: DuckDB's, and one of `pattern_calls.ts`. */
+const LIKE = { isFolded: false, syntax: "like" } as const;
+const ILIKE = { isFolded: true, syntax: "like" } as const;
+
+/** Names of LIKE, ILIKE and GLOB: DuckDB's, and one of `pattern_calls.ts`. */
 const LIKES: Readonly<Record<string, LikeCall>> = {
-  "~~": { isFolded: false, isNegated: false },
-  "!~~": { isFolded: false, isNegated: true },
-  "~~*": { isFolded: true, isNegated: false },
-  "!~~*": { isFolded: true, isNegated: true },
-  pattern_folded: { isFolded: true, isNegated: false },
+  "~~": LIKE,
+  "!~~": { ...LIKE, negates: "~~" },
+  "~~*": ILIKE,
+  "!~~*": { ...ILIKE, negates: "~~*" },
+  like_escape: { ...LIKE, syntax: "escape" },
+  not_like_escape: { ...LIKE, syntax: "escape", negates: "like_escape" },
+  ilike_escape: { ...ILIKE, syntax: "escape" },
+  not_ilike_escape: { ...ILIKE, syntax: "escape", negates: "ilike_escape" },
+  "~~~": { isFolded: false, syntax: "glob" },
+  pattern_folded: ILIKE,
 };
 
 const REGEXES: ReadonlySet<string> = new Set([
-  ...["regexp_full_match", "regexp_like", "regexp_matches", "~"],
+  ...["regexp_full_match", "regexp_like", "regexp_matches", "~", "pattern_full"],
 ]);
 
-/** A LIKE in lower case: of its longest literal, then of all of it. */
-function foldedSearch({ column, whole, pattern, isFolded }: {
+function likeSearch(
+  { node, text, like }: {
+    readonly node: TreeNode;
+    readonly text: TreeNode;
+    readonly like: LikeCall;
+  },
+  pattern: string,
+  escape: string,
+): (() => TreeNode) | undefined {
+  const pieces = piecesOf(like, pattern, escape);
+  const lowered = like.isFolded ? undefined : loweredColumn(text);
+  const column = lowered ?? text;
+  if (pieces === undefined || !isColumn(column)) return undefined;
+  const isByLetter = like.syntax === "glob" && pieces.includes("one");
+  const simple = isByLetter ? undefined : likeText(pieces);
+  const whole = simple === undefined
+    ? { ...node, alias: "", function_name: like.negates ?? node["function_name"] }
+    : callNode(like.isFolded ? "pattern_folded" : "~~", [text, textNode(simple)]);
+  const search = like.isFolded || lowered !== undefined
+    ? foldedSearch({ column, whole, pieces, isFolded: like.isFolded })
+    : exactSearch({ column, whole, pieces });
+  // LIKE is matched more quickly than ILIKE, GLOB or a LIKE with an escape.
+  const isSlow = simple !== undefined && /\*|escape|~~~/.test(textAt(node, "function_name"));
+  const found = search ?? (isSlow ? () => whole : undefined);
+  return found === undefined || like.negates === undefined ? found : () => notNode(found());
+}
+
+function piecesOf(
+  { isFolded, syntax }: LikeCall,
+  pattern: string,
+  escape: string,
+): readonly Piece[] | undefined {
+  if (syntax === "glob") return globPieces(pattern);
+  // In lower case another letter may have become the escape. DuckDB refuses longer ones.
+  const isRead = escape.length <= 1 && !(isFolded && /[^\0-@[-`{-\x7f]/.test(escape));
+  return isRead ? likePieces(pattern, escape) : undefined;
+}
+
+/** Literals of a pattern that are looked for before the whole of it. */
+const SIEVES_MAX = 2;
+
+/** A LIKE in lower case: of its longest literals, then of all of it. */
+function foldedSearch({ column, whole, pieces, isFolded }: {
   readonly column: TreeNode;
   readonly whole: TreeNode;
-  readonly pattern: string;
+  readonly pieces: readonly Piece[];
   readonly isFolded: boolean;
 }): (() => TreeNode) | undefined {
-  const pieces = likePieces(pattern) ?? [];
   // What is lower case beyond ASCII is DuckDB's matter.
-  const literals = pieces.flatMap((piece) => typeof piece === "string" ? [] : [piece.text])
+  const literals = textsOf(pieces)
     .map((text) => isFolded && !/[^\0-\x7f]/.test(text) ? text.toLowerCase() : text)
-    .filter(isFoldable);
-  const [longest] = literals.toSorted((a, b) => b.length - a.length);
+    .filter(isFoldable).toSorted((a, b) => b.length - a.length);
+  const [longest] = literals;
   if (longest === undefined) return undefined;
-  return () => {
-    const found = foldedContains(column, longest);
-    return isContained(pieces) ? found : sieved(found, whole);
-  };
+  if (isContained(pieces)) return () => foldedContains(column, longest);
+  const sieves = literals.filter((text, at) => at === 0 || text.length >= LITERAL_LENGTH_MIN)
+    .slice(0, SIEVES_MAX);
+  return () =>
+    sieves.reduceRight((exact, text) => sieved(foldedContains(column, text), exact), whole);
+}
+
+/** A LIKE or a GLOB with wildcards for a letter, or with wildcards that are letters. */
+function exactSearch({ column, whole, pieces }: {
+  readonly column: TreeNode;
+  readonly whole: TreeNode;
+  readonly pieces: readonly Piece[];
+}): (() => TreeNode) | undefined {
+  if (textAt(whole, "function_name") === "~~" && !pieces.includes("one")) return undefined;
+  const texts = textsOf(pieces);
+  if (isContained(pieces)) {
+    // DuckDB makes `contains` of it, which by itself would also take lists.
+    const regex = regexText(texts.map((text) => ({ text })), ".");
+    return () => callNode("regexp_matches", [column, textNode(regex)]);
+  }
+  const sieve = literalsLike(column, texts);
+  return sieve && (() => sieved(sieve, whole));
+}
+
+function textsOf(pieces: readonly Piece[]): readonly string[] {
+  return pieces.flatMap((piece) => typeof piece === "string" ? [] : [piece.text]);
 }
 
 /** Whether a pattern is one literal with anything before and behind it. */
@@ -123,19 +187,45 @@ function isContained(pieces: readonly Piece[]): boolean {
 
 /** Shorter literals are in too many texts. */
 const LITERAL_LENGTH_MIN = 3;
+/** More texts are looked for by an expression as quickly as one by one. */
+const ALTERNATIVES_MAX = 4;
 
-/** An expression behind a LIKE of its literal parts. */
+/** An expression behind a search for its literal parts. */
 function regexSearch(
   node: TreeNode,
-  column: TreeNode,
   regex: string,
+  options: string,
 ): (() => TreeNode) | undefined {
-  const parts = (regexLiterals(regex) ?? []).flatMap((literal) => literal.split(/[%_]+/))
+  const [column] = nodesAt(node, "children");
+  const literals = regexLiterals(regex, options);
+  if (column === undefined || !isColumn(column) || literals === undefined) return undefined;
+  const { parts, ignoreCase, isText } = literals;
+  // DuckDB makes a LIKE of a text.
+  if (ignoreCase || isText && options === "") return undefined;
+  const sieve = literalsLike(column, parts.flatMap((part) => part.length > 1 ? [] : part)) ??
+    anyOfParts(column, parts);
+  return sieve && (() => sieved(sieve, { ...node, alias: "" }));
+}
+
+/** A LIKE for texts in this order. Undefined: they are too short to be worth it. */
+function literalsLike(column: TreeNode, literals: readonly string[]): TreeNode | undefined {
+  const parts = literals.flatMap((literal) => literal.split(/[%_]+/))
     .filter((part) => part.length > 1);
   const [first = "", ...others] = parts;
   if (!parts.some(({ length }) => length >= LITERAL_LENGTH_MIN)) return undefined;
   const pattern = `%${[rareStart(first), ...others].join("%")}%`;
-  return () => sieved(callNode("~~", [column, textNode(pattern)]), { ...node, alias: "" });
+  return callNode("~~", [column, textNode(pattern)]);
+}
+
+function anyOfParts(column: TreeNode, parts: readonly Alternatives[]): TreeNode | undefined {
+  const part = parts.find((texts) =>
+    texts.length <= ALTERNATIVES_MAX && texts.every(({ length }) => length >= LITERAL_LENGTH_MIN)
+  );
+  const children = part?.map((text) => callNode("contains", [column, textNode(text)]));
+  return children && {
+    ...{ class: "CONJUNCTION", type: "CONJUNCTION_OR", alias: "", query_location: 0 },
+    children,
+  };
 }
 
 /** Letters of logs, the most frequent first. LIKE looks for the first letter of a literal. */
@@ -156,7 +246,7 @@ function isColumn(node: TreeNode): boolean {
 }
 
 /** The column of which this is the lower case. */
-function loweredColumn(node: TreeNode): TreeNode | undefined {
+export function loweredColumn(node: TreeNode): TreeNode | undefined {
   const [column, ...others] = nodesAt(node, "children");
   const isLowered = textAt(node, "class") === "FUNCTION" && textAt(node, "schema") === "" &&
     ["lcase", "lower"].includes(textAt(node, "function_name").toLowerCase());

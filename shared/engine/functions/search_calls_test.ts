@@ -162,32 +162,54 @@ Deno.test({
   },
 });
 
-const REGEXES: readonly (readonly [regex: string, literals: readonly string[] | undefined])[] = [
-  [String.raw`port \d{5} ssh2`, ["port ", " ssh2"]],
-  ["abc", undefined],
-  ["abc.", ["abc"]],
-  ["ab*c", ["a", "c"]],
-  ["ab+c", ["ab", "c"]],
-  ["ab{2}cd", ["a", "cd"]],
-  ["ab??cd", ["a", "cd"]],
-  ["user=(root|admin) from", ["user=", " from"]],
-  [String.raw`x(?:(a\)|[)]b))?y`, ["x", "y"]],
-  [String.raw`^GET /a\.b\b[^ ]+ 5\d\d$`, ["GET /a.b", " 5"]],
-  ["abc|def.", undefined],
-  ["(?i)abc.", undefined],
+const one = (...texts: readonly string[]) => texts.map((text) => [text]);
+const REGEXES: readonly (readonly [regex: string, parts: readonly string[][] | undefined])[] = [
+  [String.raw`port \d{5} ssh2`, one("port ", " ssh2")],
+  ["abc", one("abc")],
+  ["abc.", one("abc")],
+  ["ab*c", one("a", "c")],
+  ["ab+c", one("ab", "c")],
+  ["ab{2}cd", one("a", "cd")],
+  ["ab??cd", one("a", "cd")],
+  ["user=(root|admin) from", [["user="], ["root", "admin"], [" from"]]],
+  ["a(b|cd|b)?e", one("a", "e")],
+  ["a(bc)+(de){0}f", one("a", "bc", "f")],
+  [String.raw`x(?:(a\)|[)]b))?y`, one("x", "y")],
+  ["(ab(c|d)|e.fgh)z", [["ab", "fgh"], ["z"]]],
+  ["(ab|.*)z", one("z")],
+  [String.raw`^GET /a\.b\b[^ ]+ 5\d\d$`, one("GET /a.b", " 5")],
+  ["timeout|refused|failed.*", [["timeout", "refused", "failed"]]],
+  ["abc|def.", [["abc", "def"]]],
+  ["abc|", undefined],
+  ["(?s)abc.", one("abc")],
+  [String.raw`(?s).*a\x{5f}b`, one("a_b")],
   [String.raw`\x41bc.`, undefined],
   [String.raw`\pLabc`, undefined],
   [String.raw`\Qabc.\E`, undefined],
-  ["abc(?P<n>d)", undefined],
+  ["abc(?P<n>d)", one("abc", "d")],
+  ["abc(?i:d)", undefined],
   ["abc(d", undefined],
-  ["[[:alpha:]]+é漢🙂?", ["é漢"]],
+  ["abc)d", undefined],
+  [`${"(".repeat(40)}a${")".repeat(40)}`, undefined],
+  ["[[:alpha:]]+é漢🙂?", one("é漢")],
   ["a{,3}bcd", undefined],
 ];
 
 Deno.test({
   name: "regexLiterals reads the parts that a match must have, or nothing",
   fn() {
-    for (const [regex, literals] of REGEXES) deepStrictEqual(regexLiterals(regex), literals, regex);
+    for (const [regex, parts] of REGEXES) {
+      deepStrictEqual(regexLiterals(regex)?.parts, parts, regex);
+    }
+    const readings = ["abc", "(?is)abc.", "ab(c)"].map((regex) => regexLiterals(regex));
+    deepStrictEqual(readings.map((one) => one?.isText), [true, false, false]);
+    deepStrictEqual(readings.map((one) => one?.ignoreCase), [false, true, false]);
+    deepStrictEqual(regexLiterals("a.(c", "li"), {
+      parts: [["a.(c"]],
+      ignoreCase: true,
+      isText: true,
+    });
+    strictEqual(regexLiterals("abc", "q"), undefined);
   },
 });
 
@@ -195,15 +217,17 @@ const PIECES = [
   ..."abc",
   ...["abc", "bca", "é", "_", "%", " ", "b+", "a*", "c?", "b{2}", "a{0,3}", "(abc|b)", "(?:ca)?"],
   ...["[ab]", "[^a]+", ".", ".*", String.raw`\d`, String.raw`\.`, String.raw`\b`, "(a(b)c)*", "|"],
+  ...["(abc|bca%)", "(abc|b_c|cab)+", "(?P<n>abc)", "(aab|a(bca|cab)b)"],
 ];
 
 Deno.test({
-  name: "regular expressions behind a LIKE of their literals match what they match alone",
+  name: "regular expressions behind a search for their literals match what they match alone",
   fn: async () => {
     await using lab = await EngineLab.open();
     const plain = await openPlain();
-    const letters = ["a", "b", "c", "abc", "bca", "é", "_", "%", " ", "1", "."];
-    const regex = textOf(PIECES, 7);
+    const letters = ["a", "b", "c", "B", "\n", "abc", "bca", "é", "_", "%", " ", "1", "."];
+    const regex = fc.tuple(fc.constantFrom("", "", "", "(?i)", "(?s)"), textOf(PIECES, 7))
+      .map(([flags, pieces]) => flags + pieces);
     let [found, sieved] = [0, 0];
     await fc.assert(
       fc.asyncProperty(
@@ -211,11 +235,16 @@ Deno.test({
         fc.array(regex, { minLength: 12, maxLength: 12 }),
         async (texts, regexes) => {
           sieved += regexes.filter((one) =>
-            regexLiterals(one)?.some(({ length }) => length > 2)
+            regexLiterals(one)?.parts.some((texts) =>
+              texts.every(({ length }) => length > 2)
+            )
           ).length;
           const expressions = regexes.flatMap((one) => [
             `regexp_matches(t, ${quoted(one)})`,
             `NOT regexp_full_match(t, ${quoted(one)})`,
+            `regexp_full_match(t, ${quoted(one)}, 's')`,
+            `regexp_matches(t, ${quoted(one)}, 'i')`,
+            `regexp_matches(t, ${quoted(one)}, 'l')`,
             `t SIMILAR TO ${quoted(one)}`,
           ]);
           const { own, expected } = await answers({ lab, plain, texts, expressions });
@@ -226,6 +255,47 @@ Deno.test({
       { numRuns: RUNS },
     );
     ok(found > 25 * RUNS && sieved > RUNS / 4, `${found} matches, ${sieved} expressions`);
+    plain.closeSync();
+  },
+});
+
+const patternsOf = (pattern: string) => [
+  ...["LIKE", "NOT LIKE", "ILIKE", "NOT ILIKE"].flatMap((name) => [
+    `t ${name} ${quoted(pattern)}`,
+    `t ${name} ${quoted(pattern)} ESCAPE '\\'`,
+    `t ${name} ${quoted(pattern)} ESCAPE '.'`,
+  ]),
+  `lower(t) LIKE ${quoted(pattern)} ESCAPE '\\'`,
+  `t GLOB ${quoted(pattern.replaceAll("%", "*").replaceAll("_", "?"))}`,
+];
+
+Deno.test({
+  name: "patterns with wildcards for a letter, an escape or of GLOB match what DuckDB's own do",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    const plain = await openPlain();
+    const letters = ["a", "b", "B", "é", "_", "%", "*", "?", " ", "abc", "\\", "k", "\u212a"];
+    const pieces = ["%", "_", "a", "b", "abc", "\\%", "\\_", "a\\_b", "._", "é", " ", "k", "%ab"];
+    let found = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(textOf(letters, 7), { minLength: 30, maxLength: 50 }),
+        fc.array(textOf(pieces, 5), { minLength: 4, maxLength: 4 }),
+        async (texts, some) => {
+          const ended = some.map((pattern) => pattern.replace(/[\\.]+$/, ""));
+          const patterns = ended.flatMap((pattern) => [pattern, `%${pattern}%`, `%abc${pattern}%`]);
+          const expressions = patterns.flatMap(patternsOf);
+          for (let at = 0; at < expressions.length; at += 42) {
+            const part = expressions.slice(at, at + 42);
+            const { own, expected } = await answers({ lab, plain, texts, expressions: part });
+            deepStrictEqual(own, expected, JSON.stringify([texts, part]));
+            found += expected.flat().filter((value) => value === true).length;
+          }
+        },
+      ),
+      { numRuns: RUNS },
+    );
+    ok(found > 100 * RUNS, `${found} matches`);
     plain.closeSync();
   },
 });

@@ -8,8 +8,10 @@
 
 import { listAt, nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import { attributeCall } from "../plan/attribute_calls.ts";
+import { regexLiterals } from "../functions/regex_literals.ts";
+import { loweredColumn } from "../functions/search_calls.ts";
+import { globPieces, likePieces, type Piece } from "../functions/wildcard_pattern.ts";
 import type { Constants } from "./constants.ts";
-import { likeParts } from "./like_pattern.ts";
 import {
   ALL,
   allOf,
@@ -137,15 +139,16 @@ export class PredicateReader {
 
   #called(node: TreeNode, calls: Readonly<Record<string, CallReader>>): Predicate {
     const call = calls[textAt(node, "function_name").toLowerCase()];
-    const [subject, argument, escape, ...more] = argumentsOf(node);
+    const [subject, argument, more, ...others] = argumentsOf(node);
     if (call === undefined || subject === undefined || argument === undefined) return ALL;
-    const column = this.#column(subject);
+    const lowered = call.isOfLetters === true ? loweredColumn(subject) : undefined;
+    const column = this.#column(lowered ?? subject);
     const text = this.#constants.value(argument);
-    if (column === undefined || typeof text !== "string" || more.length > 0) return ALL;
-    if (call.escaped !== (escape !== undefined)) return ALL;
-    if (escape === undefined) return call.read(column, text, "");
-    const letter = this.#constants.value(escape);
-    return typeof letter === "string" ? call.read(column, text, letter) : ALL;
+    if (column === undefined || typeof text !== "string" || others.length > 0) return ALL;
+    const called = { column, isLowered: lowered !== undefined };
+    if (more === undefined) return call.read(called, text);
+    const third = this.#constants.value(more);
+    return typeof third === "string" ? call.read(called, text, third) : ALL;
   }
 
   /** Which attribute of which column a call names. */
@@ -194,35 +197,71 @@ interface MemberNumber {
   readonly as: "double" | "integer";
 }
 
+/** The text that a call looks at. */
+interface CallSubject {
+  readonly column: string;
+  /** Whether the call looks at the column in lower case. */
+  readonly isLowered: boolean;
+}
+
 /** A call over a column and a constant text. */
 interface CallReader {
-  /** Whether it has a third argument, the escape. */
-  readonly escaped: boolean;
-  readonly read: (column: string, text: string, escape: string) => Predicate;
+  /** Whether it looks for letters, so that it may be read of a column in lower case. */
+  readonly isOfLetters?: boolean;
+  /** `more` is the constant of a third argument. */
+  readonly read: (subject: CallSubject, text: string, more?: string) => Predicate;
 }
 
-function calls(
-  read: CallReader["read"],
-  { escaped = false }: { readonly escaped?: boolean } = {},
-): CallReader {
-  return { escaped, read };
-}
+const terms = (mode: "all" | "any" | "phrase" | "prefix"): CallReader => ({
+  read: ({ column }, text, more) =>
+    more === undefined ? { kind: "terms", column, mode, text } : ALL,
+});
 
-const terms = (mode: "all" | "any" | "phrase" | "prefix") =>
-  calls((column, text) => ({ kind: "terms", column, mode, text }));
+const substring: CallReader = {
+  isOfLetters: true,
+  read: ({ column, isLowered }, text, more) =>
+    more === undefined ? contains(column, text, isLowered) : ALL,
+};
 
-const substring = calls((column, text) => contains(column, text));
-const starts = calls((column, text) => begins(column, text));
-const like = (options: { escaped?: boolean } = {}) =>
-  calls(
-    (column, pattern, escape) => matches(column, pattern, { escape, ignoreCase: false }),
-    options,
-  );
-const ilike = (options: { escaped?: boolean } = {}) =>
-  calls(
-    (column, pattern, escape) => matches(column, pattern, { escape, ignoreCase: true }),
-    options,
-  );
+const starts: CallReader = {
+  isOfLetters: true,
+  read: ({ column, isLowered }, text, more) => {
+    if (more !== undefined) return ALL;
+    return isLowered ? contains(column, text, true) : begins(column, text);
+  },
+};
+
+const like = ({ isFolded = false, isEscaped = false } = {}): CallReader => ({
+  isOfLetters: true,
+  read: ({ column, isLowered }, pattern, escape) => {
+    if (isEscaped !== (escape !== undefined)) return ALL;
+    return matches(column, likePieces(pattern, escape), isFolded || isLowered);
+  },
+});
+
+const glob: CallReader = {
+  isOfLetters: true,
+  read: ({ column, isLowered }, pattern, more) =>
+    more === undefined ? matches(column, globPieces(pattern), isLowered) : ALL,
+};
+
+const regex: CallReader = {
+  isOfLetters: true,
+  read: ({ column, isLowered }, pattern, options) => {
+    const { parts = [], ignoreCase = false } = regexLiterals(pattern, options) ?? {};
+    const holds = (text: string) =>
+      ignoreCase
+        ? allOf(text.split(FOLDED_FURTHER).map((one) => contains(column, one, true)))
+        : contains(column, text, isLowered);
+    return allOf(parts.map((texts) => anyOf(texts.map(holds))));
+  },
+};
+
+/**
+ * Letters that RE2 finds for others in any case: ASCII's `s` and `k` have a third form, and so have
+ * some beyond ASCII.
+ */
+const FOLDED_FURTHER = /[^\0-\x7f]|[skSK]/;
 
 const CALLS: Readonly<Record<string, CallReader>> = {
   match: terms("all"),
@@ -237,16 +276,21 @@ const CALLS: Readonly<Record<string, CallReader>> = {
   starts_with: starts,
   "^@": starts,
   "~~": like(),
-  "~~*": ilike(),
-  like_escape: like({ escaped: true }),
-  ilike_escape: ilike({ escaped: true }),
+  "~~*": like({ isFolded: true }),
+  "~~~": glob,
+  like_escape: like({ isEscaped: true }),
+  ilike_escape: like({ isFolded: true, isEscaped: true }),
+  regexp_matches: regex,
+  regexp_full_match: regex,
+  regexp_like: regex,
+  "~": regex,
 };
 
 const NEGATED_CALLS: Readonly<Record<string, CallReader>> = {
   "!~~": like(),
-  "!~~*": ilike(),
-  not_like_escape: like({ escaped: true }),
-  not_ilike_escape: ilike({ escaped: true }),
+  "!~~*": like({ isFolded: true }),
+  not_like_escape: like({ isEscaped: true }),
+  not_ilike_escape: like({ isFolded: true, isEscaped: true }),
 };
 
 /** Whether numbers below it are told apart as doubles, so that rounding changes no comparison. */
@@ -289,21 +333,22 @@ function begins(column: string, text: string): Predicate {
   return text === "" ? ALL : allOf([{ kind: "starts", column, text }, contains(column, text)]);
 }
 
+/** A pattern with one letter or any number of them between its texts. */
 function matches(
   column: string,
-  pattern: string,
-  { escape, ignoreCase }: { readonly escape: string; readonly ignoreCase: boolean },
+  pieces: readonly Piece[] | undefined,
+  ignoreCase: boolean,
 ): Predicate {
-  const parts = likeParts(pattern, escape);
-  if (parts === undefined) return ALL;
-  const [first = ""] = parts.runs;
-  if (parts.isWhole && !ignoreCase) {
+  if (pieces === undefined) return ALL;
+  const texts = pieces.flatMap((piece) => typeof piece === "object" ? [piece.text] : []);
+  const [first = ""] = texts;
+  if (texts.length === pieces.length && !ignoreCase) {
     return { kind: "compare", column, operator: "=", values: [first] };
   }
-  const startsText = parts.startsText && !ignoreCase;
+  const startsText = typeof pieces[0] === "object" && !ignoreCase;
   return allOf([
     ...(startsText ? [{ kind: "starts", column, text: first } as const] : []),
-    ...parts.runs.map((run) => contains(column, run, ignoreCase)),
+    ...texts.map((text) => contains(column, text, ignoreCase)),
   ]);
 }
 

@@ -56,7 +56,13 @@ const ASKED: readonly (readonly [where: string, query: unknown])[] = [
   ["raw LIKE '%50!%!_%' ESCAPE '!'", holds("50%_")],
   [String.raw`raw LIKE '%50\%'`, holds("50\\")],
   ["raw LIKE host", undefined],
-  ["lower(raw) LIKE '%ab%'", undefined],
+  ["lower(raw) LIKE '%ab%'", holds("ab", true)],
+  ["starts_with(lcase(raw), 'ab')", holds("ab", true)],
+  ["lower(raw) = 'ab'", undefined],
+  ["upper(raw) LIKE '%AB%'", undefined],
+  ["raw GLOB 'ab?*'", holds("ab")],
+  ["raw GLOB '*[ab]cd'", undefined],
+  ["host GLOB 'a'", host("a")],
   ["contains(raw, 'ab')", holds("ab")],
   ["starts_with(raw, 'ab') AND ends_with(raw, 'cd')", {
     kind: "and",
@@ -90,7 +96,21 @@ const ASKED: readonly (readonly [where: string, query: unknown])[] = [
   ["NOT (host <> 'a' OR raw NOT LIKE '%b%')", { kind: "and", of: [host("a"), holds("b")] }],
   ["CASE WHEN host = 'a' THEN true ELSE false END", undefined],
   ["host = 'a' IS TRUE", undefined],
-  ["regexp_matches(raw, 'a')", undefined],
+  ["regexp_matches(raw, 'ab.(cd|ef)')", {
+    kind: "and",
+    of: [holds("ab"), { kind: "or", of: [holds("cd"), holds("ef")] }],
+  }],
+  ["regexp_matches(raw, 'refused', 'i')", {
+    kind: "and",
+    of: [holds("refu", true), holds("ed", true)],
+  }],
+  ["regexp_matches(raw, '(?i)sé')", undefined],
+  ["regexp_matches(lower(raw), 'skip')", holds("skip", true)],
+  ["regexp_matches(raw, host)", undefined],
+  ["NOT regexp_matches(raw, 'ab')", undefined],
+  ["raw ~ '.*ab'", holds("ab")],
+  ["raw !~ '.*ab'", undefined],
+  ["raw SIMILAR TO 'ab|.*'", undefined],
 ];
 
 Deno.test({
