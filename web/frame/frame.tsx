@@ -1,10 +1,10 @@
 /** The frame around each page: the bar, the dialogs that any page may open, and the page. */
 
-import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { CallerMenu } from "./caller_menu.tsx";
 import { KeyHelp, openHelp, useKeys } from "./keys.tsx";
+import { PageBody } from "./page_body.tsx";
 import { type PageEntry, PAGES } from "./pages.ts";
 import { PlaceLink } from "./place_link.tsx";
 import { place } from "./router.ts";
@@ -12,28 +12,28 @@ import { nextTheme, theme } from "./theme.ts";
 import { ServerBanner } from "./server_banner.tsx";
 import { SignInDialog } from "./sign_in_dialog.tsx";
 
-const shown = signal<{ readonly entry: PageEntry; readonly Page: () => JSX.Element } | undefined>(
-  undefined,
-);
-
 export function Frame(): JSX.Element {
   const { path } = place.value;
   const entry = PAGES.find((page) => page.path === path) ?? PAGES[0];
+  const links = useRef<HTMLElement>(null);
   useEffect(() => {
     if (entry === undefined) return;
     document.title = `${entry.title} · svc`;
-    entry.load().then((Page) => {
-      if (place.peek().path === path) shown.value = { entry, Page };
-    });
+    // A narrow screen has no room for all of them, and less once the caller is known.
+    const resized = new ResizeObserver(() =>
+      links.current?.querySelector("[aria-current]")
+        ?.scrollIntoView({ block: "nearest", inline: "nearest" })
+    );
+    if (links.current !== null) resized.observe(links.current);
+    return () => resized.disconnect();
   }, [entry]);
   useKeys([{ key: "?", does: "shows the keys", run: openHelp }]);
-  const page = shown.value;
   return (
     <>
       <header class="frame">
         <a class="name" href="./">svc</a>
         <h1 class="unseen">{entry?.title}</h1>
-        <nav aria-label="Pages">
+        <nav aria-label="Pages" ref={links}>
           {PAGES.map((one) => <PageLink key={one.path} page={one} isShown={one === entry} />)}
         </nav>
         <span class="side">
@@ -46,11 +46,7 @@ export function Frame(): JSX.Element {
           </button>
         </span>
       </header>
-      {page !== undefined && (
-        <div data-page={page.entry.path || "logs"}>
-          <page.Page key={page.entry.path} />
-        </div>
-      )}
+      {entry !== undefined && <PageBody entry={entry} />}
       <KeyHelp />
       <SignInDialog />
       <ServerBanner />

@@ -1,6 +1,7 @@
 /** The tables that this browser keeps, and statements over them. */
 
 import { signal } from "@preact/signals";
+import { loadPart } from "../api/load_part.ts";
 import type { LocalAnswer, LocalEngine } from "./local_engine.ts";
 import { localMessage } from "./local_error.ts";
 import { type KeptTable, listKept, readKept, removeKept, writeKept } from "./local_store.ts";
@@ -148,7 +149,8 @@ async function openEngine(): Promise<LocalEngine> {
     held.clear();
   }
   if (engine === undefined) localWork.value = "Loading DuckDB into the page …";
-  engine ??= import("./local_engine.ts").then(({ LocalEngine }) => LocalEngine.open());
+  engine ??= loadPart(() => import("./local_engine.ts"), new AbortController().signal)
+    .then(({ LocalEngine }) => LocalEngine.open());
   try {
     return await engine;
   } catch (error) {

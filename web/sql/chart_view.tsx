@@ -1,7 +1,9 @@
 /** A result as a picture: the kind follows from its columns, and can be changed. */
 
+import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { loadPart } from "../api/load_part.ts";
 import type { Value } from "../api/sql_client.ts";
 import { type Chart, type ChartKind, chartOfKind, chooseChart } from "./chart_choice.ts";
 import { type ChartData, chartData } from "./chart_data.ts";
@@ -172,20 +174,25 @@ function Plot({ data, kind }: {
   readonly kind: "line" | "scatter" | "number";
 }): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
+  const failure = useSignal<string | undefined>(undefined);
   useEffect(() => {
     const { current } = host;
     if (current === null) return;
     let close: (() => void) | undefined;
-    let isGone = false;
-    import("./plot.ts").then(({ openPlot }) => {
-      if (!isGone) close = openPlot(current, data, kind === "scatter" ? "points" : "lines");
+    const leaving = new AbortController();
+    loadPart(() => import("./plot.ts"), leaving.signal).then(({ openPlot }) => {
+      if (leaving.signal.aborted) return;
+      close = openPlot(current, data, kind === "scatter" ? "points" : "lines");
+    }).catch((error: Error) => {
+      if (!leaving.signal.aborted) failure.value = error.message;
     });
     return () => {
-      isGone = true;
+      leaving.abort();
       close?.();
     };
   }, [data, kind]);
   const names = data.series.map(({ name }) => name).join(", ");
+  if (failure.value !== undefined) return <p class="failed" role="alert">{failure.value}</p>;
   return (
     <div
       class="plot"

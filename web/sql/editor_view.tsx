@@ -2,7 +2,8 @@
 
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { signal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
+import { loadPart } from "../api/load_part.ts";
 import { keptTables } from "../local/local_tables.ts";
 import { rowsText } from "../view/number_text.ts";
 import type { SqlFunction, SqlNames } from "./complete_sql.ts";
@@ -24,10 +25,13 @@ let functions: readonly SqlFunction[] = [];
 
 export function EditorView(): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
+  const failure = useSignal<string | undefined>(undefined);
   useEffect(() => {
-    let isGone = false;
-    Promise.all([import("./editor.ts"), import("./functions.json")]).then(([code, list]) => {
-      if (isGone || host.current === null) return;
+    const leaving = new AbortController();
+    const { signal: left } = leaving;
+    const load = () => Promise.all([import("./editor.ts"), import("./functions.json")]);
+    loadPart(load, left).then(([code, list]) => {
+      if (left.aborted || host.current === null) return;
       functions = list.default;
       editor.value = code.openEditor(host.current, {
         text: draft.peek(),
@@ -36,9 +40,11 @@ export function EditorView(): JSX.Element {
         names: knownNames,
       });
       if (matchMedia("(pointer: fine)").matches) editor.value.focus();
+    }).catch((error: Error) => {
+      if (!left.aborted) failure.value = error.message;
     });
     return () => {
-      isGone = true;
+      leaving.abort();
       editor.peek()?.close();
       editor.value = undefined;
     };
@@ -47,7 +53,11 @@ export function EditorView(): JSX.Element {
   useEffect(() => open?.setText(draft.value), [open, draft.value]);
   const failed = errorMark();
   useEffect(() => open?.mark(failed), [open, failed?.span.from, failed?.message]);
-  return <div class="sql-editor" ref={host} />;
+  return (
+    <div class="sql-editor" ref={host}>
+      {failure.value !== undefined && <p class="failed" role="alert">{failure.value}</p>}
+    </div>
+  );
 }
 
 /** The error of the run that failed, at its place in the whole text. */
