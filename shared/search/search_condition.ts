@@ -78,7 +78,7 @@ function either(conditions: readonly string[]): string {
 function targetCondition(target: SearchTarget, term: SearchTerm): string {
   switch (target.kind) {
     case "text":
-      return textCondition(quoteName(target.column.name), term.match);
+      return textCondition(quoteName(target.column.name), term);
     case "level":
       return levelCondition(target.sources, term);
     case "attribute":
@@ -91,9 +91,11 @@ function targetCondition(target: SearchTarget, term: SearchTerm): string {
 /** A word has a letter or digit; anything else is looked for as it is written. */
 const HAS_WORD = /[\p{L}\p{N}\p{M}_]/u;
 
-function textCondition(text: string, match: SearchMatch): string {
+function textCondition(text: string, { field, match }: SearchTerm): string {
   switch (match.kind) {
     case "text":
+      // No words are in each text; who names the field means the empty one.
+      if (match.text === "" && field !== undefined) return `${text} = ''`;
       return HAS_WORD.test(match.text)
         ? `match_phrase(${text}, ${quoteText(match.text)})`
         : `contains(${text}, ${quoteText(match.text)})`;

@@ -76,6 +76,7 @@ function finds(node: SearchNode, row: Row): boolean {
 
 function termFinds(field: string | undefined, match: SearchMatch, row: Row): boolean {
   if (field === undefined && match.kind === "present") return true;
+  if (field === "raw" && match.kind === "text" && match.text === "") return row.raw === "";
   if (field === undefined || field === "raw") return textFinds(row.raw, match);
   if (field === "level") return levelFinds(row, match);
   return valueFinds(valueOf(field, row), match);
@@ -249,6 +250,7 @@ Deno.test({
 
 const CONDITIONS: readonly (readonly [search: string, sql: string])[] = [
   ["error service:checkout", `(match_phrase("raw", 'error')) AND ("source" = 'checkout')`],
+  [`raw:""`, `"raw" = ''`],
   ["-time*", `(match_prefix("raw", 'time')) IS NOT TRUE`],
   ["timestamp_ns:>=5", `"timestamp_ns" >= 5`],
   [

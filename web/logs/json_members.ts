@@ -4,7 +4,7 @@ import { flatAttributes, type NamedMembers } from "../../shared/search/flat_attr
 
 /**
  * Returns names and values of the outermost object: texts without their quotes, anything else as it
- * is written; a null is left out. Undefined: `text` is no object.
+ * is written, but an exponent's `+`; a null is left out. Undefined: `text` is no object.
  */
 export function jsonMembers(text: string): NamedMembers<string> | undefined {
   return isObject(text) ? withTexts(writtenMembers(text)) : undefined;
@@ -66,5 +66,7 @@ function endOfString(text: string, start: number): number {
 }
 
 function valueText(written: string): string {
-  return written.startsWith('"') ? JSON.parse(written) : written;
+  if (written.startsWith('"')) return JSON.parse(written);
+  // Statements and searches have a number's exponent without it.
+  return /^-?\d/.test(written) ? written.replace("e+", "e") : written;
 }

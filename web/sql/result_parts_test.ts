@@ -135,6 +135,7 @@ Deno.test("chartData leaves the smallest series and the last bars out, and says 
 Deno.test("values are shown short, read whole, and written as files", () => {
   strictEqual(cellText("a\nb"), "a b");
   strictEqual(cellText("x".repeat(1_000)).length, 301);
+  strictEqual(cellText(-0), "-0");
   strictEqual(cellText([1, { a: null }]), '[1,{"a":null}]');
   strictEqual(readableText('{"a":[1]}'), '{\n  "a": [\n    1\n  ]\n}');
   strictEqual(readableText("{no json"), "{no json");

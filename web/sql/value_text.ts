@@ -6,7 +6,7 @@ import type { Value } from "../api/sql_client.ts";
 export function valueText(value: Value): string {
   if (value === null) return "";
   if (typeof value === "object") return JSON.stringify(value);
-  return String(value);
+  return Object.is(value, -0) ? "-0" : String(value);
 }
 
 const CELL_LETTERS = 300;
