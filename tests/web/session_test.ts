@@ -8,7 +8,7 @@ import type { Page } from "playwright-core";
 import { until } from "../../shared/testing/until.ts";
 import { HAS_CHROMIUM } from "../clients/chromium.ts";
 import { expectAccessible } from "./axe.ts";
-import { openPageLab, type PageLab, withPage } from "./page_lab.ts";
+import { openPageLab, type PageLab, PAINTED, withPage } from "./page_lab.ts";
 import { untilRun } from "./sql_lab.ts";
 
 const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
@@ -162,6 +162,101 @@ const STEPS: readonly {
         await page.keyboard.press("Escape");
         await page.waitForSelector("text=The server wants to know who asks");
       }, { allowed: FAILED_REQUESTS }),
+  },
+  {
+    name: "who does not sign in is not asked again by what repeats itself",
+    args: ["--tokens", TOKEN],
+    test: (lab) =>
+      withPage(lab, "jobs", async (page) => {
+        const dialog = page.locator("dialog.sign-in[open]");
+        await dialog.waitFor();
+        // Repeated at once: whatever repeats itself must not open it.
+        await page.clock.install();
+        await page.keyboard.press("Escape");
+        await page.waitForSelector("text=The server wants to know who asks");
+        strictEqual(await page.locator("text=Loading").count(), 0);
+        await expectAccessible(page);
+        await page.clock.runFor(60_000);
+        strictEqual(await dialog.count(), 0);
+        await page.click("header >> text=Sign in");
+        await dialog.waitFor();
+        await giveToken(page, TOKEN);
+        await page.waitForSelector("text=No batch jobs");
+        await page.waitForSelector("text=The server wants to know", { state: "detached" });
+      }, { allowed: FAILED_REQUESTS }),
+  },
+  {
+    name: "a page waits for its code as for rows, and offers a reload where there is none",
+    args: [],
+    test: (lab) =>
+      withPage(lab, QUERY, async (page) => {
+        // A page that routes has no HTTP cache, which another step may have filled.
+        await page.route("**/ui/*.js", (route) => route.continue());
+        await rowsAre(page, ["cart emptied", "card declined"]);
+        await lab.stop();
+        await page.click("nav >> text=SQL");
+        await page.waitForSelector("text=Loading SQL");
+        await page.waitForSelector(BANNER);
+        await lab.start();
+        await page.waitForSelector(".cm-content");
+
+        await lab.stop();
+        await page.click("nav >> text=Traces");
+        await page.click("text=Stop waiting");
+        await page.waitForSelector("main >> text=The server cannot be reached.");
+        await lab.start();
+        await page.click("text=Look now");
+        await page.click("text=Try again");
+        await page.waitForSelector(".traces");
+
+        // As after an upgrade, which gives files other names.
+        await page.route("**/ui/jobs_page-*", (route) => route.fulfill({ status: 404 }));
+        await page.click("nav >> text=Jobs");
+        await page.waitForSelector("text=The server may have a newer page");
+        await expectAccessible(page);
+        await page.unroute("**/ui/jobs_page-*");
+        await page.click("text=Reload the page");
+        await page.waitForSelector("text=No batch jobs");
+      }, { allowed: FAILED_REQUESTS }),
+  },
+  {
+    name: "the page Status says that it waits, and goes on after an answer that failed",
+    test: (lab) =>
+      withPage(lab, QUERY, async (page) => {
+        await page.clock.install();
+        let answers = 0;
+        await page.route("**/api/v1/status", async (route) => {
+          answers += 1;
+          await page.waitForSelector("text=Loading the status");
+          if (answers > 1) return await route.continue();
+          await route.fulfill({ status: 500, json: { error: "a slip" } });
+        });
+        await page.click("nav >> text=Status");
+        await page.waitForSelector("text=a slip");
+        await page.unroute("**/api/v1/status");
+        await page.clock.runFor(11_000);
+        await page.waitForSelector(".roles");
+        strictEqual(await page.locator("text=a slip").count(), 0);
+      }, { allowed: FAILED_REQUESTS }),
+  },
+  {
+    name: "the page that is shown is in the bar's view, however narrow",
+    test: (lab) =>
+      withPage(lab, QUERY, async (page) => {
+        await page.setViewportSize({ width: 375, height: 720 });
+        await page.waitForSelector('button[popovertarget="caller"]');
+        const isInView = `(() => {
+          const of = (selector) => document.querySelector(selector).getBoundingClientRect();
+          const [bar, link] = [of("header nav"), of("header nav [aria-current]")];
+          return link.left >= bar.left - 1 && link.right <= bar.right + 1;
+        })()`;
+        for (const path of ["status", "tables", ""]) {
+          await page.goto(`${lab.url}/ui/${path}`);
+          await page.waitForSelector('button[popovertarget="caller"]');
+          await page.evaluate(PAINTED);
+          ok(await page.evaluate(isInView), path);
+        }
+      }),
   },
   {
     name: "--no-ui serves no page",

@@ -19,6 +19,9 @@ export const signIns = signal(0);
 /** Requests wait for the user to sign in; `reason` is why what they had does not do. */
 export const signInWish = signal<{ readonly reason: string | undefined } | undefined>(undefined);
 
+/** The user was asked and did not sign in, or signed out: nothing that repeats itself asks. */
+export const isSignedOut = signal(false);
+
 let waiting: PromiseWithResolvers<void> | undefined;
 let renewing: Promise<boolean> | undefined;
 
@@ -51,6 +54,11 @@ export async function wantToken(
   await settledOrAborted(waiting.promise, signal);
 }
 
+/** Asks the user to sign in, of whom no request waits for it. */
+export function wishSignIn(): void {
+  signInWish.value ??= { reason: undefined };
+}
+
 /** Keeps tokens until the tab is closed, and lets the requests that wait go on. */
 export function keepSession(tokens: IssuedTokens): void {
   signIns.value += 1;
@@ -60,6 +68,7 @@ export function keepSession(tokens: IssuedTokens): void {
 function takeTokens(tokens: IssuedTokens): void {
   store(tokens);
   signInWish.value = undefined;
+  isSignedOut.value = false;
   waiting?.resolve();
   waiting = undefined;
 }
@@ -72,6 +81,7 @@ function store(tokens: IssuedTokens): void {
 /** The user did not sign in: what waits for it fails. */
 export function refuseSignIn(): void {
   signInWish.value = undefined;
+  isSignedOut.value = true;
   // Nobody may wait any longer.
   waiting?.promise.catch(() => {});
   waiting?.reject(new Error("The server wants to know who asks. Ask again to sign in."));
@@ -82,6 +92,7 @@ export function refuseSignIn(): void {
 export function signOut(): void {
   sessionStorage.removeItem(KEY);
   session.value = undefined;
+  isSignedOut.value = true;
 }
 
 function renew(): Promise<boolean> {

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { requestJson } from "../api/request.ts";
-import { session, signIns, signOut } from "../api/session.ts";
+import { isSignedOut, session, signIns, signOut, wishSignIn } from "../api/session.ts";
 
 /** `GET /api/v1/caller`. */
 interface Caller {
@@ -34,6 +34,9 @@ export function CallerMenu(): JSX.Element | null {
     // A renewed token is the same caller's.
   }, [signIns.value, bearer === undefined]);
   const shown = caller.value;
+  if (isSignedOut.value) {
+    return <button type="button" onClick={wishSignIn}>Sign in</button>;
+  }
   if (shown === undefined) return null;
   const name = shown.email ?? shown.subject;
   return (

@@ -2,6 +2,7 @@
 
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
+import { signIns } from "../api/session.ts";
 import { useKeys } from "../frame/keys.tsx";
 import { PlaceLink } from "../frame/place_link.tsx";
 import { usePlace } from "../frame/router.ts";
@@ -41,7 +42,7 @@ const SIGNS: Readonly<Record<JobStatus, string>> = {
 
 export function JobsPage(): JSX.Element {
   usePlace("jobs", readAddress);
-  useEffect(followJobs, []);
+  useEffect(followJobs, [signIns.value]);
   useKeys([
     { key: "j", does: "goes to the next job", run: () => openBeside(1) },
     { key: "k", does: "goes to the job before", run: () => openBeside(-1) },
@@ -67,7 +68,10 @@ function openBeside(by: 1 | -1): void {
 
 function JobList(): JSX.Element {
   const all = jobs.value;
-  if (all === undefined) return <p class="empty" aria-live="polite">Loading jobs…</p>;
+  if (all === undefined) {
+    const isLoading = listFailure.value === undefined;
+    return <p class="empty" aria-live="polite">{isLoading ? "Loading jobs…" : ""}</p>;
+  }
   if (all.length === 0) return <NoJobs />;
   const open = all.filter(isOpen).length;
   return (

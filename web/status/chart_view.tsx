@@ -5,7 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { theme } from "../frame/theme.ts";
 import { type ChartPlan, valueText } from "./status_charts.ts";
-import type { Series, Status } from "./status_state.ts";
+import type { Series, Status } from "./status_answer.ts";
 
 const HEIGHT = 110;
 const RANGE_SECS_MAX = 3_600;

@@ -2,7 +2,7 @@
 
 import { bytesText } from "../view/bytes_text.ts";
 import { durationText, shortText } from "../view/number_text.ts";
-import type { Series, Unit } from "./status_state.ts";
+import type { Series, Unit } from "./status_answer.ts";
 
 export interface ChartPlan {
   readonly title: string;

@@ -2,21 +2,26 @@
 
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
+import { signIns } from "../api/session.ts";
 import { TimeView } from "../view/time_view.tsx";
 import { ChartView } from "./chart_view.tsx";
 import { CHARTS } from "./status_charts.ts";
-import { failure, followStatus, type Role, type Status, status } from "./status_state.ts";
+import type { Role, Status } from "./status_answer.ts";
+import { failure, followStatus, status } from "./status_state.ts";
 
 export function StatusPage(): JSX.Element {
   useEffect(() => {
     const leaving = new AbortController();
     followStatus(leaving.signal);
     return () => leaving.abort();
-  }, []);
+  }, [signIns.value]);
   const shown = status.value;
   return (
     <main class="status">
       {failure.value !== undefined && <p class="failed" role="alert">{failure.value}</p>}
+      {shown === undefined && failure.value === undefined && (
+        <p class="empty" aria-live="polite">Loading the status…</p>
+      )}
       {shown !== undefined && <Roles shown={shown} />}
       {shown !== undefined && shown.times.length < 2 && (
         <p class="quiet">

@@ -2,13 +2,14 @@
 
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
+import { signIns } from "../api/session.ts";
 import { countText, wholeText } from "../view/number_text.ts";
 import { TimeView } from "../view/time_view.tsx";
 import type { DeleteTask } from "./table_client.ts";
 import { failure, followTasks, tasks } from "./tables_state.ts";
 
 export function DeleteTasks(): JSX.Element {
-  useEffect(followTasks, []);
+  useEffect(followTasks, [signIns.value]);
   const all = tasks.value;
   if (all === undefined) {
     return <p class="empty">{failure.value === undefined ? "Loading deletions…" : ""}</p>;
