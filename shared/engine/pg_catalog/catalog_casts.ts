@@ -5,7 +5,8 @@
  */
 
 import { foundOid, foundText, TYPE_NAME, TYPE_OID } from "./catalog_functions.ts";
-import { nodeAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
+import { castNode } from "../statement/tree_nodes.ts";
+import { listAt, nodeAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import { textOfConstant } from "../statement/text_of_constant.ts";
 
 /** A cast that is exchanged: the expression for it, and the value that is its `$1`. */
@@ -38,6 +39,30 @@ const PLAIN: ReadonlySet<string> = new Set([
   "unknown",
 ]);
 
+/** Columns of `pg_type` that PostgreSQL tells by name, though conditions take them for a number. */
+const PROCS: ReadonlySet<string> = new Set(["typinput", "typoutput", "typreceive", "typsend"]);
+
+function procColumn(node: TreeNode): string | undefined {
+  if (textAt(node, "class") !== "COLUMN_REF") return undefined;
+  const name = String(listAt(node, "column_names").at(-1)).toLowerCase();
+  return PROCS.has(name) ? name : undefined;
+}
+
+/** A cast that means the catalog only in a statement that names it elsewhere. */
+export function isProcText(node: TreeNode): boolean {
+  const inner = nodeAt(node, "child");
+  return textAt(node, "class") === "CAST" && inner !== undefined &&
+    procColumn(inner) !== undefined &&
+    textAt(nodeAt(node, "cast_type") ?? {}, "id") === "VARCHAR";
+}
+
+/** An item of an answer; a function's number becomes its name. */
+export function answeredItem(item: TreeNode): TreeNode {
+  const name = procColumn(item);
+  if (name === undefined) return item;
+  return { ...castNode({ ...item, alias: "" }, "VARCHAR"), alias: textAt(item, "alias") || name };
+}
+
 /** Whether a cast is to a type that has another name in DuckDB. */
 export function isCatalogCast(node: TreeNode): boolean {
   return PLAIN.has(namedType(node));
@@ -48,6 +73,7 @@ export function castOf(node: TreeNode): CatalogCast | undefined {
   const inner = nodeAt(node, "child");
   if (textAt(node, "class") !== "CAST" || inner === undefined) return undefined;
   const outerType = textAt(nodeAt(node, "cast_type") ?? {}, "id");
+  if (isProcText(node)) return castTo("regproc", inner, false);
   const innerValue = nodeAt(inner, "child");
   if (NAMED.has(namedType(inner)) && innerValue !== undefined) {
     if (NUMBERS.has(outerType)) return castTo(namedType(inner), innerValue, true);

@@ -26,7 +26,7 @@ import { writtenAnew } from "../statement/written_anew.ts";
 import { type FunctionContext, SESSION_WORDS, templateOf } from "./catalog_functions.ts";
 import { BARE_FUNCTIONS } from "./bare_relations.ts";
 import { catalogRelation, sessionOf } from "./relations.ts";
-import { castOf, isCatalogCast, listText } from "./catalog_casts.ts";
+import { answeredItem, castOf, isCatalogCast, isProcText, listText } from "./catalog_casts.ts";
 
 const SCHEMAS: ReadonlySet<string> = new Set(["pg_catalog", "information_schema"]);
 
@@ -39,12 +39,24 @@ export async function catalogStatement(
   },
 ): Promise<Statement> {
   const context = { session: sessionOf(session, namespace), schema: namespace };
-  const { isCatalog, texts } = namedIn(statement.root, context);
+  const document = withAnsweredItems(statement.document);
+  const { isCatalog, texts } = namedIn(document, context);
   if (!isCatalog) return statement;
   const templates = new Map<string, TreeNode>();
   for (const text of texts) templates.set(text, await expressionOf(text, cached));
-  const exchanged = new CatalogExchange(templates, context).value(statement.document);
+  const exchanged = new CatalogExchange(templates, context).value(document);
   return await writtenAnew(statement, exchanged as TreeNode, cached);
+}
+
+/** The document with the items of the answer as PostgreSQL tells them. */
+function withAnsweredItems(document: TreeNode): TreeNode {
+  const statements = nodesAt(document, "statements").map((one) => {
+    const node = nodeAt(one, "node") ?? {};
+    if (textAt(node, "type") !== "SELECT_NODE") return one;
+    const items = nodesAt(node, "select_list").map(answeredItem);
+    return { ...one, node: { ...node, select_list: items } };
+  });
+  return { ...document, statements };
 }
 
 /** What a statement names of the catalog, and the expressions that will be needed for it. */
@@ -62,9 +74,9 @@ function namedIn(
     const call = callOf(node, context);
     if (call !== undefined) needs(call);
     const cast = castOf(node);
-    if (cast !== undefined) needs(cast.template);
-    isCatalog ||= isCatalogCast(node) || isCatalogTable(node) ||
-      SCHEMAS.has(textAt(node, "schema").toLowerCase());
+    if (cast !== undefined) texts.add(cast.template);
+    isCatalog ||= (cast !== undefined && !isProcText(node)) || isCatalogCast(node) ||
+      isCatalogTable(node) || SCHEMAS.has(textAt(node, "schema").toLowerCase());
   });
   return { isCatalog, texts };
 }

@@ -40,6 +40,22 @@ Deno.test({
 });
 
 Deno.test({
+  name: "a type's functions are numbers in conditions, and names in answers and as texts",
+  async fn() {
+    await using lab = await EngineLab.open();
+    const { columns, rows } = await lab.query(
+      "SELECT typreceive, t.typsend AS sends FROM pg_type t " +
+        "WHERE typreceive <> 0 AND typreceive::TEXT = 'date_recv'",
+    );
+    assert.deepEqual([columns, rows], [["typreceive", "sends"], [["date_recv", "date_send"]]]);
+    const own = await lab.query(
+      "SELECT typsend, typsend::VARCHAR AS text FROM (SELECT 5 AS typsend)",
+    );
+    assert.deepEqual([own.columns, own.rows], [["typsend", "text"], [[5, "5"]]]);
+  },
+});
+
+Deno.test({
   name: "catalog tells of the caller's own tables and seen columns alone",
   async fn() {
     await using lab = await EngineLab.open({ engine: { hiddenTables: ["query_audit"] } });

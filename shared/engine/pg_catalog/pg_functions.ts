@@ -37,11 +37,22 @@ const OWN: readonly (readonly [name: string, parameters: string, result: string]
 /** OIDs of the functions are ours: no client knows any by its number. */
 const OID_MIN = 9_000;
 
+/** Older types of PostgreSQL's have functions whose names lack the `_` of `date_recv`. */
+const JOINED: ReadonlySet<string> = new Set(
+  `bool bytea char name int8 int2 int2vector int4 regproc text oid tid xid oidvector float4 float8
+   bpchar varchar regclass regtype unknown`.split(/\s+/),
+);
+
+/** The name of the function that reads or writes a type. */
+export function typeProcName(type: string, end: "in" | "out" | "recv" | "send"): string {
+  return JOINED.has(type) ? `${type}${end}` : `${type}_${end}`;
+}
+
 const IO_NAMES = [
   ...new Set(
-    PG_TYPES.map(({ name }) => name).concat("array_", "enum_", "range_", "domain_").flatMap((
-      type,
-    ) => ["in", "out", "recv", "send"].map((end) => `${type}${end}`)),
+    PG_TYPES.map(({ name }) => name).concat("array", "enum", "range", "domain").flatMap((type) =>
+      (["in", "out", "recv", "send"] as const).map((end) => typeProcName(type, end))
+    ),
   ),
 ];
 

@@ -12,7 +12,7 @@ import { descriptionRows } from "./comments.ts";
 import { PG_TYPES, pgType, pgTypeOf } from "./pg_types.ts";
 import type { CatalogRelation, CatalogRow } from "./relation.ts";
 import type { CatalogView } from "./own_tables.ts";
-import { PG_FUNCTIONS, procOid } from "./pg_functions.ts";
+import { PG_FUNCTIONS, procOid, typeProcName } from "./pg_functions.ts";
 
 const TYPE_KINDS: Readonly<Record<string, readonly [align: string, storage: string]>> = {
   "-1": ["i", "x"],
@@ -25,10 +25,10 @@ const TYPE_KINDS: Readonly<Record<string, readonly [align: string, storage: stri
 
 function typeRows(): readonly CatalogRow[] {
   const procs = (name: string) => ({
-    typinput: procOid(`${name}in`),
-    typoutput: procOid(`${name}out`),
-    typreceive: procOid(`${name}recv`),
-    typsend: procOid(`${name}send`),
+    typinput: procOid(typeProcName(name, "in")),
+    typoutput: procOid(typeProcName(name, "out")),
+    typreceive: procOid(typeProcName(name, "recv")),
+    typsend: procOid(typeProcName(name, "send")),
   });
   return PG_TYPES.flatMap(({ oid, name, length, category, array, kind }) => {
     const [typalign, typstorage] = TYPE_KINDS[length] ?? ["i", "p"];
@@ -41,7 +41,7 @@ function typeRows(): readonly CatalogRow[] {
     const list: CatalogRow = {
       ...{ oid: array, typname: `_${name}`, typlen: -1, typcategory: "A", typtype: "b" },
       ...{ typalign, typstorage: "x", typarray: 0, typelem: oid, typbyval: false },
-      ...procs("array_"),
+      ...procs("array"),
     };
     return [base, list];
   });
