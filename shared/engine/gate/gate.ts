@@ -15,6 +15,7 @@
 import { OperatingError } from "../../base/errors.ts";
 import { nearestName } from "../../base/nearest_name.ts";
 import { ALLOWED_FUNCTIONS, ALLOWED_TABLE_FUNCTIONS } from "./allowed_functions.ts";
+import { FOREIGN_FUNCTIONS } from "./foreign_functions.ts";
 import {
   HOT_FUNCTIONS,
   type HotCall,
@@ -252,6 +253,10 @@ function checkFunction(node: TreeNode, { placeOf }: Scope): void {
     // The parser takes a backtick for an operator.
     if (name.startsWith("`")) {
       throw refusedSyntax("a backtick", `${placeOf(node)}; write names as "name", texts as 'text'`);
+    }
+    const instead = FOREIGN_FUNCTIONS.get(name);
+    if (instead !== undefined) {
+      throw refusedFunction(name, placeOf(node), `; write for example ${instead}`);
     }
     const near = nearestName(name, ALLOWED_FUNCTIONS, MISTYPED_SHARE);
     throw refusedFunction(name, placeOf(node), near === undefined ? "" : `; did you mean ${near}?`);

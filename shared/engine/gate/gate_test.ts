@@ -1,5 +1,7 @@
-import { deepStrictEqual, rejects } from "node:assert/strict";
+import { deepStrictEqual, ok, rejects } from "node:assert/strict";
 import { isOperatingError } from "../../base/errors.ts";
+import { ALLOWED_FUNCTIONS } from "./allowed_functions.ts";
+import { FOREIGN_FUNCTIONS } from "./foreign_functions.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
 import { HOSTILE } from "../../testing/hostile_statements.ts";
 
@@ -139,6 +141,24 @@ Deno.test({
       ] as const
     ) {
       await rejects(lab.query(sql), { message: remedy }, sql);
+    }
+  },
+});
+
+Deno.test({
+  name: "gate says what to write for functions of other engines, and that can be read",
+  fn: async () => {
+    await using lab = await openLab();
+    for (const [name, instead] of FOREIGN_FUNCTIONS) {
+      ok(!ALLOWED_FUNCTIONS.has(name), name);
+      const sql = /^\w/.test(name)
+        ? `SELECT ${name}(host) FROM events`
+        : `SELECT host ${name} 'x' FROM events`;
+      await rejects(lab.query(sql), (error: Error) => {
+        ok(error.message.endsWith(`; write for example ${instead}`), error.message);
+        return true;
+      });
+      await lab.query(instead.startsWith("FROM ") ? instead : `SELECT ${instead} FROM events`);
     }
   },
 });
