@@ -8,6 +8,7 @@
 import { unreachable } from "../../base/assert.ts";
 import { utf8 } from "../../base/bytes.ts";
 import { isOperatingError } from "../../base/errors.ts";
+import { othersTurn } from "../../base/others_turn.ts";
 import { runSteps, type Soon, soon, type SoonSteps } from "../../base/steps.ts";
 import type { BlobPlace } from "../puffin.ts";
 import { unknownHash } from "../text/member_hashes.ts";
@@ -38,7 +39,7 @@ import {
 import type { EqualsQuery, RowQuery, RowSet, SubstringQuery, TermsQuery } from "./row_query.ts";
 import { NO_ROWS, rangesOfGranules, rowSetOf } from "./row_ranges.ts";
 import { type Hash, tellsOf, valueRows, type WantedValues, wantedValues } from "./value_lookup.ts";
-import { both, either, type Found, isEmpty, WordLookup } from "./word_lookup.ts";
+import { both, either, type Found, isEmpty, isOthersTurn, WordLookup } from "./word_lookup.ts";
 
 const WORDS_TYPES = [WORDS_TYPE, MIXED_WORDS_TYPE, UNCODED_WORDS_TYPE];
 const VALUES_TYPES = [VALUES_TYPE, RISING_VALUES_TYPE];
@@ -129,7 +130,8 @@ class RowFinder {
 
   *#findAny(queries: readonly RowQuery[]): SoonSteps<Found> {
     let found: Found = NO_ROWS;
-    for (const query of queries) {
+    for (const [at, query] of queries.entries()) {
+      if (isOthersTurn(at)) yield othersTurn();
       found = either(found, yield* this.find(query));
       if (found === undefined) break;
     }
@@ -255,7 +257,8 @@ class RowFinder {
 function* equalRows(lookup: WordLookup, values: readonly string[]): SoonSteps<Found> {
   let found: Found = NO_ROWS;
   // Equal texts have equal words, even where DuckDB would cut them differently.
-  for (const value of values) {
+  for (const [at, value] of values.entries()) {
+    if (isOthersTurn(at)) yield othersTurn();
     found = either(found, yield* lookup.all({ whole: tokenize(value.toWellFormed()) }));
   }
   return found;

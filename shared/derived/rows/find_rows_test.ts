@@ -343,6 +343,29 @@ Deno.test("findRows finds words at the edges of a text of a megabyte with 100,00
   assert.deepEqual(await findRows(absent, file), { kind: "none" });
 });
 
+Deno.test("findRows lets others have a turn among thousands of texts that are looked for", async () => {
+  const rows = Array.from({ length: 2_000 }, (_, n) => eventRow(n, { raw: `word${n}` }));
+  const file = indexedRows(EVENTS_SCHEMA, rows.length, blobsOfRows(EVENTS_SCHEMA, rows));
+  const equals = (values: readonly string[]) =>
+    ({ kind: "equals", column: "raw", values }) as const;
+  const texts = Array.from({ length: 1_000 }, (_, n) => n === 900 ? "word77" : `none${n}`);
+  for (
+    const query of [
+      equals(texts),
+      { kind: "or", of: texts.map((text) => equals([text])) },
+      { kind: "terms", column: "raw", mode: "any", text: texts.join(" ") },
+    ] satisfies RowQuery[]
+  ) {
+    let turns = 0;
+    const others = setInterval(() => turns += 1, 0);
+    const found = await findRows(query, file);
+    clearInterval(others);
+    assert.ok(turns > 1, `${turns}`);
+    assert.ok(hasRow(found, 77));
+    assert.ok(!hasRow(found, 1_500));
+  }
+});
+
 Deno.test("findRows joins and and or, and knows nothing without an index", async () => {
   const rows = Array.from(
     { length: 2_000 },

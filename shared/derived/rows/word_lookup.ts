@@ -1,6 +1,7 @@
 /** Rows of a text column by its words, in ranges. */
 
 import { utf8 } from "../../base/bytes.ts";
+import { othersTurn } from "../../base/others_turn.ts";
 import type { SoonSteps } from "../../base/steps.ts";
 import { commonStart, stemOf, wordsOfStem } from "../text/stem.ts";
 import type { Granules, WantedTerm } from "../text/word_block.ts";
@@ -26,6 +27,14 @@ const FEW_ROWS = 4_096;
  * letters and more alike.
  */
 const FEW_WORDS = 16;
+
+/** A lookup takes some 40 µs where it decompresses a block of words. */
+const LOOKUPS_A_TURN = 128;
+
+/** Whether others are served before the lookup of this number: a statement may have thousands. */
+export function isOthersTurn(at: number): boolean {
+  return at > 0 && at % LOOKUPS_A_TURN === 0;
+}
 
 export class WordLookup {
   readonly #index: WordsIndex;
@@ -59,7 +68,8 @@ export class WordLookup {
   /** Rows with any of these, which may be stems. */
   *any(words: readonly string[], areStems = false): SoonSteps<Found> {
     let found: Found = NO_ROWS;
-    for (const word of new Set(words)) {
+    for (const [at, word] of [...new Set(words)].entries()) {
+      if (isOthersTurn(at)) yield othersTurn();
       found = either(found, yield* this.#word(word, areStems));
       if (found === undefined) break;
     }
