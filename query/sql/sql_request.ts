@@ -10,6 +10,8 @@ import { z } from "zod";
 import { textOf } from "../../shared/base/bytes.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
 import { givenValue, ruleOf, whichIs } from "../../shared/base/given_value.ts";
+import { isExactNumber, parseExact } from "../../shared/document/exact_numbers.ts";
+import type { Parameters, ParameterValue } from "../../shared/engine/types.ts";
 import { noPeers } from "./no_peers.ts";
 
 /** Values past 2^53 are read, too: what is above a ceiling is clamped. */
@@ -33,9 +35,7 @@ export const ARROW_CONTENT_TYPE = "application/vnd.apache.arrow.stream";
 export type StreamFormat = typeof STREAM_FORMATS[number];
 
 const PARAMETERS_MAX = 1_000;
-const PARAMETER = z.union([z.string(), z.number(), z.boolean(), z.null()], {
-  error: "give a text, a number, a boolean or null",
-});
+const PARAMETER = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 const FILE_NAME_CHARS_MAX = 200;
 
 const SQL_REQUEST = z.object({
@@ -46,7 +46,10 @@ const SQL_REQUEST = z.object({
       (given) => Object.keys(given).length <= PARAMETERS_MAX,
       `give at most ${PARAMETERS_MAX} values`,
     ),
-  ]).nullish(),
+  ], {
+    error: `give a list for ? and $1, an object for $name, of at most ${PARAMETERS_MAX} texts, ` +
+      "numbers, booleans and nulls",
+  }).nullish(),
   format: orElse(z.enum(["records", ...STREAM_FORMATS]), "records"),
   download: z.string().min(1).max(FILE_NAME_CHARS_MAX).nullish(),
   priority: orElse(z.enum(["interactive", "batch"]), "interactive"),
@@ -59,7 +62,9 @@ const SQL_REQUEST = z.object({
   shard: z.object({ index: z.int(), count: z.int() }).nullish(),
 });
 
-export type SqlRequest = z.infer<typeof SQL_REQUEST>;
+export type SqlRequest = Omit<z.infer<typeof SQL_REQUEST>, "parameters"> & {
+  readonly parameters?: Parameters | null | undefined;
+};
 
 /** The format in which the answer streams; undefined: it is one whole. */
 export function streamFormatOf({ format }: Pick<SqlRequest, "format">): StreamFormat | undefined {
@@ -77,23 +82,50 @@ export function isFile({ format }: Pick<SqlRequest, "format">): boolean {
  * no JSON, has a wrong type, or is for servers with peers.
  */
 export function parseSqlRequest(body: Uint8Array, accept: string | null = null): SqlRequest {
-  const json = parseJson(body);
+  const { text, json } = parseJson(body);
   const given = accept?.includes(ARROW_CONTENT_TYPE) === true && isObject(json)
     ? { ...json, format: json["format"] ?? "arrow" }
     : json;
   const parsed = SQL_REQUEST.safeParse(given);
   if (!parsed.success) throw refusalOf(parsed.error.issues, given);
   refuseShard(parsed.data);
-  return parsed.data;
+  const { parameters } = parsed.data;
+  return parameters === undefined || parameters === null
+    ? parsed.data
+    : { ...parsed.data, parameters: withAllDigits(parameters, text) };
+}
+
+/** Whole numbers that a double does not hold come as they were sent: `timestamp_ns` is one. */
+function withAllDigits(parameters: Parameters, text: string): Parameters {
+  const { parameters: exact } = parseExact(text) as {
+    readonly parameters: Readonly<Record<string, unknown>>;
+  };
+  const valueOf = (value: ParameterValue, name: string) => longInteger(exact[name]) ?? value;
+  return Array.isArray(parameters)
+    ? parameters.map((value, at) => valueOf(value, String(at)))
+    : Object.fromEntries(
+      Object.entries(parameters).map(([name, value]) => [name, valueOf(value, name)]),
+    );
+}
+
+/** Undefined: the value is no whole number, or its double holds it, or DuckDB has no type for it. */
+function longInteger(value: unknown): ParameterValue | undefined {
+  if (!isExactNumber(value) || !/^-?\d{1,39}$/.test(value.rawJSON)) return undefined;
+  const whole = BigInt(value.rawJSON);
+  for (const [type, bits] of [["BIGINT", 64], ["HUGEINT", 128]] as const) {
+    if (BigInt.asIntN(bits, whole) === whole) return { type, text: value.rawJSON };
+  }
+  return undefined;
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function parseJson(body: Uint8Array): unknown {
+function parseJson(body: Uint8Array): { readonly text: string; readonly json: unknown } {
   try {
-    return JSON.parse(textOf(body));
+    const text = textOf(body);
+    return { text, json: JSON.parse(text) };
   } catch (cause) {
     throw new OperatingError(
       "invalid_argument",

@@ -28,6 +28,7 @@ export type ParameterType =
   | "SMALLINT"
   | "INTEGER"
   | "BIGINT"
+  | "HUGEINT"
   | "FLOAT"
   | "DOUBLE"
   | `DECIMAL(${number},${number})`

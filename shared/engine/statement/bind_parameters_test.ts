@@ -38,6 +38,10 @@ const CASES: readonly (readonly [sql: string, Parameters, expected: unknown])[] 
   ["SELECT ?::HUGEINT::VARCHAR", ["170141183460469231731687303715884105727"], [
     "170141183460469231731687303715884105727",
   ]],
+  ["SELECT ($1 + 1)::VARCHAR, typeof($1)", [{ type: "HUGEINT", text: "9223372036854775808" }], [
+    "9223372036854775809",
+    "HUGEINT",
+  ]],
   ["SELECT $yes AND NOT $no, typeof($yes)", { yes: true, no: false }, [true, "BOOLEAN"]],
   ["SELECT $1 IS NULL, coalesce($1, 'x')", [null], [true, "x"]],
   ["SELECT $1 AS named", ["v"], ["v"]],
