@@ -109,8 +109,15 @@ const UNKNOWN_COLUMN =
 const FIELD_OF_TEXT =
   /Cannot extract field '([^'\n]{1,60})' from expression "attributes" because .*/;
 
+/** As other engines write an attribute; the message's last lines quote the statement. */
+const KEY_OF_TEXT =
+  /Could not convert string '([^'\n]{1,60})' to INT64(?=[^]*\battributes\['\1'\])/;
+const TIME_AND_NUMBER =
+  /Cannot (?:compare|mix) values of type (?=.*\bTIMESTAMP)(?=.*\b(?:INTEGER|BIGINT|DOUBLE|DECIMAL)).*/;
+
 /**
- * Adds what a caller mostly means who names no column: a text in the wrong quotes, or an attribute.
+ * Adds what a caller mostly means who names no column: a text in the wrong quotes, or an attribute;
+ * and what to write for a time in seconds.
  */
 function withRemedy(message: string): string {
   return message
@@ -121,6 +128,15 @@ function withRemedy(message: string): string {
     .replace(
       FIELD_OF_TEXT,
       (found, name: string) => `${found}: write attr_get(attributes, '${name}')`,
+    )
+    .replace(
+      KEY_OF_TEXT,
+      (found, name: string) => `${found}: write attr_get(attributes, '${name}')`,
+    )
+    .replace(
+      TIME_AND_NUMBER,
+      (found) =>
+        `${found}; write to_timestamp(…) for seconds, to_timestamp_nanos(…) for nanoseconds`,
     );
 }
 

@@ -22,6 +22,20 @@ const MISTAKES: readonly (readonly [sql: string, message: RegExp])[] = [
   ],
   ["SELECT attributes.code FROM events", /or json: write attr_get\(attributes, 'code'\)$/],
   [
+    "SELECT raw FROM events WHERE attributes['http.code'] = '5'",
+    /'http\.code' to INT64: write attr_get\(attributes, 'http\.code'\)\n\nLINE 1: /,
+  ],
+  ["SELECT raw['code'] FROM events", /'code' to INT64\n\nLINE 1: /],
+  [
+    "SELECT raw FROM events WHERE timestamp > 1795861725",
+    /an explicit cast is required; write to_timestamp\(…\) for seconds, .*\n\nLINE 1: /,
+  ],
+  [
+    "SELECT raw FROM events WHERE timestamp BETWEEN 1795861725.5 AND now()",
+    /an explicit cast is required; write to_timestamp\(…\) for seconds/,
+  ],
+  ["SELECT raw FROM events WHERE timestamp > true", /an explicit cast is required\n\nLINE 1: /],
+  [
     "SELECT * FROM events, events",
     /^Binder Error: Ambiguous reference to table "events" \(duplicate alias "events", explicitly alias/,
   ],
@@ -36,6 +50,7 @@ const MISTAKES: readonly (readonly [sql: string, message: RegExp])[] = [
 
 Deno.test("a mistake is told with what was meant, most likely", async (test) => {
   await using lab = await EngineLab.open();
+  await lab.commit([{ ns: 1_795_861_725_000_000_000n, raw: "r" }]);
   for (const [sql, message] of MISTAKES) {
     await test.step(sql, async () => {
       const error = await lab.query(sql).then(() => undefined, (thrown: unknown) => thrown);
