@@ -108,7 +108,7 @@ function withAllDigits(parameters: Parameters, text: string): Parameters {
     );
 }
 
-/** Undefined: the value is no whole number, or its double holds it, or DuckDB has no type for it. */
+/** Undefined: it is no whole number, or its double holds it, or DuckDB has no type for it. */
 function longInteger(value: unknown): ParameterValue | undefined {
   if (!isExactNumber(value) || !/^-?\d{1,39}$/.test(value.rawJSON)) return undefined;
   const whole = BigInt(value.rawJSON);

@@ -16,7 +16,7 @@ Deno.test({
       ["[9223372036854775808]", [{ type: "HUGEINT", text: "9223372036854775808" }]],
       ["[9007199254740991, 1.5, -0, true, null]", [9007199254740991, 1.5, -0, true, null]],
       [`["${long}"]`, [long]],
-      // As a statement reads what has no type of whole numbers.
+      // No type of whole numbers has it: a statement reads a double, too.
       [`[${"9".repeat(39)}]`, [1e39]],
       ["[0.1234567890123456789]", [0.12345678901234568]],
     ];

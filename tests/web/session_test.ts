@@ -209,7 +209,7 @@ const STEPS: readonly {
         await page.click("text=Try again");
         await page.waitForSelector(".traces");
 
-        // As after an upgrade, which gives files other names.
+        // An upgrade gives files other names.
         await page.route("**/ui/jobs_page-*", (route) => route.fulfill({ status: 404 }));
         await page.click("nav >> text=Jobs");
         await page.waitForSelector("text=The server may have a newer page");

@@ -102,7 +102,7 @@ Deno.test({
       jsonMembers('{"big":12345678901234567890,"whole":1.0,"none":null,"in":{"a":[1,{"b":"}"}]}}'),
       [["big", "12345678901234567890"], ["whole", "1.0"], ["in", '{"a":[1,{"b":"}"}]}']],
     );
-    // As SQL's attr_get has them, so that a filter by the value finds its row.
+    // SQL's attr_get has them so, and a filter by the value finds its row.
     deepStrictEqual(
       jsonMembers('{"high":1.5e+300,"low":-1e-7,"text":"1e+21"}'),
       [["high", "1.5e300"], ["low", "-1e-7"], ["text", "1e+21"]],

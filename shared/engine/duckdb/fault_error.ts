@@ -109,7 +109,7 @@ const UNKNOWN_COLUMN =
 const FIELD_OF_TEXT =
   /Cannot extract field '([^'\n]{1,60})' from expression "attributes" because .*/;
 
-/** As other engines write an attribute; the message's last lines quote the statement. */
+/** Other engines write an attribute so. The message's last lines quote the statement. */
 const KEY_OF_TEXT =
   /Could not convert string '([^'\n]{1,60})' to INT64(?=[^]*\battributes\['\1'\])/;
 const TIME_AND_NUMBER =
