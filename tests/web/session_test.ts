@@ -205,7 +205,7 @@ const STEPS: readonly {
         await page.click("text=Stop waiting");
         await page.waitForSelector("main >> text=The server cannot be reached.");
         await lab.start();
-        await page.click("text=Look now");
+        await page.waitForSelector(BANNER, { state: "detached" });
         await page.click("text=Try again");
         await page.waitForSelector(".traces");
 
@@ -218,6 +218,25 @@ const STEPS: readonly {
         await page.click("text=Reload the page");
         await page.waitForSelector("text=No batch jobs");
       }, { allowed: FAILED_REQUESTS }),
+  },
+  {
+    name: "each page tells that a proxy answered with its sign-in, and waits for nothing",
+    test: (lab) =>
+      withPage(lab, QUERY, async (page) => {
+        await rowsAre(page, ["cart emptied", "card declined"]);
+        const body = "<!doctype html><title>Sign in</title>";
+        await page.route("**/api/v1/**", (route) =>
+          route.fulfill({ contentType: "text/html; charset=utf-8", body }));
+        await search(page, "declined");
+        for (const path of ["", "sql?query=SELECT+1", "traces", "jobs", "tables", "status"]) {
+          if (path !== "") {
+            await page.goto(`${lab.url}/ui/${path}`);
+          }
+          await page.locator("text=answered with a page of its own").first().waitFor();
+          strictEqual(await page.locator("[aria-busy=true]").count(), 0, path);
+          strictEqual(await page.locator("text=/^Loading/").count(), 0, path);
+        }
+      }),
   },
   {
     name: "the page Status says that it waits, and goes on after an answer that failed",

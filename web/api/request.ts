@@ -29,8 +29,8 @@ const ATTEMPTS_MAX = 4;
 /**
  * Asks `path` below `/api/v1/`, whatever the status of the answer. Where the server wants to know
  * who asks, the user is asked, and the request goes on: callers never see 401. While the server is
- * away, what may be repeated waits. Errors: `RequestError` when the server cannot be reached or the
- * user does not sign in; the signal's reason.
+ * away, what may be repeated waits. Errors: `RequestError` when the server cannot be reached, a
+ * proxy answers in its place, or the user does not sign in; the signal's reason.
  */
 export async function request(path: string, options: RequestOptions): Promise<Response> {
   for (let attempt = 1;; attempt += 1) {
@@ -41,6 +41,14 @@ export async function request(path: string, options: RequestOptions): Promise<Re
       continue;
     }
     noteServerHere();
+    if (response.ok && isPage(response)) {
+      await response.body?.cancel();
+      throw new RequestError(
+        "What stands before the server answered with a page of its own, such as its sign-in. " +
+          "Reload this page.",
+        response.status,
+      );
+    }
     if (response.status !== 401) return response;
     const { message } = refusal(await response.text(), 401);
     await wantToken({ refused: token, reason: message }, options.signal).catch((cause) => {
@@ -97,6 +105,11 @@ async function ask(
   const response = await fetch(url, { ...init, headers, signal }).catch(() => undefined);
   signal.throwIfAborted();
   return { response, token };
+}
+
+/** The API answers with no page. A proxy whose session has ended leads requests to one. */
+function isPage(response: Response): boolean {
+  return (response.headers.get("content-type") ?? "").startsWith("text/html");
 }
 
 /** Whether a server that stops answered, or a proxy that has no server behind it. */

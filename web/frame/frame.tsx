@@ -20,10 +20,12 @@ export function Frame(): JSX.Element {
     if (entry === undefined) return;
     document.title = `${entry.title} · svc`;
     // A narrow screen has no room for all of them, and less once the caller is known.
-    const resized = new ResizeObserver(() =>
-      links.current?.querySelector("[aria-current]")
-        ?.scrollIntoView({ block: "nearest", inline: "nearest" })
-    );
+    const resized = new ResizeObserver(([{ target: bar } = {}]) => {
+      const link = bar?.querySelector("[aria-current]")?.getBoundingClientRect();
+      if (bar === undefined || link === undefined) return;
+      const { left, right } = bar.getBoundingClientRect();
+      bar.scrollLeft += Math.min(0, link.left - left) + Math.max(0, link.right - right);
+    });
     if (links.current !== null) resized.observe(links.current);
     return () => resized.disconnect();
   }, [entry]);
