@@ -76,7 +76,9 @@ export class Readiness {
       } catch {
         return;
       }
-      await Promise.race([this.#refresh(), aborted(signal)]);
+      const over = new AbortController();
+      await Promise.race([this.#refresh(), aborted(signal, over.signal)]);
+      over.abort();
     }
   }
 
@@ -92,10 +94,11 @@ export class Readiness {
   }
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
+/** After `over` it is forgotten: of a probe a second, `signal` would have 86,400 listeners a day. */
+function aborted(signal: AbortSignal, over: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
+    signal.addEventListener("abort", () => resolve(), { once: true, signal: over });
   });
 }
 

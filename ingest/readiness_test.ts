@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { SystemClock } from "../shared/os/clock.ts";
 import { configureLogging, resetLogging } from "../shared/logging/logging.ts";
+import { abortListenersLeft } from "../shared/testing/abort_listeners.ts";
 import { FakeClock } from "../shared/testing/fake_clock.ts";
 import { until } from "../shared/testing/until.ts";
 import { Readiness } from "./readiness.ts";
@@ -52,6 +53,17 @@ Deno.test({
       "WRN ingest not ready: 10 bytes are free",
       "INF ingest ready again",
     ]);
+  },
+});
+
+Deno.test({
+  name: "Readiness leaves nothing of a probe behind",
+  fn: async () => {
+    const clock = new FakeClock();
+    const readiness = new Readiness(() => Promise.resolve(undefined), { clock });
+    await readiness.start();
+    assert.ok(await abortListenersLeft(() => clock.advance(100_000)) < 10);
+    await readiness.stop();
   },
 });
 

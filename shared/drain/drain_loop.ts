@@ -129,7 +129,9 @@ class RunningLoop implements DrainLoop {
     const { stopMsMax = STOP_MS_MAX } = this.#options;
     const timer = setTimeout(() => this.#abandon.abort(new Error("stopped")), stopMsMax);
     // A look at the lanes knows no signal, and takes as long as their store, which may be silent.
-    await Promise.race([this.#ended, aborted(this.#abandon.signal).catch(() => {})]);
+    const over = new AbortController();
+    await Promise.race([this.#ended, aborted(this.#abandon.signal, over.signal).catch(() => {})]);
+    over.abort();
     clearTimeout(timer);
   }
 
@@ -234,6 +236,7 @@ class RunningLoop implements DrainLoop {
     turns: LaneTurns,
     what: Tasks,
   ): Promise<void> {
+    const over = new AbortController();
     const timeout = new AbortController();
     const timer = setTimeout(
       () => timeout.abort(new Error(`the turn took longer than ${TURN_MS_MAX} ms`)),
@@ -245,7 +248,7 @@ class RunningLoop implements DrainLoop {
     const ended = work.finally(() => turns.busy = false);
     ended.catch(() => {});
     try {
-      await Promise.race([ended, aborted(signal)]);
+      await Promise.race([ended, aborted(signal, over.signal)]);
       turns.failures = 0;
       this.#pauseOvertaken(turns);
       this.#failureLog.worked(laneName(turns.lane));
@@ -258,6 +261,7 @@ class RunningLoop implements DrainLoop {
       const name = laneName(turns.lane);
       this.#failureLog.failed(name, `${what.drains ? "drain" : "sweep"} lane ${name}`, error);
     } finally {
+      over.abort();
       clearTimeout(timer);
     }
   }
@@ -296,11 +300,15 @@ function request(turns: LaneTurns): void {
   turns.failures = Math.min(turns.failures, 1);
 }
 
-/** Rejects with the signal's reason once it is aborted. */
-function aborted(signal: AbortSignal): Promise<never> {
+/**
+ * Rejects with the signal's reason once it is aborted. After `over` it holds nothing of `signal`,
+ * which otherwise keeps every turn in memory until the loop ends.
+ */
+function aborted(signal: AbortSignal, over: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     if (signal.aborted) return reject(signal.reason);
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true, signal: over });
   });
 }
 

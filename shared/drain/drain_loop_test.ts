@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { OperatingError } from "../base/errors.ts";
 import { encodeBatch } from "../columns/ipc.ts";
 import type { LaneId } from "../tenant/tenant.ts";
+import { abortListenersLeft } from "../testing/abort_listeners.ts";
 import { batchOf, DrainLab, EVENTS_LANE, numberedGroups } from "../testing/drain_lab.ts";
 import { FakeClock } from "../testing/fake_clock.ts";
 import type { DrainDeps } from "./drain.ts";
@@ -56,6 +57,15 @@ Deno.test({
       loop.wake();
       await clock.advance(0);
       assert.deepEqual(await lab.tableNumbers(), [1, 2]);
+    }),
+});
+
+Deno.test({
+  name: "DrainLoop leaves nothing of a turn behind",
+  fn: () =>
+    withLoop(OPTIONS, async ({ lab, clock }) => {
+      await lab.seal([[1]]);
+      assert.ok(await abortListenersLeft(() => clock.advance(100_000)) < 10);
     }),
 });
 
