@@ -61,6 +61,67 @@ Deno.test({
 });
 
 Deno.test({
+  name: "DrainLoop commits what was asked for before the other lanes of a long round",
+  fn: () => {
+    const options = { ...OPTIONS, sweeps: false, gate: { ...OPTIONS.gate, ageMsMax: 0 } };
+    const lanes = Array.from({ length: 40 }, (_, at) => ({ tenant: `t${at + 10}`, index: "web" }));
+    const slowly = (deps: DrainDeps, clock: FakeClock): DrainDeps => ({
+      ...deps,
+      encoder: {
+        ...deps.encoder,
+        async encode(input, options) {
+          await clock.sleep(1_000);
+          return await deps.encoder.encode(input, options);
+        },
+      },
+    });
+    return withLoop(options, async ({ lab, clock }) => {
+      await clock.advance(500);
+      for (const lane of lanes) await lab.seal([[1]], lane);
+      await clock.advance(5_000);
+      const last = lanes.at(-1) ?? EVENTS_LANE;
+      const wal = await lab.openWal();
+      for (const lane of [last, { tenant: "new", index: "web" }]) {
+        await wal.append(lane, encodeBatch(batchOf([2])), "wait_for");
+        await wal.seal(lane);
+        await wal.requestDrain(lane);
+      }
+      await wal.close();
+      await clock.advance(5_000);
+      assert.deepEqual(await lab.tableNumbers(last), [1, 2]);
+      assert.deepEqual(await lab.tableNumbers({ tenant: "new", index: "web" }), [2]);
+      assert.deepEqual(await lab.tableNumbers(lanes[30] ?? EVENTS_LANE), []);
+      await clock.advance(60_000);
+      assert.deepEqual(await lab.tableNumbers(lanes[30] ?? EVENTS_LANE), [1]);
+    }, slowly);
+  },
+});
+
+Deno.test({
+  name: "DrainLoop asks no lane for requests while the WAL has had none",
+  async fn() {
+    let asked = 0;
+    const counted = ({ admin, ...deps }: DrainDeps): DrainDeps => ({
+      ...deps,
+      admin: {
+        ...admin,
+        takeDrainRequest: (lane) => {
+          asked += 1;
+          return admin.takeDrainRequest(lane);
+        },
+      },
+    });
+    await withLoop({ ...OPTIONS, intervalMs: 10_000 }, async ({ lab, clock }) => {
+      await lab.seal([[1]]);
+      await clock.advance(10_500);
+      const before = asked;
+      await clock.advance(9_000);
+      assert.equal(asked, before);
+    }, counted);
+  },
+});
+
+Deno.test({
   name: "DrainLoop leaves nothing of a turn behind",
   fn: () =>
     withLoop(OPTIONS, async ({ lab, clock }) => {

@@ -13,11 +13,16 @@ import type { DrainDeps } from "./drain.ts";
  * here. Last it has the catalog keep their ids in little room. When a sweep ends in between, or
  * finds no store, the next one makes up for it, since the segment is still here. A sweep that ends
  * before the last step leaves a few bytes more in the catalog. Returns the number of segments
- * removed. A drain without the WAL volume has nothing to do here.
+ * removed. A drain without the WAL volume has nothing to do here. `isLookedAt`: a drain has just
+ * moved what others committed.
  */
-export async function sweepLane(deps: DrainDeps, lane: LaneId): Promise<number> {
+export async function sweepLane(
+  deps: DrainDeps,
+  lane: LaneId,
+  { isLookedAt = false }: { readonly isLookedAt?: boolean } = {},
+): Promise<number> {
   if (deps.claiming !== undefined) return 0;
-  await moveConsumed(deps, lane);
+  if (!isLookedAt) await moveConsumed(deps, lane);
   await lookForMissing(deps, lane);
   const { store, mirrorPrefix: prefix } = deps;
   const removed = await deps.admin.sweepCommitted(lane, deps.clock.nowMs(), async (names) => {

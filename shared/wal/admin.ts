@@ -10,6 +10,7 @@ import type { FileSystem } from "../os/file_system.ts";
 import { type Random, SystemRandom } from "../os/random.ts";
 import {
   consumersDirectory,
+  drainBellPath,
   drainRequestPath,
   pinPath,
   segmentNamesIn,
@@ -39,6 +40,7 @@ export function openWalConsumerAdmin(
     markPoison: (lane, name) => markPoison(fs, root, { lane, name }),
     sweepCommitted: (lane, nowMs, before) => sweepCommitted(fs, root, { lane, nowMs, before }),
     takeDrainRequest: (lane) => removeIfPresent(fs, drainRequestPath(root, lane)),
+    requestedMs: async () => (await statIfPresent(fs, drainBellPath(root)))?.mtimeMs ?? 0,
   };
 }
 

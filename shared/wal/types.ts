@@ -232,4 +232,9 @@ export interface WalConsumerAdmin {
   ): Promise<string[]>;
   /** Takes the pending request of `requestDrain`, if any. */
   takeDrainRequest(lane: LaneId): Promise<boolean>;
+  /**
+   * When `requestDrain` was last called for any lane, in Unix milliseconds; 0: never. Where it is
+   * missing, each lane must be asked.
+   */
+  requestedMs?(): Promise<number>;
 }
