@@ -119,6 +119,18 @@ export const REMOVAL_GRACE_MS = 90_000;
 /** Statements with no more time than this enter themselves nowhere. */
 export const SHORT_READ_MS_MAX = 60_000;
 
+/** Whether `applyExpire` has something to do. Errors: those of reading the table. */
+export async function hasExpired(
+  deps: ExpireDeps,
+  ident: TableIdent,
+  policy: ExpirePolicy,
+): Promise<boolean> {
+  const location = await deps.catalog.metadataLocation(ident);
+  if (location === undefined) return false;
+  const { metadata } = await readerOf(deps).loadTable(ident, location);
+  return planExpire(metadata, policy, deps.clock.nowMs()) !== undefined;
+}
+
 /**
  * Returns how many snapshots expired; 0 also when there is no such table. Errors: those of
  * `commitTable`.

@@ -144,10 +144,16 @@ export class RollupSweep {
     this.#deps = deps;
   }
 
+  /** Whether the table has changed since nothing was to be done. Errors: the catalog's. */
+  async isDue(ident: TableIdent): Promise<boolean> {
+    const location = await this.#deps.catalog.metadataLocation(ident);
+    return location !== undefined && this.#settled.get(nameOf(ident)) !== location;
+  }
+
   /** Never has more to do at once. Errors: the catalog's and those of `sweepRollups`. */
   async run(ident: TableIdent, signal: AbortSignal): Promise<boolean> {
     const { catalog, store, observer } = this.#deps;
-    const name = `${ident.namespace}.${ident.name}`;
+    const name = nameOf(ident);
     const location = await catalog.metadataLocation(ident);
     if (location === undefined || this.#settled.get(name) === location) return false;
     this.#settled.delete(name);
@@ -159,6 +165,10 @@ export class RollupSweep {
     if (report.made === 0 && report.waiting === 0) this.#settled.set(name, location);
     return false;
   }
+}
+
+function nameOf({ namespace, name }: TableIdent): string {
+  return `${namespace}.${name}`;
 }
 
 export interface RollupSweepDeps extends RollupDeps {

@@ -38,6 +38,8 @@ const BYTES_PER_SEC_MIN = 256 * 1024;
 /** The part of the period that a round takes; the rest is for what comes meanwhile. */
 const ROUND_SHARE = 6 / 7;
 const LOOK_MS = 60_000;
+/** All stored files are listed for the rate so often: listing them for each table is n² listings. */
+const TOTAL_MS = 3_600_000;
 const BACKLOG_LOOK_MS = 10_000;
 const LEASE = "scrub";
 
@@ -179,13 +181,19 @@ class ScrubLoop {
     });
   }
 
+  #total = { bytes: 0, untilMs: -Infinity };
+
   /** So that all bytes that are stored are read in a round. */
   async #bytesPerSec(tables: readonly ScrubbedBefore[]): Promise<number> {
-    let total = 0;
-    for (const { folder } of tables) {
-      for await (const { size } of this.#deps.store.list(`${folder}/`)) total += size;
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (nowMs >= this.#total.untilMs) {
+      let bytes = 0;
+      for (const { folder } of tables) {
+        for await (const { size } of this.#deps.store.list(`${folder}/`)) bytes += size;
+      }
+      this.#total = { bytes, untilMs: nowMs + TOTAL_MS };
     }
-    const wanted = total / (this.#rate.periodMs * ROUND_SHARE / 1_000);
+    const wanted = this.#total.bytes / (this.#rate.periodMs * ROUND_SHARE / 1_000);
     return Math.min(this.#rate.bytesPerSecMax, Math.max(BYTES_PER_SEC_MIN, wanted));
   }
 

@@ -8,6 +8,7 @@ import type { Removals } from "../catalog/removals.ts";
 import { withSidecars } from "../derived/sidecar.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 import { type CommitDeps, readerOf } from "../iceberg/commit_table.ts";
+import type { LoadedTable } from "../iceberg/iceberg_reader.ts";
 import { REMOVAL_GRACE_MS } from "../tables/expire.ts";
 import { dataKeysOf, filesOfSnapshots } from "../tables/table_files.ts";
 
@@ -23,6 +24,17 @@ const DELETES_MAX = 500;
 /** Between the entry of files and the commit that makes them needless: a pin may still name one. */
 const ENTERING_MS = 60_000;
 
+/** Whether `sweepRemovals` has something to do. Errors: the store's, the catalog's. */
+export async function hasDueRemovals(
+  deps: SweepRemovalsDeps,
+  ident: TableIdent,
+): Promise<boolean> {
+  const location = await deps.catalog.metadataLocation(ident);
+  if (location === undefined) return false;
+  const table = await readerOf(deps).loadTable(ident, location);
+  return (await dueOf(deps, table, 1)).length > 0;
+}
+
 /**
  * Returns how many data files it removed; 0 also when there is no such table. Errors: the store's,
  * the catalog's.
@@ -32,10 +44,7 @@ export async function sweepRemovals(given: SweepRemovalsDeps, ident: TableIdent)
   const location = await deps.catalog.metadataLocation(ident);
   if (location === undefined) return 0;
   const table = await deps.reader.loadTable(ident, location);
-  const due = await deps.removals.due(table.locationKey, {
-    max: FILES_MAX,
-    graceMs: Math.max(0, (deps.removalGraceMs ?? REMOVAL_GRACE_MS) - ENTERING_MS),
-  });
+  const due = await dueOf(deps, table, FILES_MAX);
   if (due.length === 0) return 0;
   const { lists, manifests } = await filesOfSnapshots(deps, table, table.metadata.snapshots);
   const live = await dataKeysOf(deps, table, [...manifests.values()]);
@@ -49,6 +58,14 @@ export async function sweepRemovals(given: SweepRemovalsDeps, ident: TableIdent)
   }
   await deps.removals.forget(due.filter((key) => live.has(key)));
   return needless.filter(isDataKey).length;
+}
+
+function dueOf(
+  { removals, removalGraceMs = REMOVAL_GRACE_MS }: SweepRemovalsDeps,
+  { locationKey }: LoadedTable,
+  max: number,
+): Promise<readonly string[]> {
+  return removals.due(locationKey, { max, graceMs: Math.max(0, removalGraceMs - ENTERING_MS) });
 }
 
 function isDataKey(key: string): boolean {

@@ -1,0 +1,101 @@
+/** What the sweeps of tables cost where nothing is to do, and that they see what is to do. */
+
+import assert from "node:assert/strict";
+import { NS_PER_DAY } from "../base/time.ts";
+import { ensureTable } from "../iceberg/commit_append.ts";
+import { SystemClock } from "../os/clock.ts";
+import { EVENTS_SCHEMA } from "../schema/events.ts";
+import { EXPIRE_POLICY_DEFAULT, REMOVAL_GRACE_MS } from "../tables/expire.ts";
+import { commitDeletes } from "../testing/foreign_deletes.ts";
+import { MaintenanceLab } from "../testing/maintenance_lab.ts";
+import { EVENTS } from "../testing/table_lab.ts";
+import { until } from "../testing/until.ts";
+import { startScrubLoop } from "./scrub_loop.ts";
+import { tableSweeps } from "./table_sweeps.ts";
+
+const DAY = 20_777;
+const START_NS = BigInt(DAY) * NS_PER_DAY;
+const NEVER = new AbortController().signal;
+
+function append(lab: MaintenanceLab, first: number): Promise<void> {
+  return lab.append(
+    Array.from({ length: 3 }, (_, at) => ({
+      number: first + at,
+      ns: START_NS + BigInt(first + at) * 1_000_000_000n,
+    })),
+  );
+}
+
+Deno.test({
+  name: "sweeps take no lease of a table of which nothing is to do, and see what is to do",
+  async fn() {
+    await using lab = await MaintenanceLab.open(1);
+    let leases = 0;
+    const gate = (call: string) => void (call === "before take" && (leases += 1));
+    const sweeps = tableSweeps(lab.deps({ gate }), {
+      expire: EXPIRE_POLICY_DEFAULT,
+      summariesIntervalMs: 900_000,
+    });
+    const often = sweeps.filter(({ intervalMs }) => intervalMs <= 300_000);
+    assert.deepEqual(
+      often.map(({ name }) => name),
+      ["deletes", "retention", "expire", "merge", "rollups"],
+    );
+    const sweep = async () => {
+      leases = 0;
+      for (const one of often) while (await one.run(EVENTS, NEVER));
+      return leases;
+    };
+
+    await append(lab, 0);
+    await sweep();
+    assert.equal(await sweep(), 0);
+
+    await append(lab, 10);
+    lab.clock.shift(EXPIRE_POLICY_DEFAULT.ageMsMin);
+    assert.ok(await sweep() > 0);
+    assert.equal((await lab.table())?.metadata.snapshots.length, 1);
+    const before = (await lab.keys()).length;
+    lab.clock.shift(REMOVAL_GRACE_MS);
+    await sweep();
+    assert.ok((await lab.keys()).length < before, "the list of the expired snapshot went");
+
+    await commitDeletes(lab.deps(), EVENTS, [{
+      kind: "equality",
+      day: DAY,
+      columns: ["raw"],
+      rows: [{ raw: "11" }],
+    }]);
+    await sweep();
+    const numbers = (await lab.rows()).map(({ number }) => number);
+    assert.deepEqual(numbers, [0, 1, 2, 10, 12]);
+  },
+});
+
+Deno.test({
+  name: "the scrub of many tables lists each of them a few times, not as often as there are tables",
+  async fn() {
+    await using lab = await MaintenanceLab.open(1);
+    const names = Array.from({ length: 12 }, (_, at) => `t${at}`);
+    for (const name of names) {
+      await ensureTable(lab.deps(), { ident: { ...EVENTS, name }, schema: EVENTS_SCHEMA });
+    }
+    let lists = 0;
+    const { store } = lab.deps();
+    const counted = new Proxy(store, {
+      get(_, name) {
+        if (name === "list") lists += 1;
+        return Reflect.get(store, name);
+      },
+    });
+    const { scrubs } = lab.kept;
+    const deps = { ...lab.deps(), store: counted, scrubs, clock: new SystemClock() };
+    const loop = startScrubLoop(deps, { periodMs: 1e9, bytesPerSecMax: 1e9 });
+    try {
+      await until(async () => (await scrubs.passes()).size === names.length);
+    } finally {
+      await loop[Symbol.asyncDispose]();
+    }
+    assert.ok(lists <= 4 * names.length, `${lists} lists of ${names.length} tables`);
+  },
+});
