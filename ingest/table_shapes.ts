@@ -133,7 +133,8 @@ export class TableShapes {
       const schemas = readsColumns || !isKnown
         ? await this.#catalog.tableSchemas(name)
         : before.schemas;
-      namespaces.set(name, namespaceOfCatalog(schemas, view, before));
+      const isSame = schemas === before?.schemas && viewText(view) === viewText(before.view);
+      namespaces.set(name, isSame ? before : namespaceOfCatalog(schemas, view, before));
     }
     if (readsColumns) this.#columnsReadMs = nowMs;
     return namespaces;
@@ -160,6 +161,12 @@ function namespaceOfCatalog(
   const templatesText = JSON.stringify([view.templates, epochsText(view)]);
   const templated = before?.templatesText === templatesText ? before.templated : new Map();
   return { schemas, shapes, view, templated, templatesText };
+}
+
+/** Views of one text have the same configurations: an etag stands for one of them. */
+function viewText(view: IndexView): string {
+  const etags = [...view.indexes].map(([name, { etag }]) => [name, etag]);
+  return JSON.stringify([etags, view.templates, epochsText(view)]);
 }
 
 function epochsText({ epochs }: IndexView): string {
