@@ -155,6 +155,19 @@ Deno.test({
 });
 
 Deno.test({
+  name:
+    "DELETE answers when ingest servers have heard of it: rows sent after it are of the next index",
+  async fn() {
+    await using lab = await openLab();
+    await lab.ask({ method: "POST", path: "indexes", body: APP });
+    const startMs = performance.now();
+    assert.equal((await lab.ask({ method: "DELETE", path: "indexes/app" })).status, 204);
+    const tookMs = performance.now() - startMs;
+    assert.ok(tookMs > 700 && tookMs < 10_000, `${tookMs} ms`);
+  },
+});
+
+Deno.test({
   name: "POST of an id that was just dropped waits until ingest servers have heard of both",
   async fn() {
     await using lab = await openLab();

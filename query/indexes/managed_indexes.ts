@@ -123,15 +123,17 @@ export class ManagedIndexes {
   }
 
   /**
-   * Drops an index. Its rows are gone at once, its files with the next sweep. Errors: `not_found`;
-   * `invalid_argument`.
+   * Drops an index. Its rows are gone at once, its files hours later. Returns when ingest servers
+   * have heard of it, so that no row which arrives after that counts as one of the dropped index.
+   * Errors: `not_found`; `invalid_argument`.
    */
   async drop(namespace: string, id: string): Promise<void> {
     if (BUILT_IN_TABLES.has(id)) checkIndexId(id);
     const writer = await this.#deps.writer();
     const ident = { namespace, name: id };
-    const dropped = await writer.drop(ident, { nowMs: this.#deps.clock.nowMs() });
-    if (!dropped) throw unknownIndex(id);
+    const { clock } = this.#deps;
+    if (!await writer.drop(ident, { nowMs: clock.nowMs() })) throw unknownIndex(id);
+    await clock.sleep(HEARD_MS);
   }
 
   /** All templates, sorted by id. */
