@@ -124,10 +124,18 @@ Deno.test({
 });
 
 Deno.test({
-  name: "runOnce without a WAL drains nothing; with one it cannot commit it names the lane",
+  name:
+    "runOnce refuses a place without WAL and catalog and makes nothing there; of a lane that it cannot commit it tells the name",
   fn: () =>
     inDataDir(async (dataDir) => {
       const settings = settingsOf(["--data-dir", dataDir, "--once"]);
+      const misspelt = `${dataDir}/misspelt`;
+      await assert.rejects(
+        runOnce(settingsOf(["--data-dir", misspelt, "--once"])),
+        { code: "not_found", message: /Cannot drain .*misspelt\/wal: there is no such folder/ },
+      );
+      await assert.rejects(Deno.stat(misspelt), Deno.errors.NotFound);
+      await Deno.mkdir(`${dataDir}/wal`, { recursive: true });
       assert.match(await runOnce(settings), /^drained 0 rows /);
       await seal(dataDir, [[1]]);
       // A file where the table's folder is to be.

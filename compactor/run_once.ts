@@ -2,22 +2,39 @@
 
 import { counted } from "../shared/base/counted.ts";
 import { messageOf, OperatingError } from "../shared/base/errors.ts";
+import { isPostgresUri } from "../shared/catalog/catalog_uri.ts";
+import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import type { CompactorSettings } from "./flags.ts";
+import { compactorPaths } from "./open_drain.ts";
 import { compactOnce, type OnceTotals } from "./start_compactor.ts";
 
 /**
- * The summary line. Errors: `unavailable` naming the lanes that could not be drained, with the
+ * The summary line. Errors: `not_found` where there is neither a WAL nor a catalog, since whoever
+ * misspells a place would hear that nothing waits there; `unavailable` naming the lanes that could not be drained, with the
  * summary of the others; what was drained stays drained.
  */
 export async function runOnce(
   settings: CompactorSettings,
   options: { readonly signal?: AbortSignal } = {},
 ): Promise<string> {
+  await requirePlace(settings);
   const totals = await compactOnce(settings, options);
   const summary = summaryLine(totals);
   if (totals.failures.length === 0) return summary;
   const lanes = totals.failures.map(({ lane, error }) => `${lane}: ${messageOf(error)}`);
   throw new OperatingError("unavailable", `Cannot drain ${lanes.join("; ")} (${summary})`);
+}
+
+async function requirePlace(settings: CompactorSettings): Promise<void> {
+  const { wal, catalog } = compactorPaths(settings);
+  if (settings.catalogClaim || isPostgresUri(catalog)) return;
+  const files = new DenoFileSystem();
+  if (await files.exists(wal) || await files.exists(catalog)) return;
+  throw new OperatingError(
+    "not_found",
+    `Cannot drain ${wal}: there is no such folder, and no catalog at ${catalog}; give the places ` +
+      "that the servers have with --data-dir, or with --wal, --warehouse and --catalog-uri",
+  );
 }
 
 /** `drained 1000 rows in 2 files with 1 commit, 0.3 s`, and what else is worth a word. */
