@@ -34,6 +34,8 @@ export interface ForceCommitDeps {
 
 const POLL_MS_MIN = 5;
 const POLL_MS_MAX = 100;
+/** The last question, at the end of the time, is answered by a catalog that works. */
+const ANSWER_MS_MIN = 1_000;
 /** Between rings, doubling: a segment is mirrored soon after it is sealed, or the store is slow. */
 const RING_MS_MIN = 50;
 const RING_MS_MAX = 500;
@@ -54,7 +56,7 @@ export async function forceCommit(
   /** A catalog that is silent answers nobody in time. */
   const inTime = <T>(work: () => Promise<T>) =>
     withDeadline({
-      msMax: Math.max(1, until - clock.monotonicMs()),
+      msMax: Math.max(ANSWER_MS_MIN, until - clock.monotonicMs()),
       what: "the catalog did not answer",
     }, work);
   const warnLate = warnOnce(lane);

@@ -137,6 +137,24 @@ Deno.test({
 });
 
 Deno.test({
+  name: "forceCommit does not blame a catalog that takes some milliseconds to answer, to the end",
+  fn: async () => {
+    const { deps } = world("s1", Infinity);
+    const slowly = {
+      ...deps,
+      timeoutMs: 300,
+      catalog: {
+        consumedOf: () =>
+          new Promise<Set<string>>((resolve) => setTimeout(() => resolve(new Set()), 20)),
+      },
+    };
+    await assert.rejects(forceCommit(LANE, "s1", slowly), {
+      message: /no compactor committed WAL segment s1 within 0.3 s/,
+    });
+  },
+});
+
+Deno.test({
   name: "forceCommit waits for the durable rows also when the WAL cannot be sealed or told",
   fn: async () => {
     const full = () => Promise.reject(new Error("no space left on device"));
