@@ -56,7 +56,7 @@ export async function forceCommit(
   /** A catalog that is silent answers nobody in time. */
   const inTime = <T>(work: () => Promise<T>) =>
     withDeadline({
-      msMax: Math.max(ANSWER_MS_MIN, until - clock.monotonicMs()),
+      msMax: Math.ceil(Math.max(ANSWER_MS_MIN, until - clock.monotonicMs())),
       what: "the catalog did not answer",
     }, work);
   const warnLate = warnOnce(lane);
