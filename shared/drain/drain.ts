@@ -20,7 +20,7 @@ import { withSidecars } from "../derived/sidecar.ts";
 import { type LaneId, tableOf } from "../tenant/tenant.ts";
 import { commitAppend } from "../iceberg/commit_append.ts";
 import { removeQuietly } from "../iceberg/staging.ts";
-import type { WalConsumerAdmin } from "../wal/types.ts";
+import type { SegmentInfo, WalConsumerAdmin } from "../wal/types.ts";
 import { weighed } from "./backlog.ts";
 import type { DrainObserver } from "./drain_observer.ts";
 import { type ClaimPolicy, claimSegments, type HeldClaim, planClaim } from "./held_claim.ts";
@@ -69,17 +69,20 @@ export async function lookAtLane(
   options: LookOptions,
 ): Promise<DrainPlan> {
   const sealed = await deps.wal.list(lane, ["sealed"]);
-  const consumed = await deps.catalog.consumedOf(sealed.map((segment) => segment.name));
+  let consumed;
+  try {
+    consumed = await deps.catalog.consumedOf(sealed.map((segment) => segment.name));
+  } catch (error) {
+    // Nothing can be committed, and whoever watches the lag is to see it.
+    tellLag(deps, lane, sealed);
+    throw error;
+  }
   const nowMs = deps.clock.nowMs();
   const unconsumed = sealed.filter((segment) => !consumed.has(segment.name));
   const states = await deps.claiming?.claims.states(unconsumed.map((segment) => segment.name)) ??
     new Map<string, ClaimState>();
   const waiting = unconsumed.filter(({ name }) => states.get(name)?.isQuarantined !== true);
-  deps.observer?.lag?.(lane, {
-    segments: waiting.length,
-    bytes: waiting.reduce((sum, segment) => sum + segment.byteLength, 0),
-    ageSecs: Math.max(0, nowMs - (waiting[0]?.modifiedMs ?? nowMs)) / 1_000,
-  });
+  tellLag(deps, lane, waiting);
   const free = sealed.filter(({ name }) => {
     const state = states.get(name);
     return state?.isQuarantined !== true && state?.isHeld !== true;
@@ -88,6 +91,19 @@ export async function lookAtLane(
   const segments = await weighed(deps.wal, free, { gate, consumed });
   const plan = planDrain({ sealed: segments, consumed, nowMs, requested }, gate);
   return planClaim(plan, states);
+}
+
+function tellLag(
+  { clock, observer }: DrainDeps,
+  lane: LaneId,
+  waiting: readonly SegmentInfo[],
+): void {
+  const nowMs = clock.nowMs();
+  observer?.lag?.(lane, {
+    segments: waiting.length,
+    bytes: waiting.reduce((sum, segment) => sum + segment.byteLength, 0),
+    ageSecs: Math.max(0, nowMs - (waiting[0]?.modifiedMs ?? nowMs)) / 1_000,
+  });
 }
 
 /**

@@ -6,6 +6,7 @@
 import { type LaneId, laneName } from "../tenant/tenant.ts";
 import { OTHER } from "../metrics/bounded_cells.ts";
 import { LANE_SERIES_MAX } from "../metrics/bounded_cells.ts";
+import { BoundedGauge } from "../metrics/bounded_gauge.ts";
 import type { MetricHandles } from "../metrics/metrics.ts";
 import { DURATION_SECS_BUCKETS, type MetricTable } from "../metrics/table.ts";
 import type { DrainObserver } from "./drain_observer.ts";
@@ -155,6 +156,17 @@ export function countDrain(metrics: MetricHandles<typeof DRAIN_METRICS>): Requir
     if (known.size < LANE_SERIES_MAX) known.add(name);
     return { lane: known.has(name) ? name : OTHER };
   };
+  const gaugeOf = (key: "lagSegments" | "lagBytes" | "lagSecs") =>
+    new BoundedGauge(metrics[key], {
+      label: "lane",
+      seriesMax: LANE_SERIES_MAX,
+      spec: DRAIN_METRICS[key],
+    });
+  const lags = {
+    segments: gaugeOf("lagSegments"),
+    bytes: gaugeOf("lagBytes"),
+    ageSecs: gaugeOf("lagSecs"),
+  };
   return {
     committed(lane, report) {
       const labels = labelsOf(lane);
@@ -190,11 +202,10 @@ export function countDrain(metrics: MetricHandles<typeof DRAIN_METRICS>): Requir
     swept: (lane, segments) => metrics.swept.add(segments, labelsOf(lane)),
     reclaimed: (objects) => metrics.reclaimed.add(objects, {}),
     lag(lane, lag) {
-      const labels = labelsOf(lane);
-      if (labels.lane === OTHER) return;
-      metrics.lagSegments.set(lag.segments, labels);
-      metrics.lagBytes.set(lag.bytes, labels);
-      metrics.lagSecs.set(lag.ageSecs, labels);
+      const name = laneName(lane);
+      lags.segments.set(name, lag.segments);
+      lags.bytes.set(name, lag.bytes);
+      lags.ageSecs.set(name, lag.ageSecs);
     },
   };
 }

@@ -55,7 +55,7 @@ Deno.test({
     for (let i = 0; i < 3 * LANE_SERIES_MAX; i += 1) {
       const lane = { tenant: "default", index: `i${i}` };
       observer.swept?.(lane, 2);
-      observer.lag?.(lane, { segments: 1, bytes: 1, ageSecs: 1 });
+      observer.lag?.(lane, { segments: 1, bytes: 1, ageSecs: i });
     }
     const lines = (await metrics.render(null)).text.split("\n");
     const swept = lines.filter((line) => line.startsWith("svc_wal_swept_segments_total{"));
@@ -65,6 +65,9 @@ Deno.test({
       `svc_wal_swept_segments_total{lane="(other)"} ${4 * LANE_SERIES_MAX}`,
     );
     const lag = lines.filter((line) => line.startsWith("svc_drain_lag_segments{"));
-    assert.equal(lag.length, LANE_SERIES_MAX);
+    assert.equal(lag.length, LANE_SERIES_MAX + 1);
+    assert.equal(lag.at(-1), `svc_drain_lag_segments{lane="(other)"} ${2 * LANE_SERIES_MAX}`);
+    const age = `svc_drain_lag_seconds{lane="(other)"} ${3 * LANE_SERIES_MAX - 1}`;
+    assert.ok(lines.includes(age), "the oldest of all");
   },
 });

@@ -9,9 +9,10 @@ import { parseFooter } from "../parquet/footer.ts";
 import { EVENTS_SCHEMA } from "../schema/events.ts";
 import { parseIndexConfig } from "../schema/index_config.ts";
 import { readSidecar } from "../derived/sidecar.ts";
-import { tableOf } from "../tenant/tenant.ts";
+import { type LaneId, tableOf } from "../tenant/tenant.ts";
 import { batchOf, DrainLab, EVENTS_LANE, numberedGroups } from "../testing/drain_lab.ts";
 import { applyDrain, type DrainDeps, lookAtLane } from "./drain.ts";
+import type { LaneLag } from "./drain_observer.ts";
 import { sweepLane } from "./sweep_lane.ts";
 import { drainAll } from "./drain_all.ts";
 import { DRAIN_GATE_OPEN } from "./plan_drain.ts";
@@ -244,6 +245,28 @@ Deno.test({
     assert.deepEqual(await lab.deps.wal.list(EVENTS_LANE, ["sealed"]), []);
     assert.deepEqual(await known.consumedOf(names), new Set(names));
     await assertNoOrphans(lab);
+  },
+});
+
+Deno.test({
+  name: "lookAtLane tells what waits also while the catalog cannot be read",
+  async fn() {
+    await using lab = await DrainLab.open();
+    await lab.seal(numberedGroups(3, 5));
+    const lags: number[] = [];
+    const catalog = overriding(lab.deps.catalog, {
+      consumedOf: () => Promise.reject(new OperatingError("unavailable", "no catalog")),
+    });
+    const deps = {
+      ...lab.deps,
+      catalog,
+      observer: { lag: (_: LaneId, { segments }: LaneLag) => void lags.push(segments) },
+    };
+    await assert.rejects(
+      lookAtLane(deps, EVENTS_LANE, { gate: DRAIN_GATE_OPEN, requested: false }),
+      { code: "unavailable" },
+    );
+    assert.deepEqual(lags, [3]);
   },
 });
 

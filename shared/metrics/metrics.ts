@@ -90,6 +90,12 @@ class Family<L extends Readonly<Record<string, string>>, C> {
     this.series.push(made);
     return made.cell;
   }
+
+  /** Without any series, as at the start. */
+  protected forget(): void {
+    this.series.length = 0;
+    this.#root.clear();
+  }
 }
 
 export class CounterHandle<L extends Readonly<Record<string, string>>> extends Family<L, Cell> {
@@ -121,6 +127,15 @@ export class GaugeHandle<L extends Readonly<Record<string, string>>> extends Fam
       } catch {
         this.set(NaN, labels);
       }
+    });
+  }
+
+  /** Takes all series from `read` at every scrape; those that it leaves out are gone. */
+  allAtScrape(read: () => Iterable<readonly [labels: L, value: number]>): void {
+    this.#readers.push(() => {
+      this.forget();
+      for (const [labels, value] of read()) this.set(value, labels);
+      return Promise.resolve();
     });
   }
 
@@ -205,6 +220,7 @@ function register(
     ...config,
     async collect() {
       await handle.refresh();
+      this.reset();
       for (const { labels, value } of together(handle, shown, spec.together)) {
         this.set(labels, value);
       }

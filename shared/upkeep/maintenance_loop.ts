@@ -132,6 +132,7 @@ class RunningLoop implements MaintenanceLoop {
     this.#tablesAtMs = nowMs;
     try {
       this.#tables = await allTables(this.#deps.catalog);
+      this.#deps.observer?.listed?.(this.#tables);
       this.#failureLog.worked(LISTING);
     } catch (error) {
       this.#failureLog.failed(LISTING, "list the tables", error);

@@ -3,6 +3,7 @@
 import { isDamagedFile } from "../base/damaged_file.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 import { OTHER } from "../metrics/bounded_cells.ts";
+import { BoundedGauge } from "../metrics/bounded_gauge.ts";
 import type { MetricHandles } from "../metrics/metrics.ts";
 import { DURATION_SECS_BUCKETS, type MetricTable } from "../metrics/table.ts";
 import { LANE_SERIES_MAX } from "../metrics/bounded_cells.ts";
@@ -177,6 +178,7 @@ export const MAINTENANCE_METRICS = {
     name: "svc_table_snapshots",
     help: "Snapshots of a table",
     labels: TABLE,
+    together: "max",
   },
   tableDepth: {
     kind: "gauge",
@@ -187,10 +189,17 @@ export const MAINTENANCE_METRICS = {
   },
 } as const satisfies MetricTable;
 
-/**
- * Counts what maintenance reports into `metrics`. Tables past the first so many share one series,
- * and have no gauges.
- */
+type TableGauge =
+  | "damagedNow"
+  | "scrubAge"
+  | "tasks"
+  | "tableFiles"
+  | "tableRows"
+  | "tableBytes"
+  | "tableSnapshots"
+  | "tableDepth";
+
+/** Counts what maintenance reports into `metrics`. Tables past the first so many share series. */
 export function countMaintenance(
   metrics: MetricHandles<typeof MAINTENANCE_METRICS>,
 ): Required<MaintenanceObserver> {
@@ -199,6 +208,14 @@ export function countMaintenance(
     const table = `${namespace}.${name}`;
     if (known.size < LANE_SERIES_MAX) known.add(table);
     return { table: known.has(table) ? table : OTHER };
+  };
+  const gauges = new Map<TableGauge, BoundedGauge<"table">>();
+  const gauge = (key: TableGauge, { namespace, name }: TableIdent, value: number) => {
+    const spec = MAINTENANCE_METRICS[key];
+    const options = { label: "table", seriesMax: LANE_SERIES_MAX, spec } as const;
+    const known = gauges.get(key) ?? new BoundedGauge(metrics[key], options);
+    gauges.set(key, known);
+    known.set(`${namespace}.${name}`, value);
   };
   return {
     merged(ident, report) {
@@ -241,21 +258,21 @@ export function countMaintenance(
       metrics.scrubbedBytes.add(byteLength, {});
     },
     scrubbed(ident, { damaged, ageSecs }) {
-      const labels = labelsOf(ident);
-      if (labels.table === OTHER) return;
-      metrics.damagedNow.set(damaged, labels);
-      if (ageSecs !== undefined) metrics.scrubAge.set(ageSecs, labels);
+      gauge("damagedNow", ident, damaged);
+      if (ageSecs !== undefined) gauge("scrubAge", ident, ageSecs);
     },
     throttled: () => metrics.throttled.add(1, {}),
     looked(ident, { health, snapshots, tasks }) {
-      const labels = labelsOf(ident);
-      if (labels.table === OTHER) return;
-      metrics.tasks.set(tasks, labels);
-      metrics.tableFiles.set(health.files, labels);
-      metrics.tableRows.set(health.rows, labels);
-      metrics.tableBytes.set(health.bytes, labels);
-      metrics.tableSnapshots.set(snapshots, labels);
-      metrics.tableDepth.set(health.overlapDepth, labels);
+      gauge("tasks", ident, tasks);
+      gauge("tableFiles", ident, health.files);
+      gauge("tableRows", ident, health.rows);
+      gauge("tableBytes", ident, health.bytes);
+      gauge("tableSnapshots", ident, snapshots);
+      gauge("tableDepth", ident, health.overlapDepth);
+    },
+    listed(idents) {
+      const names = new Set(idents.map(({ namespace, name }) => `${namespace}.${name}`));
+      for (const each of gauges.values()) each.keep(names);
     },
   };
 }

@@ -52,6 +52,8 @@ export interface MaintenanceObserver {
   failed?(ident: TableIdent, sweep: string, error: unknown): void;
   /** Merges wait, as rows in the WAL wait for a drain. */
   throttled?(): void;
+  /** The tables that there are: told again and again, so that those that are gone are forgotten. */
+  listed?(idents: readonly TableIdent[]): void;
   /** After each look at a table that changed. */
   looked?(
     ident: TableIdent,
@@ -76,6 +78,7 @@ export function combineMaintenance(
     scrubbed: (ident, state) => each((observer) => observer.scrubbed?.(ident, state)),
     failed: (ident, sweep, error) => each((observer) => observer.failed?.(ident, sweep, error)),
     throttled: () => each((observer) => observer.throttled?.()),
+    listed: (idents) => each((observer) => observer.listed?.(idents)),
     looked: (ident, table) => each((observer) => observer.looked?.(ident, table)),
   };
 }
