@@ -104,6 +104,8 @@ export class LaneHealer {
       }
       try {
         await this.#options.sealed();
+        // First: where the process may open no more files, these are what it has to give.
+        for (const segment of this.#givenUp) await segment.quiesce();
         await makeLane(fs, root, this.#lane); // Its directories may have gone.
         await probeDirectory(fs, laneDirectory(root, this.#lane));
         await this.#salvage();

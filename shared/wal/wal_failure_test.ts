@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { dirname } from "node:path";
 import { isOperatingError } from "../base/errors.ts";
 import type { LaneId } from "../tenant/tenant.ts";
+import type { FileSystem } from "../os/file_system.ts";
 import { CrashableFileSystem, type Operation } from "../testing/crashable_file_system.ts";
 import { FakeClock } from "../testing/fake_clock.ts";
 import { numberedBatch, rowsOfMessage } from "../testing/numbered_rows.ts";
@@ -99,6 +100,62 @@ Deno.test({
     await wal.append(LANE, numberedBatch([2]), "wait_for");
     await wal.close();
     assert.deepEqual(await rowsOnDisk(fs), [2]);
+  },
+});
+
+/** `fs` in a process that may have so many files open. */
+function withDescriptors(fs: CrashableFileSystem, max: number): FileSystem {
+  let open = 0;
+  const take = () => {
+    if (open >= max) throw new Error("Too many open files (os error 24)");
+  };
+  return new Proxy<FileSystem>(fs, {
+    get(_, name) {
+      const value = Reflect.get(fs, name);
+      if (typeof value !== "function") return value;
+      if (name === "syncDir" || name === "readDir") {
+        return async (path: string) => {
+          take();
+          return await value.call(fs, path);
+        };
+      }
+      if (name !== "create") return value.bind(fs);
+      return async (path: string) => {
+        take();
+        const file = await fs.create(path);
+        open += 1;
+        const close = file.close.bind(file);
+        let isOpen = true;
+        file.close = () => {
+          if (isOpen) open -= 1;
+          isOpen = false;
+          close();
+        };
+        return file;
+      };
+    },
+  });
+}
+
+Deno.test({
+  name: "a WAL whose lanes have all files open that the process may open takes rows again",
+  async fn() {
+    const { fs: disk } = await open(() => undefined);
+    const clock = new FakeClock();
+    const fs = withDescriptors(disk, 8);
+    const options = { clock, random: new SeededRandom(2), root: "/data/other", freeBytesMin: 0 };
+    const wal = await openWal({ ...options, fs });
+    const lanes = Array.from({ length: 12 }, (_, at) => ({ ...LANE, index: `i${at}` }));
+    const append = (lane: LaneId, number: number) =>
+      wal.append(lane, numberedBatch([number]), "wait_for").then(() => true, () => false);
+    const before = await Promise.all(lanes.map((lane, at) => append(lane, at)));
+    assert.ok(before.includes(false));
+    await clock.advance(120_000);
+    for (const [at, lane] of lanes.entries()) {
+      assert.equal(await append(lane, 100 + at), true, `lane ${lane.index}`);
+      await clock.advance(10_000);
+    }
+    await wal.close();
   },
 });
 
