@@ -9,9 +9,9 @@ import { compactorPaths } from "./open_drain.ts";
 import { compactOnce, type OnceTotals } from "./start_compactor.ts";
 
 /**
- * The summary line. Errors: `not_found` where there is neither a WAL nor a catalog, since whoever
- * misspells a place would hear that nothing waits there; `unavailable` naming the lanes that could not be drained, with the
- * summary of the others; what was drained stays drained.
+ * The summary line. Errors: `not_found` where there is neither a WAL nor a catalog; `unavailable`
+ * naming the lanes that could not be drained, with the summary of the others. What was drained
+ * stays drained.
  */
 export async function runOnce(
   settings: CompactorSettings,
@@ -25,6 +25,7 @@ export async function runOnce(
   throw new OperatingError("unavailable", `Cannot drain ${lanes.join("; ")} (${summary})`);
 }
 
+/** Whoever misspells a place is not to hear that nothing waits there. */
 async function requirePlace(settings: CompactorSettings): Promise<void> {
   const { wal, catalog } = compactorPaths(settings);
   if (settings.catalogClaim || isPostgresUri(catalog)) return;

@@ -94,7 +94,7 @@ export class Readiness {
   }
 }
 
-/** After `over` it is forgotten: of a probe a second, `signal` would have 86,400 listeners a day. */
+/** Forgotten after `over`: of a probe a second, `signal` would have 86,400 listeners a day. */
 function aborted(signal: AbortSignal, over: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();

@@ -3,10 +3,10 @@
  * was asked for. It goes on with a lane while more than one commit waits.
  *
  * One lane's turn follows another's, one commit each, so no lane starves. A lane of which somebody
- * waits for a commit comes next: a round of 1,000 lanes takes longer than the sender waits. A lane that fails, or in
- * which another drain is always faster, is tried again later and later. A turn that exceeds its
- * deadline is left behind and its lane skipped until it ends. The loop itself ends only when it is
- * stopped.
+ * waits for a commit comes next, as a round of 1,000 lanes takes longer than senders wait. A lane
+ * that fails, or in which another drain is always faster, is tried again later and later. A turn
+ * that exceeds its deadline is left behind and its lane skipped until it ends. The loop itself ends
+ * only when it is stopped.
  */
 
 import { getLogger } from "@logtape/logtape";

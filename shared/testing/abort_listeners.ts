@@ -1,4 +1,4 @@
-/** Counts what waits for signals to abort: a loop that forgets to stop waiting keeps every round. */
+/** Counts what waits for signals to abort. A loop that never stops waiting keeps every round. */
 
 /** How many listeners for `abort` were added while `work` ran, and are still there behind it. */
 export async function abortListenersLeft(work: () => Promise<void>): Promise<number> {

@@ -38,7 +38,7 @@ const BYTES_PER_SEC_MIN = 256 * 1024;
 /** The part of the period that a round takes; the rest is for what comes meanwhile. */
 const ROUND_SHARE = 6 / 7;
 const LOOK_MS = 60_000;
-/** All stored files are listed for the rate so often: listing them for each table is n² listings. */
+/** How often all stored files are listed for the rate. For each table it would be n² listings. */
 const TOTAL_MS = 3_600_000;
 const BACKLOG_LOOK_MS = 10_000;
 const LEASE = "scrub";

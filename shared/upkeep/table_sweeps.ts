@@ -99,7 +99,7 @@ interface LeasedTurn {
 /**
  * One turn at a time over all compactors. A compactor that finds the lease taken leaves the turn to
  * the other. A lease costs two synced writes of the catalog, so none is taken where nothing is to
- * do: with 1,000 tables that nobody wrote to, leases were half of a processor's time.
+ * do. With 1,000 tables that nobody wrote to, leases were half of a processor's time.
  */
 function leased(deps: LeaseDeps, name: string, { isDue, run }: LeasedTurn): TableSweep["run"] {
   return async (ident, signal) => {
