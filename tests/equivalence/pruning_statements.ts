@@ -35,6 +35,11 @@ export const WORDS = [
     "100%",
     "\u212Aelvin",
     "ſharp",
+    "user=anna",
+    "user=bob,",
+    "user='a_b x'",
+    'user="a\\nb"',
+    'user="anna \\"x\\""',
   ],
 ];
 
@@ -132,6 +137,8 @@ export class StatementMaker {
       () => `${raw} ${this.#pick(["~", "!~", "SIMILAR TO"])} ${this.#regex()}`,
       () => `regexp_matches(${raw}, ${this.#regex()}, ${this.#pick(["'i'", "'s'", "'l'"])})`,
       () => `contains(lower(${raw}), ${this.#run()})`,
+      () => `kv_extract(${raw}, 'user') ${this.#not()}IN (${this.#pair()}, ${this.#pair()})`,
+      () => `kv_extract(${raw}, 'user') ${this.#comparison()} ${this.#pair()}`,
       () => `${raw} GLOB ${this.#pattern().replaceAll("%", "*").replaceAll("_", "?")}`,
       () => `${raw} ${this.#not()}LIKE ${this.#pattern()} ESCAPE '!'`,
       () => this.#pick(["true", "NULL", "1 = 1"]),
@@ -209,6 +216,20 @@ export class StatementMaker {
     const letters = [...this.#pick(this.words)];
     const from = this.below(letters.length);
     return quoted(letters.slice(from, from + 1 + this.below(6)).join(""));
+  }
+
+  #pair(): string {
+    return this.#pick([
+      "'anna'",
+      "'anna'",
+      "'bob'",
+      "'a_b x'",
+      "'x'",
+      `'anna "x"'`,
+      "'a\\nb'",
+      "''",
+      "NULL",
+    ]);
   }
 
   #regexCall(): string {

@@ -132,6 +132,8 @@ export class PredicateReader {
         ? { kind: "attribute", ...attribute, values: texts }
         : { kind: "member", ...attribute, as: "text", operator, values: texts };
     }
+    const pairs = operator === "=" ? this.#pairText(side) : undefined;
+    if (pairs !== undefined) return anyOf(values.map((value) => holdsValue(pairs, value)));
     const number = this.#numberOf(side);
     if (number === undefined || !values.every(isExactNumber)) return ALL;
     return { kind: "member", ...number, operator, values };
@@ -161,6 +163,14 @@ export class PredicateReader {
     return call === undefined || column === undefined
       ? undefined
       : { column, name: call.attribute };
+  }
+
+  /** The column with the text in which `kv_extract` looks for a name. */
+  #pairText(node: TreeNode): string | undefined {
+    const [text, name, ...others] = argumentsOf(node);
+    const isCall = textAt(node, "function_name").toLowerCase() === "kv_extract";
+    if (!isCall || text === undefined || name === undefined || others.length > 0) return undefined;
+    return this.#column(text);
   }
 
   /**
@@ -331,6 +341,16 @@ function contains(column: string, text: string, ignoreCase = false): Predicate {
 
 function begins(column: string, text: string): Predicate {
   return text === "" ? ALL : allOf([{ kind: "starts", column, text }, contains(column, text)]);
+}
+
+/**
+ * A text with `name=value`. What stands beside the value, and what is left out of it, is no letter.
+ * So the words of a value of ASCII are words of the text, side by side.
+ */
+function holdsValue(column: string, value: ConstantValue): Predicate {
+  const isRead = typeof value === "string" && /[A-Za-z0-9]/.test(value) &&
+    !/[^\0-\x7f]/.test(value);
+  return isRead ? { kind: "terms", column, mode: "phrase", text: value } : ALL;
 }
 
 /** A pattern with one letter or any number of them between its texts. */

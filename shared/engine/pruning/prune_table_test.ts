@@ -94,6 +94,16 @@ const ASKED: readonly (readonly [where: string, query: unknown])[] = [
   ["host = 'a' OR length(raw) = 3", undefined],
   ["host = 'a' AND length(raw) = 3", host("a")],
   ["NOT (host <> 'a' OR raw NOT LIKE '%b%')", { kind: "and", of: [host("a"), holds("b")] }],
+  ["kv_extract(raw, 'k') = 'a b'", words("phrase", "a b")],
+  ["kv_extract(raw, host) IN ('a', 'b')", {
+    kind: "or",
+    of: [words("phrase", "a"), words("phrase", "b")],
+  }],
+  ["kv_extract(raw, 'k') IN ('a', '')", undefined],
+  ["kv_extract(raw, 'k') = 'a\"b'", words("phrase", 'a"b')],
+  ["kv_extract(raw, 'k') = 'é'", undefined],
+  ["kv_extract(raw, 'k') <> 'a'", undefined],
+  ["kv_extract(raw, 'k') > 'a'", undefined],
   ["CASE WHEN host = 'a' THEN true ELSE false END", undefined],
   ["host = 'a' IS TRUE", undefined],
   ["regexp_matches(raw, 'ab.(cd|ef)')", {
