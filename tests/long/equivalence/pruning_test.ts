@@ -34,8 +34,6 @@ Deno.test({
 Deno.test({
   name: "the indexes of sidecars change no answer, nor when they are gone or damaged",
   fn: async () => {
-    // One seed alone may rule nothing out.
-    let ruledOut = 0;
     for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
       for (const isDamaged of [false, true]) {
         const random = new SeededRandom(seed);
@@ -49,10 +47,10 @@ Deno.test({
         const what = `seed ${seed}: ${JSON.stringify([...counts])}`;
         assert.equal(count("failed") + count("unavailable"), 0, what);
         assert.equal(count("missing") + count("corrupt") > 0, isDamaged, what);
-        if (!isDamaged) ruledOut += count("none") + count("rows") + count("groups");
+        const ruledOut = count("none") + count("rows") + count("groups");
+        assert(isDamaged || ruledOut > 0, what);
       }
     }
-    assert(ruledOut > 0, `${SEEDS} seeds from ${FIRST_SEED} on`);
   },
 });
 
@@ -63,8 +61,10 @@ async function compare(
 ): Promise<void> {
   const make = new StatementMaker(random, lab.words);
   let answered = 0;
+  // Random statements may all be about what most rows have, or about texts with disputed letters.
+  const absent = "SELECT count(*) FROM metrics WHERE region = 'nowhere'";
   for (let i = 0; i < STATEMENTS_A_SEED; i += 1) {
-    const sql = make.statement();
+    const sql = i === 0 ? absent : make.statement();
     const expected = await lab.withoutIndexes(sql);
     assertSame(await lab.withIndexes(sql), expected, `seed ${seed}: ${sql}`);
     if ("rows" in expected) answered += 1;
