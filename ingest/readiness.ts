@@ -5,6 +5,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../shared/base/errors.ts";
+import { untilAborted } from "../shared/base/until_aborted.ts";
 import { jsonResponse } from "../shared/http/error_response.ts";
 import type { Clock } from "../shared/os/clock.ts";
 
@@ -73,12 +74,11 @@ export class Readiness {
     while (!signal.aborted) {
       try {
         await this.#clock.sleep(this.#intervalMs, { signal });
-      } catch {
-        return;
+        await untilAborted(this.#refresh(), signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        throw error;
       }
-      const over = new AbortController();
-      await Promise.race([this.#refresh(), aborted(signal, over.signal)]);
-      over.abort();
     }
   }
 
@@ -92,14 +92,6 @@ export class Readiness {
     this.#probedAtMs = this.#clock.monotonicMs();
     tellChange(before, this.#reason);
   }
-}
-
-/** Forgotten after `over`: of a probe a second, `signal` would have 86,400 listeners a day. */
-function aborted(signal: AbortSignal, over: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true, signal: over });
-  });
 }
 
 /** Told when it begins and when it ends, whatever the reason becomes meanwhile. */

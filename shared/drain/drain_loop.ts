@@ -10,6 +10,7 @@
  */
 
 import { getLogger } from "@logtape/logtape";
+import { untilAborted } from "../base/until_aborted.ts";
 import { type LaneId, laneName } from "../tenant/tenant.ts";
 import { FailureLog } from "../logging/failure_log.ts";
 import { applyDrain, type DrainDeps, lookAtLane } from "./drain.ts";
@@ -135,9 +136,10 @@ class RunningLoop implements DrainLoop {
     const { stopMsMax = STOP_MS_MAX } = this.#options;
     const timer = setTimeout(() => this.#abandon.abort(new Error("stopped")), stopMsMax);
     // A look at the lanes knows no signal, and takes as long as their store, which may be silent.
-    const over = new AbortController();
-    await Promise.race([this.#ended, aborted(this.#abandon.signal, over.signal).catch(() => {})]);
-    over.abort();
+    const { signal } = this.#abandon;
+    await untilAborted(this.#ended, signal).catch((error) => {
+      if (!signal.aborted) throw error;
+    });
     clearTimeout(timer);
   }
 
@@ -283,19 +285,16 @@ class RunningLoop implements DrainLoop {
     turns: LaneTurns,
     what: Tasks,
   ): Promise<void> {
-    const over = new AbortController();
     const timeout = new AbortController();
     const timer = setTimeout(
       () => timeout.abort(new Error(`the turn took longer than ${TURN_MS_MAX} ms`)),
       TURN_MS_MAX,
     );
     const signal = AbortSignal.any([timeout.signal, this.#abandon.signal]);
-    const work = this.#work(turns, { ...what, signal });
     turns.busy = true;
-    const ended = work.finally(() => turns.busy = false);
-    ended.catch(() => {});
+    const work = this.#work(turns, { ...what, signal }).finally(() => turns.busy = false);
     try {
-      await Promise.race([ended, aborted(signal, over.signal)]);
+      await untilAborted(work, signal);
       turns.failures = 0;
       this.#pauseOvertaken(turns);
       this.#failureLog.worked(laneName(turns.lane));
@@ -308,7 +307,6 @@ class RunningLoop implements DrainLoop {
       const name = laneName(turns.lane);
       this.#failureLog.failed(name, `${what.drains ? "drain" : "sweep"} lane ${name}`, error);
     } finally {
-      over.abort();
       clearTimeout(timer);
     }
   }
@@ -345,18 +343,6 @@ function request(turns: LaneTurns): void {
   turns.requested = true;
   turns.notBeforeMs = Math.min(turns.notBeforeMs, turns.failedMs + BACKOFF_MS_MIN);
   turns.failures = Math.min(turns.failures, 1);
-}
-
-/**
- * Rejects with the signal's reason once it is aborted. After `over` it holds nothing of `signal`,
- * which otherwise keeps every turn in memory until the loop ends.
- */
-function aborted(signal: AbortSignal, over: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) return reject(signal.reason);
-    const onAbort = () => reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true, signal: over });
-  });
 }
 
 function backoffMs(failures: number): number {

@@ -18,7 +18,7 @@ import type { CachedConnection } from "../statement/statement_cache.ts";
 import type { TreeNode } from "../statement/syntax_tree.ts";
 import { exactRange, type TimeBounds } from "../bounds/time_bounds.ts";
 import type { ServedBy } from "../types.ts";
-import { untilAborted } from "../turns/until_aborted.ts";
+import { untilAborted } from "../../base/until_aborted.ts";
 import { type CountedAnswer, countedAnswer } from "./counted_answer.ts";
 import type { EdgeTimes } from "./edge_times.ts";
 import type { TableAnswers } from "./table_answers.ts";

@@ -9,7 +9,7 @@ import type { CachedConnection } from "../statement/statement_cache.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import type { QueryRequest } from "../types.ts";
 import type { ColumnCounts } from "../types.ts";
-import { untilAborted } from "../turns/until_aborted.ts";
+import { untilAborted } from "../../base/until_aborted.ts";
 import type { TablePlan } from "../plan/plan.ts";
 import { columnCounts } from "./column_counts.ts";
 import type { EdgeTimes } from "./edge_times.ts";

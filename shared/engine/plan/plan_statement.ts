@@ -12,7 +12,7 @@ import type { IcebergReader } from "../../iceberg/iceberg_reader.ts";
 import { type MadeRelation, madeRelations } from "../pg_catalog/relations.ts";
 import { placeOfNode } from "../statement/parse.ts";
 import type { Deadline } from "../turns/deadline.ts";
-import { untilAborted } from "../turns/until_aborted.ts";
+import { untilAborted } from "../../base/until_aborted.ts";
 import type { FrozenTables } from "../shards/shard.ts";
 import type { QueryRequest } from "../types.ts";
 import type { TablePlan } from "./plan.ts";

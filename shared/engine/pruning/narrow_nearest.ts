@@ -12,7 +12,7 @@ import { newestFirst } from "../order/ordered_scan.ts";
 import { present } from "../../base/assert.ts";
 import type { Statement } from "../statement/parse.ts";
 import type { CachedConnection, StatementCache } from "../statement/statement_cache.ts";
-import { untilAborted } from "../turns/until_aborted.ts";
+import { untilAborted } from "../../base/until_aborted.ts";
 import { filePart, type Plan, scannedRows, type ScanPart, type TablePlan } from "../plan/plan.ts";
 import { namedColumns, projectedOf } from "../plan/projection.ts";
 import { type EqualTexts, type ExactFilter, filterOfFile } from "./exact_filter.ts";

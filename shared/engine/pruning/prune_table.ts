@@ -8,7 +8,7 @@ import type { RowQuery } from "../../derived/rows/row_query.ts";
 import type { Column } from "../../schema/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import { filePart, rowsOfParts, type ScanPart, type TablePlan } from "../plan/plan.ts";
-import { untilAborted } from "../turns/until_aborted.ts";
+import { untilAborted } from "../../base/until_aborted.ts";
 import { boundsPredicate, commonBoundsPredicate, indexPredicate } from "./attribute_leaves.ts";
 import { boundsOfFile, mayMeet } from "./column_bounds.ts";
 import { type FileSelection, partsMs, type SelectionDeps, selectOfFile } from "./file_selection.ts";

@@ -18,7 +18,7 @@ import type { CachedFile, FetchCaller } from "./cached_file.ts";
 import { fileError } from "./cache_error.ts";
 import { countedStore } from "./counted_store.ts";
 import type { FileLayout } from "./file_layout.ts";
-import { untilAborted } from "../../turns/until_aborted.ts";
+import { untilAborted } from "../../../base/until_aborted.ts";
 import { type ObjectCache, REQUEST_BYTES_MAX } from "./object_cache.ts";
 import { verifyChunks } from "../verified/verify_chunks.ts";
 import { isSettled, scannedParts } from "./scanned_parts.ts";

@@ -2,7 +2,8 @@
 
 /**
  * Returns what `work` gives, or throws the signal's reason when the signal aborts first. What
- * `work` gives after that goes to `late`.
+ * `work` gives after that goes to `late`. The signal keeps nothing of it, since loops wait with one
+ * signal for days.
  */
 export async function untilAborted<T>(
   work: Promise<T>,
