@@ -11,9 +11,10 @@ import { OperatingError } from "../../base/errors.ts";
 import { PATTERN_ROW_MAX, PATTERN_SIZE_MAX } from "../limits.ts";
 import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 import { textOfConstant } from "../statement/text_of_constant.ts";
+import { notNode } from "../statement/tree_nodes.ts";
+import { hasCase, LIKE_CALLS, type LikeCall, piecesOf, REGEX_MATCHES } from "./matching_calls.ts";
 import { regexSize } from "./regex_size.ts";
 import {
-  globPieces,
   isQuick,
   likePieces,
   likeText,
@@ -23,29 +24,11 @@ import {
   sizeOf,
 } from "./wildcard_pattern.ts";
 
-interface PatternCall {
-  readonly shown: string;
-  readonly negated: boolean;
-  readonly folded: boolean;
-  readonly syntax: "like" | "escape" | "glob";
-}
-
-const CALLS: Readonly<Record<string, PatternCall>> = {
-  "~~": { shown: "LIKE", negated: false, folded: false, syntax: "like" },
-  "!~~": { shown: "NOT LIKE", negated: true, folded: false, syntax: "like" },
-  "~~*": { shown: "ILIKE", negated: false, folded: true, syntax: "like" },
-  "!~~*": { shown: "NOT ILIKE", negated: true, folded: true, syntax: "like" },
-  "~~~": { shown: "GLOB", negated: false, folded: false, syntax: "glob" },
-  like_escape: { shown: "LIKE", negated: false, folded: false, syntax: "escape" },
-  not_like_escape: { shown: "NOT LIKE", negated: true, folded: false, syntax: "escape" },
-  ilike_escape: { shown: "ILIKE", negated: false, folded: true, syntax: "escape" },
-  not_ilike_escape: { shown: "NOT ILIKE", negated: true, folded: true, syntax: "escape" },
-};
-
 /** Functions whose second argument is a regular expression. */
 const REGEXES: ReadonlySet<string> = new Set([
-  ...["regexp_matches", "regexp_full_match", "regexp_like", "regexp_replace", "regexp_extract"],
-  ...["regexp_extract_all", "regexp_split_to_array", "string_split_regex", "str_split_regex", "~"],
+  ...REGEX_MATCHES,
+  ...["regexp_replace", "regexp_extract", "regexp_extract_all", "regexp_split_to_array"],
+  ...["string_split_regex", "str_split_regex"],
 ]);
 
 /**
@@ -120,7 +103,7 @@ function isExchanged(node: TreeNode): boolean {
     checkRegex(node, pattern);
     return textOfConstant(pattern) === undefined;
   }
-  return Object.hasOwn(CALLS, name) && planOf(node) !== undefined;
+  return Object.hasOwn(LIKE_CALLS, name) && planOf(node) !== undefined;
 }
 
 /** What a call becomes. Undefined: it stays. */
@@ -154,31 +137,26 @@ function exchange(node: TreeNode): void {
   }
   const { alias, query_location } = node;
   for (const member of Object.keys(node)) delete node[member];
-  Object.assign(node, {
-    class: "OPERATOR",
-    type: "OPERATOR_NOT",
-    alias,
-    query_location,
-    children: [call],
-  });
+  Object.assign(node, notNode(call), { alias, query_location });
 }
 
 function planOf(node: TreeNode): Exchange | undefined {
   const name = textAt(node, "function_name").toLowerCase();
-  const call = CALLS[name];
+  const call = LIKE_CALLS[name];
   const [text, pattern, mark] = nodesAt(node, "children");
   if (call === undefined || text === undefined || pattern === undefined) return undefined;
-  const { negated, folded, syntax } = call;
+  const { isFolded, syntax } = call;
+  const negated = call.negates !== undefined;
   if (isNull(pattern)) return undefined;
   const written = textOfConstant(pattern);
   const escape = syntax === "escape" ? textOfConstant(mark ?? {}) : "";
   if (written === undefined || escape === undefined) {
-    const way = folded ? "ilike" : syntax === "glob" ? "glob" : "like";
+    const way = isFolded ? "ilike" : syntax === "glob" ? "glob" : "like";
     return { name: `pattern_${way}${syntax === "escape" ? "_escape" : ""}`, negated };
   }
   // DuckDB says itself what is wrong with such an escape.
   if (escape.length > 1) return undefined;
-  const pieces = syntax === "glob" ? globPieces(written) : likePieces(written, escape);
+  const pieces = piecesOf(call, written, escape);
   if (pieces === undefined) {
     return syntax === "glob" ? unreadGlob(written) : unendedLike(call, written, escape);
   }
@@ -186,23 +164,24 @@ function planOf(node: TreeNode): Exchange | undefined {
 }
 
 function planOfPieces(
-  { shown, negated, folded, syntax }: PatternCall,
+  { shown, negates, isFolded, syntax }: LikeCall,
   pieces: readonly Piece[],
   { escape, written }: { readonly escape: string; readonly written: string },
 ): Exchange | undefined {
-  const isPlain = syntax === "like" && !folded && !pieces.includes("one");
+  const isPlain = syntax === "like" && !isFolded && !pieces.includes("one");
   if (isPlain || isQuick(pieces)) return undefined;
   // In lower case another letter may have become the escape, or the escape another letter.
-  if (folded && /[^\0-@\[-`{-\x7f]/.test(escape)) throw refusedPattern(shown, written, "escape");
+  if (isFolded && hasCase(escape)) throw refusedPattern(shown, written, "escape");
+  const negated = negates !== undefined;
   const inOrder = ordered(pieces);
   const text = syntax === "glob" && pieces.includes("one") ? undefined : likeText(inOrder);
   const drops = syntax === "escape";
   const isLike = text !== undefined && (isQuick(inOrder) || !inOrder.includes("one"));
-  if (isLike) return { name: folded ? "pattern_folded" : "~~", pattern: text, drops, negated };
+  if (isLike) return { name: isFolded ? "pattern_folded" : "~~", pattern: text, drops, negated };
   if (sizeOf(inOrder) > PATTERN_SIZE_MAX) throw refusedPattern(shown, written, "size");
   const bytes = syntax === "glob" && pieces.includes("one");
   return {
-    name: folded ? "pattern_full_folded" : "pattern_full",
+    name: isFolded ? "pattern_full_folded" : "pattern_full",
     pattern: bytes ? regexText(inOrder, "\\C").replaceAll(".*", "\\C*") : regexText(inOrder, "."),
     drops,
     negated,
@@ -220,7 +199,7 @@ function unreadGlob(written: string): undefined {
  * A LIKE that ends in its escape. DuckDB refuses it when its matcher comes so far. A pattern for
  * which the matcher would have to go back before is refused here.
  */
-function unendedLike({ shown }: PatternCall, written: string, escape: string): undefined {
+function unendedLike({ shown }: LikeCall, written: string, escape: string): undefined {
   if (isQuick(likePieces(written.slice(0, -1), escape) ?? [])) return undefined;
   throw refusedPattern(shown, written, "end");
 }

@@ -8,12 +8,13 @@
  * nothing is exchanged: LIKE and `contains` look at it, and expressions do not.
  */
 
-import { callNode, textNode } from "../statement/tree_nodes.ts";
+import { callNode, notNode, textNode } from "../statement/tree_nodes.ts";
 import { nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 import { textOfConstant } from "../statement/text_of_constant.ts";
 import { foldedContains, isFoldable, sieved } from "./folded_text.ts";
+import { hasCase, LIKE_CALLS, type LikeCall, piecesOf, REGEX_MATCHES } from "./matching_calls.ts";
 import { type Alternatives, regexLiterals } from "./regex_literals.ts";
-import { globPieces, likePieces, likeText, type Piece, regexText } from "./wildcard_pattern.ts";
+import { likeText, type Piece, regexText } from "./wildcard_pattern.ts";
 
 /** Exchanges the calls below `root`. */
 export function exchangeSearches(root: TreeNode): void {
@@ -68,34 +69,13 @@ function searchOf(node: TreeNode): (() => TreeNode) | undefined {
     : () => foldedContains(lowered, pattern);
 }
 
-interface LikeCall {
-  /** Text and pattern are compared in lower case. */
-  readonly isFolded: boolean;
-  /** The call of which this one is the negation. */
-  readonly negates?: string;
-  readonly syntax: "like" | "escape" | "glob";
-}
-
-const LIKE = { isFolded: false, syntax: "like" } as const;
-const ILIKE = { isFolded: true, syntax: "like" } as const;
-
-/** Names of LIKE, ILIKE and GLOB: DuckDB's, and one of `pattern_calls.ts`. */
+/** DuckDB's calls, and one of `pattern_calls.ts`. */
 const LIKES: Readonly<Record<string, LikeCall>> = {
-  "~~": LIKE,
-  "!~~": { ...LIKE, negates: "~~" },
-  "~~*": ILIKE,
-  "!~~*": { ...ILIKE, negates: "~~*" },
-  like_escape: { ...LIKE, syntax: "escape" },
-  not_like_escape: { ...LIKE, syntax: "escape", negates: "like_escape" },
-  ilike_escape: { ...ILIKE, syntax: "escape" },
-  not_ilike_escape: { ...ILIKE, syntax: "escape", negates: "ilike_escape" },
-  "~~~": { isFolded: false, syntax: "glob" },
-  pattern_folded: ILIKE,
+  ...LIKE_CALLS,
+  pattern_folded: { shown: "ILIKE", isFolded: true, syntax: "like" },
 };
 
-const REGEXES: ReadonlySet<string> = new Set([
-  ...["regexp_full_match", "regexp_like", "regexp_matches", "~", "pattern_full"],
-]);
+const REGEXES: ReadonlySet<string> = new Set([...REGEX_MATCHES, "pattern_full"]);
 
 function likeSearch(
   { node, text, like }: {
@@ -106,7 +86,9 @@ function likeSearch(
   pattern: string,
   escape: string,
 ): (() => TreeNode) | undefined {
-  const pieces = piecesOf(like, pattern, escape);
+  // `pattern_calls.ts` tells of an escape that has a case. DuckDB refuses a longer one.
+  const isRead = escape.length <= 1 && !(like.isFolded && hasCase(escape));
+  const pieces = isRead ? piecesOf(like, pattern, escape) : undefined;
   const lowered = like.isFolded ? undefined : loweredColumn(text);
   const column = lowered ?? text;
   if (pieces === undefined || !isColumn(column)) return undefined;
@@ -122,17 +104,6 @@ function likeSearch(
   const isSlow = simple !== undefined && /\*|escape|~~~/.test(textAt(node, "function_name"));
   const found = search ?? (isSlow ? () => whole : undefined);
   return found === undefined || like.negates === undefined ? found : () => notNode(found());
-}
-
-function piecesOf(
-  { isFolded, syntax }: LikeCall,
-  pattern: string,
-  escape: string,
-): readonly Piece[] | undefined {
-  if (syntax === "glob") return globPieces(pattern);
-  // In lower case another letter may have become the escape. DuckDB refuses longer ones.
-  const isRead = escape.length <= 1 && !(isFolded && /[^\0-@[-`{-\x7f]/.test(escape));
-  return isRead ? likePieces(pattern, escape) : undefined;
 }
 
 /** Literals of a pattern that are looked for before the whole of it. */
@@ -253,14 +224,4 @@ export function loweredColumn(node: TreeNode): TreeNode | undefined {
   return isLowered && others.length === 0 && column !== undefined && isColumn(column)
     ? column
     : undefined;
-}
-
-function notNode(child: TreeNode): TreeNode {
-  return {
-    class: "OPERATOR",
-    type: "OPERATOR_NOT",
-    alias: "",
-    query_location: 0,
-    children: [child],
-  };
 }

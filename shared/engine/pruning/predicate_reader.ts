@@ -9,8 +9,9 @@
 import { listAt, nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import { attributeCall } from "../plan/attribute_calls.ts";
 import { regexLiterals } from "../functions/regex_literals.ts";
+import { LIKE_CALLS, type LikeCall, piecesOf, REGEX_MATCHES } from "../functions/matching_calls.ts";
 import { loweredColumn } from "../functions/search_calls.ts";
-import { globPieces, likePieces, type Piece } from "../functions/wildcard_pattern.ts";
+import type { Piece } from "../functions/wildcard_pattern.ts";
 import type { Constants } from "./constants.ts";
 import {
   ALL,
@@ -143,14 +144,13 @@ export class PredicateReader {
     const call = calls[textAt(node, "function_name").toLowerCase()];
     const [subject, argument, more, ...others] = argumentsOf(node);
     if (call === undefined || subject === undefined || argument === undefined) return ALL;
-    const lowered = call.isOfLetters === true ? loweredColumn(subject) : undefined;
+    if (others.length > 0 || !call.arguments.includes(more === undefined ? 2 : 3)) return ALL;
+    const lowered = call.isOfWords === true ? undefined : loweredColumn(subject);
     const column = this.#column(lowered ?? subject);
     const text = this.#constants.value(argument);
-    if (column === undefined || typeof text !== "string" || others.length > 0) return ALL;
-    const called = { column, isLowered: lowered !== undefined };
-    if (more === undefined) return call.read(called, text);
-    const third = this.#constants.value(more);
-    return typeof third === "string" ? call.read(called, text, third) : ALL;
+    const third = more === undefined ? "" : this.#constants.value(more);
+    if (column === undefined || typeof text !== "string" || typeof third !== "string") return ALL;
+    return call.read({ column, isLowered: lowered !== undefined }, text, third);
   }
 
   /** Which attribute of which column a call names. */
@@ -216,47 +216,39 @@ interface CallSubject {
 
 /** A call over a column and a constant text. */
 interface CallReader {
-  /** Whether it looks for letters, so that it may be read of a column in lower case. */
-  readonly isOfLetters?: boolean;
-  /** `more` is the constant of a third argument. */
-  readonly read: (subject: CallSubject, text: string, more?: string) => Predicate;
+  /** How many arguments it may have. */
+  readonly arguments: readonly (2 | 3)[];
+  /** Whether it looks for words: it is not read of a column in lower case. */
+  readonly isOfWords?: boolean;
+  /** `more` is the constant of a third argument, or empty. */
+  readonly read: (subject: CallSubject, text: string, more: string) => Predicate;
 }
 
 const terms = (mode: "all" | "any" | "phrase" | "prefix"): CallReader => ({
-  read: ({ column }, text, more) =>
-    more === undefined ? { kind: "terms", column, mode, text } : ALL,
+  arguments: [2],
+  isOfWords: true,
+  read: ({ column }, text) => ({ kind: "terms", column, mode, text }),
 });
 
 const substring: CallReader = {
-  isOfLetters: true,
-  read: ({ column, isLowered }, text, more) =>
-    more === undefined ? contains(column, text, isLowered) : ALL,
+  arguments: [2],
+  read: ({ column, isLowered }, text) => contains(column, text, isLowered),
 };
 
 const starts: CallReader = {
-  isOfLetters: true,
-  read: ({ column, isLowered }, text, more) => {
-    if (more !== undefined) return ALL;
-    return isLowered ? contains(column, text, true) : begins(column, text);
-  },
+  arguments: [2],
+  read: ({ column, isLowered }, text) =>
+    isLowered ? contains(column, text, true) : begins(column, text),
 };
 
-const like = ({ isFolded = false, isEscaped = false } = {}): CallReader => ({
-  isOfLetters: true,
-  read: ({ column, isLowered }, pattern, escape) => {
-    if (isEscaped !== (escape !== undefined)) return ALL;
-    return matches(column, likePieces(pattern, escape), isFolded || isLowered);
-  },
+const like = (call: LikeCall): CallReader => ({
+  arguments: [call.syntax === "escape" ? 3 : 2],
+  read: ({ column, isLowered }, pattern, escape) =>
+    matches(column, piecesOf(call, pattern, escape), call.isFolded || isLowered),
 });
 
-const glob: CallReader = {
-  isOfLetters: true,
-  read: ({ column, isLowered }, pattern, more) =>
-    more === undefined ? matches(column, globPieces(pattern), isLowered) : ALL,
-};
-
 const regex: CallReader = {
-  isOfLetters: true,
+  arguments: [2, 3],
   read: ({ column, isLowered }, pattern, options) => {
     const { parts = [], ignoreCase = false } = regexLiterals(pattern, options) ?? {};
     const holds = (text: string) =>
@@ -273,6 +265,10 @@ const regex: CallReader = {
  */
 const FOLDED_FURTHER = /[^\0-\x7f]|[skSK]/;
 
+const likes = (isNegated: boolean) =>
+  Object.entries(LIKE_CALLS).filter(([, { negates }]) => (negates !== undefined) === isNegated)
+    .map(([name, call]) => [name, like(call)] as const);
+
 const CALLS: Readonly<Record<string, CallReader>> = {
   match: terms("all"),
   match_terms: terms("all"),
@@ -285,23 +281,11 @@ const CALLS: Readonly<Record<string, CallReader>> = {
   prefix: starts,
   starts_with: starts,
   "^@": starts,
-  "~~": like(),
-  "~~*": like({ isFolded: true }),
-  "~~~": glob,
-  like_escape: like({ isEscaped: true }),
-  ilike_escape: like({ isFolded: true, isEscaped: true }),
-  regexp_matches: regex,
-  regexp_full_match: regex,
-  regexp_like: regex,
-  "~": regex,
+  ...Object.fromEntries(likes(false)),
+  ...Object.fromEntries(REGEX_MATCHES.map((name) => [name, regex])),
 };
 
-const NEGATED_CALLS: Readonly<Record<string, CallReader>> = {
-  "!~~": like(),
-  "!~~*": like({ isFolded: true }),
-  not_like_escape: like({ isEscaped: true }),
-  not_ilike_escape: like({ isFolded: true, isEscaped: true }),
-};
+const NEGATED_CALLS: Readonly<Record<string, CallReader>> = Object.fromEntries(likes(true));
 
 /** Whether numbers below it are told apart as doubles, so that rounding changes no comparison. */
 function isExactNumber(value: ConstantValue): boolean {

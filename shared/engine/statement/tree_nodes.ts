@@ -88,6 +88,16 @@ export function coalesceNode(children: readonly TreeNode[]): TreeNode {
   };
 }
 
+export function notNode(child: TreeNode): TreeNode {
+  return {
+    class: "OPERATOR",
+    type: "OPERATOR_NOT",
+    alias: "",
+    query_location: 0,
+    children: [child],
+  };
+}
+
 /** `CASE WHEN value IS NOT NULL THEN then END` */
 export function ifPresentNode(value: TreeNode, then: TreeNode): TreeNode {
   return {
