@@ -52,10 +52,12 @@ export class FannedStatement implements PreparedQuery, FannedWork {
     held.use(spread);
     const { engine, request, peers, self } = context;
     // Their columns alone are asked for, which takes no files.
-    const shard = { table: spread.split.table, files: [], count: 1, frozen: spread.frozen };
+    const shard = { table: spread.split.table, files: [], count: 1 };
+    const { frozen } = spread;
     await using first = await engine.prepare({
       ...halfOf(request, spread.split.workerSql),
       shard,
+      frozen,
       planOnly: true,
     });
     const { columns } = first;
@@ -66,6 +68,7 @@ export class FannedStatement implements PreparedQuery, FannedWork {
     await using asked = await engine.prepare({
       ...request,
       shard,
+      frozen,
       fastPaths: false,
       planOnly: true,
     });
@@ -146,12 +149,12 @@ export class FannedStatement implements PreparedQuery, FannedWork {
       ...halfOf(this.context.request, split.workerSql),
       deadlineMs: this.leftMs(),
       rowsMax: Number.MAX_SAFE_INTEGER,
+      frozen,
       // The rows that only the WAL holds are in the shard without files.
       shard: {
         table: split.table,
         files,
         count: this.shards.length,
-        frozen,
         hasWalRows: hasWalRows && files.length === 0,
       },
       signal,

@@ -12,6 +12,7 @@ import {
   describingSql,
   textsOfIndex,
 } from "../../shared/search/described_table.ts";
+import { addStats } from "../../shared/engine/answer/summed_stats.ts";
 import type { SearchTable } from "../../shared/search/search_fields.ts";
 import type { IndexService } from "../indexes/index_routes.ts";
 import { type EffectiveLimits, effectiveLimits, interactiveTier } from "../limits.ts";
@@ -20,7 +21,7 @@ import type { QueryCaller } from "../query_caller.ts";
 import { SqlCall } from "../sql/sql_call.ts";
 import type { SqlRequest } from "../sql/sql_request.ts";
 import type { SqlService } from "../sql/sql_service.ts";
-import { addCosts, addStats } from "../sql/summed_cost.ts";
+import { addCosts } from "../sql/summed_cost.ts";
 
 /** What the routes of fields are given. */
 export interface FieldService extends SqlService, IndexService {}

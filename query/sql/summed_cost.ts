@@ -1,7 +1,7 @@
 /** What several statements of one request cost together. */
 
 import { complexityOf } from "../../shared/engine/cost/cost.ts";
-import type { Cost, Stats } from "../../shared/engine/types.ts";
+import type { Cost } from "../../shared/engine/types.ts";
 
 /** The cost of both; files are considered once. */
 export function addCosts(a: Cost, b: Cost): Cost {
@@ -16,21 +16,5 @@ export function addCosts(a: Cost, b: Cost): Cost {
     complexity_class: complexityOf(bytes, rows),
     exact: a.exact && b.exact,
     warnings: [...new Set([...a.warnings, ...b.warnings])],
-  };
-}
-
-/** What both did, without what is of one scan. The first one's path stands for both. */
-export function addStats({ scan: _, ...a }: Stats, b: Stats): Stats {
-  return {
-    ...a,
-    rows_scanned: a.rows_scanned + b.rows_scanned,
-    bytes_scanned: a.bytes_scanned + b.bytes_scanned,
-    spill_bytes: a.spill_bytes + b.spill_bytes,
-    phases: {
-      plan_micros: a.phases.plan_micros + b.phases.plan_micros,
-      buffer_delta_micros: a.phases.buffer_delta_micros + b.phases.buffer_delta_micros,
-      collect_micros: a.phases.collect_micros + b.phases.collect_micros,
-      render_micros: a.phases.render_micros + b.phases.render_micros,
-    },
   };
 }

@@ -64,6 +64,7 @@ import { type DeltaEncoder, openDeltaEncoder } from "./plan/delta_encoder.ts";
 import { DeltaSweep } from "./plan/delta_sweep.ts";
 import type { SpreadingEngine } from "./shards/spread.ts";
 import { ReceivedSpace } from "./shards/received_rows.ts";
+import type { FirstPolicy } from "./subqueries/subqueries_first.ts";
 import { Turns, turnsFor } from "./turns/turns.ts";
 import { WalDelta } from "./plan/wal_delta.ts";
 
@@ -125,6 +126,8 @@ export interface EngineOptions extends DatabaseOptions {
    * fewer than 48 times as many are scanned at once. Default 4,096.
    */
   readonly probedRows?: number;
+  /** When subqueries are run before their statement; default: `FIRST_POLICY`. */
+  readonly subqueriesFirst?: FirstPolicy;
   /** Whether rows are read out of their pages; default: where that costs less than a scan. */
   readonly paysPages?: PaysPages;
   /** Default: by the number of cores, `order/fan_in.ts`. */
@@ -187,7 +190,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine & Sprea
   keep("table_answers", answers);
   const caches = statementCachesOf(options);
   return new SqlEngine({
-    ...{ databases, turns, turnCounts, probes },
+    ...{ databases, turns, turnCounts, probes, subqueriesFirst: options.subqueriesFirst },
     followers: new TableFollowers({
       ...{ catalog, wal, files, dir: dirs.follow, tables: caches.tables },
       onDamage: options.onWalDamage ?? (() => {}),

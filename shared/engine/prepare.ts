@@ -29,6 +29,7 @@ import { describeSql, type Shown, shownOf, summarizeSql, tablesSql } from "./sta
 import type { CachedConnection } from "./statement/statement_cache.ts";
 import { withRoot } from "./statement/syntax_tree.ts";
 import { parsedAgain, writtenAnew } from "./statement/written_anew.ts";
+import { type FirstSubqueries, firstSubqueries } from "./subqueries/first_subqueries.ts";
 import type { Deadline } from "./turns/deadline.ts";
 import type { QueryRequest } from "./types.ts";
 
@@ -80,13 +81,14 @@ async function preparePhases(
   context: PrepareContext,
   startMs: number,
 ): Promise<Prepared> {
+  const first = firstSubqueries(sent);
   const statement = await catalogStatement(sent, context);
   const gated = gateStatement(statement, context);
   const bounded = await boundStatement(gated, context);
   const planned = await planStatement(bounded, context);
   using _leases = planned.leases;
   const rewritten = await rewriteStatement(planned, context);
-  return await prepareRewritten(rewritten, { sent, context, startMs });
+  return await prepareRewritten(rewritten, { sent, context, startMs, first });
 }
 
 /**
@@ -95,10 +97,12 @@ async function preparePhases(
  */
 export async function prepareRewritten(
   rewritten: Rewritten,
-  { sent, context, startMs }: {
+  { sent, context, startMs, first }: {
     readonly sent: Statement;
     readonly context: PrepareContext;
     readonly startMs: number;
+    /** Its subqueries, where they may be run before it. */
+    readonly first?: FirstSubqueries | undefined;
   },
 ): Promise<Prepared> {
   const { connection, deps } = context;
@@ -116,7 +120,7 @@ export async function prepareRewritten(
     const exchanged = await exchangeStatement(priced, context);
     asked = exchanged.asked.statement;
     const described = await describeStatement(exchanged, context);
-    return preparedOf(described, { held: deps.held, tookMs: deps.nowMs() - startMs });
+    return preparedOf(described, { held: deps.held, tookMs: deps.nowMs() - startMs, first });
   } catch (error) {
     leases.dispose();
     // What is wrong with it is told of the columns that its caller knows.

@@ -15,6 +15,11 @@ import type { LeftAttribute } from "./plan/promoted_attributes.ts";
 import type { MadeRelation } from "./pg_catalog/relations.ts";
 import type { NearestTrial } from "./pruning/narrow_nearest.ts";
 import type { Statement } from "./statement/parse.ts";
+import {
+  type FirstSubqueries,
+  type PlannedSubqueries,
+  plannedSubqueries,
+} from "./subqueries/first_subqueries.ts";
 import { readsNothing } from "./statement/reads_nothing.ts";
 import type { ColumnCounts, Cost, ScanOrdering, ServedBy } from "./types.ts";
 
@@ -47,6 +52,8 @@ export interface Prepared {
   readonly leases: DisposableStack;
   readonly planMs: number;
   readonly deltaMs: number;
+  /** Subqueries that may be run before it; undefined: none. */
+  readonly first: PlannedSubqueries | undefined;
 }
 
 /** What answers, with what a scan takes to run. */
@@ -67,7 +74,11 @@ export interface ScanSteps {
 /** The last phase: takes over the leases. It comes after all that changes the tree. */
 export function preparedOf(
   described: Described,
-  { held, tookMs }: { readonly held: HeldRows; readonly tookMs: number },
+  { held, tookMs, first }: {
+    readonly held: HeldRows;
+    readonly tookMs: number;
+    readonly first: FirstSubqueries | undefined;
+  },
 ): Prepared {
   const { statement, names, made, tables, path, text, columns, cost, data, deltaMs, pin, left } =
     described;
@@ -99,6 +110,7 @@ export function preparedOf(
       cost.estimated_bytes_scanned <= SMALL_SCAN_BYTES_MAX,
     ...{ defaultOrderApplied, columnCounts, pin, data, deltaMs },
     planMs: tookMs - deltaMs,
+    first: first && path.kind === "scan" ? plannedSubqueries(first, described) : undefined,
     leases: leases.move(),
   };
 }

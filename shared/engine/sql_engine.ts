@@ -23,6 +23,8 @@ import { checkPredicate } from "./predicate/check_predicate.ts";
 import type { ReceivedRows, ReceivedSpace } from "./shards/received_rows.ts";
 import type { NotShared, Spread, SpreadingEngine } from "./shards/spread.ts";
 import { spreadStatement } from "./shards/spread_statement.ts";
+import type { PlannedSubqueries } from "./subqueries/first_subqueries.ts";
+import { FIRST_POLICY, type FirstPolicy, SubqueriesFirst } from "./subqueries/subqueries_first.ts";
 import type { LivenessProbe } from "./duckdb/liveness_probe.ts";
 import { type Databases, Seat } from "./turns/seat.ts";
 import { TURN_KINDS, type TurnCounts, type TurnKind, type Turns } from "./turns/turns.ts";
@@ -55,6 +57,8 @@ export interface SqlEngineOptions {
   readonly spillBytesMax: number;
   readonly followers: TableFollowers;
   readonly received: ReceivedSpace;
+  /** Default: `FIRST_POLICY`. */
+  readonly subqueriesFirst?: FirstPolicy | undefined;
   /** Unix milliseconds. */
   readonly unixMs: () => number;
 }
@@ -88,6 +92,7 @@ export class SqlEngine implements Engine, SpreadingEngine {
   readonly #spillBytesMax: number;
   readonly #followers: TableFollowers;
   readonly #received: ReceivedSpace;
+  readonly #subqueriesFirst: FirstPolicy;
   readonly #unixMs: () => number;
 
   constructor(options: SqlEngineOptions) {
@@ -102,6 +107,7 @@ export class SqlEngine implements Engine, SpreadingEngine {
     this.#spillBytesMax = options.spillBytesMax;
     this.#followers = options.followers;
     this.#received = options.received;
+    this.#subqueriesFirst = options.subqueriesFirst ?? FIRST_POLICY;
     this.#unixMs = options.unixMs;
   }
 
@@ -177,7 +183,8 @@ export class SqlEngine implements Engine, SpreadingEngine {
     using leases = prepared.leases;
     const turn = prepared.statement.explain ? "light" : turnKind(request, prepared.cost);
     if (turn !== "light") await seat.leave();
-    const statement = new PreparedStatement({ ...prepared, leases: leases.move() }, {
+    const { first, cost } = prepared;
+    const whole = new PreparedStatement({ ...prepared, leases: leases.move() }, {
       seat,
       turn,
       deadline,
@@ -186,7 +193,32 @@ export class SqlEngine implements Engine, SpreadingEngine {
       rowsScannedMax: request.rowsScannedMax,
       nowMs: this.#deps.nowMs,
     });
+    const { secsMin } = this.#subqueriesFirst;
+    const isFirst = first !== undefined && cost.estimated_runtime_seconds > secsMin &&
+      !prepared.statement.explain && maySplit(request);
+    // It holds no slot while its subqueries have theirs.
+    if (isFirst) await seat.leave();
+    const statement = isFirst
+      ? this.#withSubqueries(whole, first, { request, seat, deadline })
+      : whole;
     return prepared.statement.analyze ? this.#analyzed(statement, request) : statement;
+  }
+
+  #withSubqueries(
+    whole: PreparedStatement,
+    first: PlannedSubqueries,
+    { request, seat, deadline }: Omit<Seated, "chance"> & { readonly request: QueryRequest },
+  ): PreparedQuery {
+    return new SubqueriesFirst(whole, {
+      first,
+      shareMax: this.#subqueriesFirst.shareMax,
+      request,
+      prepare: (part) => this.prepare(part),
+      ask: (ask) => this.#asked(request, deadline, ask),
+      leave: () => seat.leave(),
+      leftMs: () => deadline.leftMs,
+      unixMs: this.#unixMs,
+    });
   }
 
   /** Plans a statement in a seat of its own, which is given back where that fails. */
@@ -219,7 +251,7 @@ export class SqlEngine implements Engine, SpreadingEngine {
     );
   }
 
-  #analyzed(statement: PreparedStatement, request: QueryRequest): PreparedQuery {
+  #analyzed(statement: PreparedQuery, request: QueryRequest): PreparedQuery {
     const { namespace, tenant, deadlineMs, waitMs, signal, batch } = request;
     const prepareRows = (sql: string) =>
       this.prepare({
@@ -349,6 +381,13 @@ function turnKind({ batch, shard }: QueryRequest, cost: Cost): TurnKind {
   if (shard !== undefined) return "shard";
   if (batch === true) return "batch";
   return isDear(cost) ? "dear" : "light";
+}
+
+/** Whether subqueries may go first. A request for some rows of a table alone means other tables. */
+function maySplit(request: QueryRequest): boolean {
+  const { shard, received, step, since, uncommittedOnly, columnCounts, planOnly } = request;
+  return request.subqueriesFirst !== false && uncommittedOnly !== true && planOnly !== true &&
+    [shard, received, step, since, columnCounts].every((part) => part === undefined);
 }
 
 async function disposed(work: Disposable | AsyncDisposable): Promise<void> {

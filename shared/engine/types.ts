@@ -8,7 +8,7 @@ import type { TimeRange } from "../iceberg/types.ts";
 import type { Column, ColumnType } from "../schema/schema.ts";
 import type { FollowPosition } from "./follow/follow_position.ts";
 import type { DeltaFile } from "./plan/delta_file.ts";
-import type { ReceivedTable, Shard } from "./shards/shard.ts";
+import type { FrozenTables, ReceivedTable, Shard } from "./shards/shard.ts";
 
 /**
  * A value has the type that it would have if it were written into the statement; a typed one has
@@ -96,10 +96,17 @@ export interface QueryRequest {
   readonly columnCounts?: ColumnCountsRequest;
   /** Reads only some rows of one table: a shard of a statement that many servers share. */
   readonly shard?: Shard;
+  /**
+   * The tables as another statement of this server found them, which holds the leases. No catalog
+   * is read for these. It is for the parts of one statement, which read one state of the tables.
+   */
+  readonly frozen?: FrozenTables;
   /** Rows that other servers sent, which the statement can name as a table. */
   readonly received?: ReceivedTable;
   /** Reads nothing but the rows of a step (`follow/`). */
   readonly step?: FollowStep;
+  /** Whether subqueries may be run before the statement (`subqueries/`); default true. */
+  readonly subqueriesFirst?: boolean;
   /** Whether summaries may answer instead of rows (`fast_paths/`); default true. */
   readonly fastPaths?: boolean;
   /**

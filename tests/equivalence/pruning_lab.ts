@@ -76,6 +76,7 @@ export class PruningLab implements AsyncDisposable {
       | "probedRows"
       | "scanFileCache"
       | "scanFileCacheMeter"
+      | "subqueriesFirst"
     >,
   ): Promise<PruningLab> {
     const lab = await EngineLab.open({ wal: true, engine: { clock: new StillClock(), ...engine } });

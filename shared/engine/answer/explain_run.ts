@@ -2,11 +2,13 @@
 
 import { utf8 } from "../../base/bytes.ts";
 import { planRelations } from "../bind/statement_relations.ts";
+import { isDear } from "../cost/cost.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
 import { faultError, withoutPaths } from "../duckdb/fault_error.ts";
 import { statementText } from "../duckdb/statement_text.ts";
 import { type HeldPlan, heldPlan, withHeld } from "../held_rows/held_plan.ts";
 import { type AnswerPath, type Prepared, servedBy } from "../prepared.ts";
+import { FOUND_ROWS_MAX } from "../subqueries/found_columns.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import type { TurnKind } from "../turns/turns.ts";
 import type {
@@ -45,7 +47,12 @@ export async function explainedPlan(
     await prepared.data.name(exchanged.rest);
     const text = await connection.explain(sql);
     deadline.check();
-    return [pathLine(prepared.path), ...jsonReads(prepared), withoutPaths(text)].join("\n");
+    return [
+      pathLine(prepared.path),
+      ...firstLine(prepared),
+      ...jsonReads(prepared),
+      withoutPaths(text),
+    ].join("\n");
   } catch (error) {
     throw faultError(error, { linesBefore });
   }
@@ -61,6 +68,13 @@ function heldOf({ path, plan }: Prepared, turn: TurnKind): HeldPlan {
 function pathLine(path: AnswerPath): string {
   const reads = path.kind === "scan" ? `no fast path, because ${path.aside}` : path.fast.reads();
   return `${servedBy(path)}: ${reads}`;
+}
+
+/** What is run before an expensive statement. */
+function firstLine({ first, cost }: Prepared): readonly string[] {
+  if (first === undefined || !isDear(cost)) return [];
+  const what = first.found.length === 1 ? "one subquery" : `${first.found.length} subqueries`;
+  return [`${what} first: up to ${FOUND_ROWS_MAX} rows take the place of each`];
 }
 
 /** What the answer of an EXPLAIN has. */

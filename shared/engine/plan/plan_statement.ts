@@ -110,6 +110,7 @@ function requestOf(
     attributes: () => calledAttributes(statement.root),
     deadline,
     shard: request.shard,
+    frozen: request.frozen,
     received: request.received,
     ...rowsOf(request),
   };

@@ -35,7 +35,7 @@ import type { RemainingLease, RemainingRows } from "./remaining_rows.ts";
 import { readSnapshot, type SnapshotSource, type TableSnapshot } from "./snapshot.ts";
 import { pinned, type SnapshotPin } from "./snapshot_pin.ts";
 import { receivedPlan } from "../shards/received_plan.ts";
-import type { FrozenTable, ReceivedTable, Shard } from "../shards/shard.ts";
+import type { FrozenTable, FrozenTables, ReceivedTable, Shard } from "../shards/shard.ts";
 import { damagedForShard, shardRows } from "../shards/shard_rows.ts";
 import type { AppendedRows } from "../types.ts";
 import type { DeltaLease, WalDelta } from "./wal_delta.ts";
@@ -84,6 +84,8 @@ export interface PlanRequest {
   readonly appended: AppendedRows | undefined;
   /** Which rows of one of the tables are read; undefined: all. */
   readonly shard: Shard | undefined;
+  /** Tables that were found already; undefined: none. */
+  readonly frozen: FrozenTables | undefined;
   /** One of the tables is of rows that other servers sent. */
   readonly received: ReceivedTable | undefined;
 }
@@ -95,7 +97,7 @@ export interface PlannedTables {
   /** Converted WAL files in use; disposed when the statement is. */
   readonly leases: DisposableStack;
   /** The tables as they were found, for statements that read them once more. */
-  readonly frozen: ReadonlyMap<string, FrozenTable>;
+  readonly frozen: FrozenTables;
   /** Milliseconds of `nowMs` spent on the WAL. */
   readonly deltaMs: number;
 }
@@ -192,7 +194,7 @@ async function findTable(
   source: PlanSource,
   { request, name, nowMs }: TableRequest,
 ): Promise<Required<Pick<PlannedTable, "found">> & Pick<PlannedTable, "lease" | "deltaMs">> {
-  const frozen = request.shard?.frozen?.get(name);
+  const frozen = request.frozen?.get(name);
   if (frozen !== undefined) return { found: frozen, lease: undefined, deltaMs: 0 };
   const ident: TableIdent = { namespace: request.namespace, name };
   const lane: LaneId = { tenant: request.tenant, index: name };

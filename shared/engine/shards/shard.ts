@@ -14,12 +14,7 @@ export interface Shard {
   readonly files: readonly ShardFile[];
   /** How many shards the statement has. */
   readonly count: number;
-  /**
-   * The tables as the statement's own server planned them, which reads no catalog then. Without it
-   * the request has a pin, and rows of the WAL are in no shard.
-   */
-  readonly frozen?: FrozenTables;
-  /** Whether rows that only the WAL holds are in the shard, of which `frozen` has the files. */
+  /** Whether rows that only the WAL holds are in the shard: the request has their files frozen. */
   readonly hasWalRows?: boolean;
 }
 

@@ -12,6 +12,7 @@ export class Deadline implements Disposable {
   readonly #trip = new AbortController();
   readonly #timer: ReturnType<typeof setTimeout>;
   readonly #ms: number;
+  readonly #startMs = performance.now();
   readonly #caller: AbortSignal | undefined;
   readonly #onCallerAbort = () => this.#trip.abort(cancelled());
   #trippedMs: number | undefined;
@@ -49,6 +50,11 @@ export class Deadline implements Disposable {
 
   get ms(): number {
     return this.#ms;
+  }
+
+  /** Milliseconds until it passes; 0 behind that. */
+  get leftMs(): number {
+    return Math.max(0, this.#startMs + this.#ms - performance.now());
   }
 
   /** From now on a trip interrupts `connection`. Undefined: it interrupts nothing. */

@@ -1,0 +1,84 @@
+/** Puts what a subquery gave into the statement's tree, as constants. */
+
+import { lower } from "../statement/scope_walker.ts";
+import { cloneTree, nodeAt, type TreeNode } from "../statement/syntax_tree.ts";
+import {
+  callNode,
+  castNode,
+  conjunctionNode,
+  constantNode,
+  selectNode,
+  textNode,
+  typedCastNode,
+} from "../statement/tree_nodes.ts";
+import type { EqualColumn, FoundRows, FoundSubquery } from "./find_subqueries.ts";
+import type { FoundColumn } from "./found_columns.ts";
+
+/** Changes the tree. `columns`: those of the query, which has at most one row for a value. */
+export function replaceSubquery(found: FoundSubquery, columns: readonly FoundColumn[]): void {
+  const [first] = columns;
+  if (first === undefined) return;
+  switch (found.place) {
+    case "value":
+      return replace(found.node, castNode(constantOf(first.values[0] ?? null), first.type));
+    case "list":
+      return replace(found.node, listNode(found.compared, first.values));
+    case "rows":
+      for (const equal of found.equal) addCondition(equal, columnOf(found, equal, columns));
+      return replace(found.node, rowsNode(columns));
+  }
+}
+
+function replace(node: TreeNode, by: TreeNode): void {
+  const { alias, query_location } = node;
+  for (const member of Object.keys(node)) delete node[member];
+  Object.assign(node, by, alias === undefined ? {} : { alias, query_location });
+}
+
+/** `compared IN (values)`. Without rows, IN is false of NULL as well. */
+function listNode(compared: TreeNode, values: FoundColumn["values"]): TreeNode {
+  const distinct = [...new Set(values)];
+  if (distinct.length === 0) return castNode(textNode("false"), "BOOLEAN");
+  return {
+    class: "OPERATOR",
+    type: "COMPARE_IN",
+    alias: "",
+    query_location: 0,
+    children: [compared, ...distinct.map(constantOf)],
+  };
+}
+
+/** What is equal to a column has one of its values. It stays in the condition of the join. */
+function addCondition(
+  { select, compared }: EqualColumn,
+  column: FoundColumn | undefined,
+): void {
+  if (column?.type !== "VARCHAR") return;
+  const where = nodeAt(select, "where_clause");
+  const values = column.values.filter((value) => value !== null);
+  const among = listNode(cloneTree(compared), values);
+  select["where_clause"] = conjunctionNode(where === undefined ? [among] : [where, among]);
+}
+
+function columnOf(
+  { aliases }: FoundRows,
+  { column }: EqualColumn,
+  columns: readonly FoundColumn[],
+): FoundColumn | undefined {
+  return columns.find(({ name }, at) => (aliases[at] ?? lower(name)) === column);
+}
+
+/** `SELECT unnest(…) AS a, unnest(…) AS b`, which gives no row for empty lists. */
+function rowsNode(columns: readonly FoundColumn[]): TreeNode {
+  return selectNode(columns.map(({ name, type, values }) => {
+    const list = callNode("list_value", values.map(constantOf));
+    const item = { id: type, type_info: null };
+    const info = { type: "LIST_TYPE_INFO", alias: "", extension_info: null, child_type: item };
+    const cast = typedCastNode(list, { id: "LIST", type_info: info }, false);
+    return { ...callNode("unnest", [cast]), alias: name };
+  }));
+}
+
+function constantOf(value: string | null): TreeNode {
+  return value === null ? constantNode("NULL", null) : textNode(value);
+}

@@ -1,0 +1,104 @@
+/** Which state subqueries read, which slots they hold, and what is told of them. */
+
+import { deepStrictEqual, rejects, strictEqual } from "node:assert/strict";
+import { assert } from "../../base/assert.ts";
+import { EngineLab } from "../../testing/engine_lab.ts";
+import type { QueryRequest } from "../types.ts";
+import type { FirstPolicy } from "./subqueries_first.ts";
+
+const ALWAYS: FirstPolicy = { secsMin: 0, shareMax: Infinity };
+
+/** `parts` are the statements that were run for a statement, which calls `onPart` before each. */
+async function openLab(onPart: () => Promise<void> = () => Promise.resolve()) {
+  const lab = await EngineLab.open({ engine: { subqueriesFirst: ALWAYS } });
+  const parts: QueryRequest[] = [];
+  const prepare = lab.engine.prepare.bind(lab.engine);
+  lab.engine.prepare = async (request) => {
+    if (request.frozen !== undefined) {
+      parts.push(request);
+      await onPart();
+    }
+    return await prepare(request);
+  };
+  return { lab, parts };
+}
+
+Deno.test("a statement and its subqueries read one state of the table", async () => {
+  let ns = 100n;
+  const { lab, parts } = await openLab(() => lab.commit([{ ns: ns++, raw: "late", host: "a" }]));
+  await using _lab = lab;
+  await lab.commit([{ ns: 1n, raw: "x", host: "a" }, { ns: 2n, raw: "y", host: "b" }]);
+  const sql = "SELECT count(*) FROM events WHERE host IN (SELECT host FROM events WHERE raw = 'x')";
+  deepStrictEqual((await lab.query(sql)).rows, [[1]]);
+  strictEqual(parts.length, 2);
+  deepStrictEqual((await lab.query(sql)).rows, [[3]]);
+});
+
+Deno.test("now() is one moment of a statement and its subqueries", async () => {
+  const { lab, parts } = await openLab();
+  await using _lab = lab;
+  await lab.commit([{ ns: 1n, raw: "x" }]);
+  const now = "(epoch_ms(now()))::BIGINT";
+  const sql = `SELECT ${now} FROM events WHERE ${now} = (SELECT max(${now}) FROM events)`;
+  strictEqual((await lab.query(sql)).rows.length, 1);
+  strictEqual(parts.length, 2);
+  const random = "SELECT raw FROM events WHERE raw IN (SELECT raw FROM events WHERE random() < 2)";
+  deepStrictEqual((await lab.query(random)).rows, [["x"]]);
+  strictEqual(parts.length, 2, "what differs each time is run within the statement");
+});
+
+Deno.test("a subquery of many rows is run within the statement", async () => {
+  const { lab, parts } = await openLab();
+  await using _lab = lab;
+  await lab.commit(Array.from({ length: 10_001 }, (_, at) => ({ ns: BigInt(at), raw: "r" })));
+  const sql = "SELECT count(*) FROM events WHERE raw IN (SELECT raw FROM events)";
+  deepStrictEqual((await lab.query(sql)).rows, [[10_001]]);
+  strictEqual(parts.length, 1);
+  deepStrictEqual((await lab.query(`${sql} AND raw = (SELECT min(raw) FROM events)`)).rows, [[
+    10_001,
+  ]]);
+  strictEqual(parts.length, 4, "the rest has not run it once more");
+});
+
+Deno.test("rows that a subquery found are looked up, and both are in the statistics", async () => {
+  const { lab } = await openLab();
+  await using _lab = lab;
+  const row = (at: number) => ({ ns: BigInt(at) * 1_000_000_000n, raw: `r${at}` });
+  for (let at = 0; at < 4; at += 1) await lab.commit([row(2 * at), row(2 * at + 1)]);
+  const sql = "SELECT raw FROM events WHERE timestamp >= (SELECT max(timestamp) FROM events)";
+  const first = await lab.query(sql, { fastPaths: false });
+  deepStrictEqual(first.rows, [["r7"]]);
+  strictEqual(first.stats.scan?.files_planned, 1, "the file of that time");
+  strictEqual(first.stats.rows_scanned, 10, "of the subquery and of the rest");
+  const within = await lab.query(sql, { fastPaths: false, subqueriesFirst: false });
+  deepStrictEqual(within.rows, [["r7"]]);
+  strictEqual(within.stats.scan?.files_planned, 4);
+});
+
+Deno.test("statements that wait for their subqueries hold no slot", async () => {
+  const { lab } = await openLab();
+  await using _lab = lab;
+  await lab.commit([{ ns: 1n, raw: "x", host: "a" }]);
+  const sql = "SELECT raw FROM events WHERE host IN (SELECT host FROM events)";
+  const analyzed = `EXPLAIN ANALYZE ${sql}`;
+  const asked = Array.from({ length: 24 }, (_, at) => lab.query(at % 2 === 0 ? sql : analyzed));
+  strictEqual((await Promise.all(asked)).length, 24);
+  deepStrictEqual(lab.engine.waiting(), { light: 0, dear: 0, batch: 0, shard: 0 });
+});
+
+Deno.test("errors of a subquery are those of its statement", async () => {
+  const { lab } = await openLab();
+  await using _lab = lab;
+  await lab.commit([{ ns: 1n, raw: "x", host: "a" }, { ns: 2n, raw: "y", host: "a" }]);
+  const failing = [
+    ["SELECT 1 FROM events WHERE host = (SELECT host FROM events)", /More than one row/],
+    ["SELECT 1 FROM events WHERE host IN (SELECT raw::INTEGER::VARCHAR FROM events)", /INT32/],
+    ["SELECT 1 FROM events WHERE host IN (SELECT nope FROM events)", /nope/],
+  ] as const;
+  for (const [sql, message] of failing) {
+    await rejects(lab.query(sql), (error: Error) => {
+      assert(message.test(error.message), error.message);
+      return true;
+    });
+  }
+});
