@@ -163,10 +163,11 @@ function retentionTurn(deps: TableSweepDeps): TableSweep["run"] {
 
 function expireTurn(deps: TableSweepDeps, policy: ExpirePolicy): TableSweep["run"] {
   return async (ident) => {
-    const expired = await applyExpire(deps, ident, policy);
-    if (expired > 0) deps.observer?.expired?.(ident, expired);
+    // First, because it needs no space: on a full disk nothing else could be written until it ran.
     const removed = await sweepRemovals(deps, ident);
     if (removed > 0) deps.observer?.removed?.("replaced", removed);
+    const expired = await applyExpire(deps, ident, policy);
+    if (expired > 0) deps.observer?.expired?.(ident, expired);
     return false;
   };
 }

@@ -73,6 +73,32 @@ Deno.test({
 });
 
 Deno.test({
+  name: "sweeps remove files that are due although nothing can be written, as on a full disk",
+  async fn() {
+    await using lab = await MaintenanceLab.open(1);
+    const sweepsOf = (deps: ReturnType<MaintenanceLab["deps"]>) =>
+      tableSweeps(deps, { expire: EXPIRE_POLICY_DEFAULT, summariesIntervalMs: 900_000 });
+    const expire = (deps: ReturnType<MaintenanceLab["deps"]>) =>
+      sweepsOf(deps).find(({ name }) => name === "expire")?.run(EVENTS, NEVER);
+    await append(lab, 0);
+    await append(lab, 10);
+    lab.clock.shift(EXPIRE_POLICY_DEFAULT.ageMsMin);
+    await expire(lab.deps());
+    await append(lab, 20);
+    lab.clock.shift(EXPIRE_POLICY_DEFAULT.ageMsMin);
+    const before = (await lab.keys()).length;
+
+    const isFull = (call: string) => {
+      if (call === "before putNew") throw new Error("No space left on device (os error 28)");
+    };
+    // A snapshot is to expire, too, whose metadata cannot be written.
+    await assert.rejects(async () => await expire(lab.deps({ gate: isFull })), /os error 28/);
+    assert.ok((await lab.keys()).length < before);
+    assert.equal((await lab.table())?.metadata.snapshots.length, 2);
+  },
+});
+
+Deno.test({
   name: "the scrub of many tables lists each of them a few times, not as often as there are tables",
   async fn() {
     await using lab = await MaintenanceLab.open(1);
