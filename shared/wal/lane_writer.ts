@@ -63,6 +63,13 @@ interface Append {
   reject(error: unknown): void;
 }
 
+/** No segment could be begun, for the reason that is its cause. */
+class Unbegun extends Error {
+  constructor(override readonly cause: unknown) {
+    super("no segment could be begun");
+  }
+}
+
 export class LaneWriter {
   readonly lane: LaneId;
   readonly #options: LaneOptions;
@@ -182,8 +189,11 @@ export class LaneWriter {
       try {
         await this.#writeGroup(group);
       } catch (error) {
-        for (const append of group) append.reject(this.#internal("append", error));
-        this.fail(error);
+        this.fail(error instanceof Unbegun ? error.cause : error);
+        // Where no segment could be begun, none of the rows was written: the sender may repeat them.
+        const refusal = error instanceof Unbegun ? this.#healer.refusal() : undefined;
+        const told = refusal ?? this.#internal("append", error);
+        for (const append of group) append.reject(told);
       }
     }
     this.#pumping = undefined;
@@ -213,7 +223,9 @@ export class LaneWriter {
 
   async #writeGroup(group: readonly Append[]): Promise<void> {
     const schemaMessage = group[0]?.schemaMessage ?? new Uint8Array();
-    while (this.#current?.schemaMessage !== schemaMessage) await this.#open(schemaMessage);
+    while (this.#current?.schemaMessage !== schemaMessage) {
+      await this.#open(schemaMessage).catch((cause) => Promise.reject(new Unbegun(cause)));
+    }
     const segment = this.#current; // Nothing may come between this and the write: it could be rolled.
     if (segment.rows === 0) this.#startAging(segment);
     this.#tellGroup(group);

@@ -83,7 +83,7 @@ const FAILURES: readonly { name: string; message: string; kind: Operation["kind"
 ];
 
 Deno.test({
-  name: "Wal.append() leaves nothing behind of segments that could not be begun",
+  name: "Wal.append() refuses rows and leaves nothing behind where no segment can be begun",
   async fn() {
     let failing = true;
     const { fs, clock, wal } = await open(({ kind, path }) =>
@@ -92,7 +92,12 @@ Deno.test({
         : undefined
     );
     for (let times = 0; times < 3; times += 1) {
-      await assert.rejects(wal.append(LANE, numberedBatch([1]), "wait_for"), { code: "internal" });
+      await assert.rejects(wal.append(LANE, numberedBatch([1]), "wait_for"), {
+        code: "unavailable",
+        reason: "wal_lane_failed",
+        retryAfterSecs: 1,
+        message: /os error 28/,
+      });
       await clock.advance(60_000); // The probe, which writes elsewhere, lets the lane try again.
     }
     assert.deepEqual(await fs.readDir(`${ROOT}/default/events/active`), []);
