@@ -60,6 +60,7 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
     ],
     net: [...places.listeners, ...places.services],
     env: [...places.environment, ...CHILD_ENVIRONMENT],
+    sys: ["statfs"],
     run: [places.runtime],
   }),
   query: (places) => ({

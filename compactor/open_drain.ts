@@ -3,6 +3,7 @@
  * Parquet.
  */
 
+import { getLogger } from "@logtape/logtape";
 import { belowDataDir, storagePlaces } from "../shared/catalog/storage_places.ts";
 import { UsageError } from "../shared/base/errors.ts";
 import {
@@ -19,14 +20,17 @@ import type { ScrubLoopDeps } from "../shared/upkeep/scrub_loop.ts";
 import type { TableSweepDeps } from "../shared/upkeep/table_sweeps.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
+import { diskRoom, diskRoomRefusal } from "../shared/os/disk_room.ts";
 import { collectGarbageAbove, keepCompiledCode, startSmallThreads } from "../shared/os/garbage.ts";
 import { environment } from "../shared/os/environment.ts";
 import { SystemRandom, uuidV4 } from "../shared/os/random.ts";
 import { openFileThreads } from "../shared/derived/file_threads.ts";
 import type { SummaryLimits } from "../shared/derived/summary/build_summary.ts";
 import { openParquetDecoder } from "../shared/parquet/parquet_decoder.ts";
-import type { ReadableStore } from "../shared/storage/object_store.ts";
+import type { ObjectStore, ReadableStore } from "../shared/storage/object_store.ts";
 import { type OpenStore, openStore } from "../shared/storage/open_store.ts";
+import { RoomKeepingStore } from "../shared/storage/room_keeping_store.ts";
+import { isS3Url } from "../shared/storage/s3_settings.ts";
 import { openWalConsumerAdmin } from "../shared/wal/admin.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
 import type { WalReader } from "../shared/wal/types.ts";
@@ -183,6 +187,7 @@ export async function openDrain(
   const random = new SystemRandom();
   const opened = openStore(paths.warehouse, { files, clock, random, env: environment });
   const { store } = opened;
+  const roomKeeping = roomKeepingStore(paths, store);
   const mirrorAdmin = new MirrorConsumerAdmin();
   const { leases, removals, scrubs } = opening.use(
     await openMaintenanceCatalog(paths.catalog, { files }),
@@ -202,7 +207,7 @@ export async function openDrain(
           claimant: `compactor ${uuidV4(random)}`,
         },
       }),
-    store,
+    store: roomKeeping,
     ...(paths.mirrorPrefix === undefined ? {} : { mirrorPrefix: paths.mirrorPrefix }),
     catalog: opening.use(await openCatalog(paths.catalog, { files })),
     indexes: opening.use(await openIndexCatalog(paths.catalog, { files })),
@@ -218,6 +223,7 @@ export async function openDrain(
   const maintenance: OpenDrain["maintenance"] = {
     scrubs,
     store,
+    roomKeeping,
     catalog: deps.catalog,
     reader: new IcebergReader(store),
     ...writing,
@@ -246,4 +252,17 @@ export async function openDrain(
 /** What is damaged on disk is taken from the mirror, where there is one. */
 function walOf(wal: WalReader, store: ReadableStore, prefix: string | undefined): WalReader {
   return prefix === undefined ? wal : mendedWalReader(wal, { store, prefix });
+}
+
+/** Where what can wait is stored: it leaves the disk of the warehouse some room. */
+function roomKeepingStore({ warehouse }: CompactorPaths, store: ObjectStore): ObjectStore {
+  if (isS3Url(warehouse)) return store;
+  const refusal = diskRoomRefusal();
+  if (refusal !== undefined) {
+    getLogger(["svc", "compactor"]).warning(
+      "cannot keep room on the disk of the warehouse ({refusal}): start with --allow-sys=statfs",
+      { refusal },
+    );
+  }
+  return new RoomKeepingStore(store, () => diskRoom(warehouse));
 }

@@ -6,6 +6,7 @@ import { readerOf } from "../iceberg/commit_table.ts";
 import { applyExpire, type ExpirePolicy, hasExpired } from "../tables/expire.ts";
 import { applyForeignDeletes } from "./apply_deletes.ts";
 import { type LeaseDeps, underLease } from "./held_lease.ts";
+import type { ObjectStore } from "../storage/object_store.ts";
 import { MergeSweep, type MergeSweepDeps, type MergeSweepOptions } from "./merge_sweep.ts";
 import { applyOrphans, lookForOrphans } from "./orphans.ts";
 import { applyRetention, lookForRetention, retentionOf } from "./retention.ts";
@@ -23,6 +24,11 @@ export interface TableSweep {
 
 export interface TableSweepDeps extends MergeSweepDeps {
   readonly removals: Removals;
+  /**
+   * Where the files of merges, sidecars and roll-ups are stored, which can wait until the disk has
+   * room; default `store`.
+   */
+  readonly roomKeeping?: ObjectStore;
 }
 
 export interface TableSweepOptions {
@@ -41,9 +47,10 @@ const ORPHANS_INTERVAL_MS = 6 * 3_600_000;
 
 /** In the order in which they take turns: what shrinks a table comes before what merges it. */
 export function tableSweeps(deps: TableSweepDeps, options: TableSweepOptions): TableSweep[] {
-  const merges = new MergeSweep(deps, options.merge);
-  const summaries = new SummarySweep(deps);
-  const rollups = new RollupSweep(deps);
+  const patient = { ...deps, store: deps.roomKeeping ?? deps.store };
+  const merges = new MergeSweep(patient, options.merge);
+  const summaries = new SummarySweep(patient);
+  const rollups = new RollupSweep(patient);
   return [
     {
       name: "deletes",

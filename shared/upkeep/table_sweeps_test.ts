@@ -7,6 +7,7 @@ import { SystemClock } from "../os/clock.ts";
 import { EVENTS_SCHEMA } from "../schema/events.ts";
 import { EXPIRE_POLICY_DEFAULT, REMOVAL_GRACE_MS } from "../tables/expire.ts";
 import { commitDeletes } from "../testing/foreign_deletes.ts";
+import { RoomKeepingStore } from "../storage/room_keeping_store.ts";
 import { MaintenanceLab } from "../testing/maintenance_lab.ts";
 import { EVENTS } from "../testing/table_lab.ts";
 import { until } from "../testing/until.ts";
@@ -95,6 +96,35 @@ Deno.test({
     await assert.rejects(async () => await expire(lab.deps({ gate: isFull })), /os error 28/);
     assert.ok((await lab.keys()).length < before);
     assert.equal((await lab.table())?.metadata.snapshots.length, 2);
+  },
+});
+
+Deno.test({
+  name: "merges wait while the disk has little room, and retention does not",
+  async fn() {
+    await using lab = await MaintenanceLab.open(1);
+    for (let file = 0; file < 8; file += 1) await append(lab, 10 * file);
+    const deps = lab.deps();
+    const roomKeeping = new RoomKeepingStore(
+      deps.store,
+      () => Promise.resolve({ freeBytes: 0, bytes: 1e9 }),
+    );
+    const retained = { index: { config: { retention: { period_secs: 1 } } } };
+    const catalog = new Proxy(deps.catalog, {
+      get: (target, name) =>
+        name === "indexState" ? () => Promise.resolve(retained) : Reflect.get(target, name),
+    });
+    const sweeps = tableSweeps({ ...deps, catalog, roomKeeping }, {
+      expire: EXPIRE_POLICY_DEFAULT,
+      summariesIntervalMs: 900_000,
+    });
+    const run = async (wanted: string) => {
+      await sweeps.find(({ name }) => name === wanted)?.run(EVENTS, NEVER);
+    };
+    await assert.rejects(run("merge"), { reason: "warehouse_disk_full" });
+
+    await run("retention");
+    assert.deepEqual(await lab.rows(), []);
   },
 });
 

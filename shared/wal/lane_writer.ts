@@ -190,7 +190,7 @@ export class LaneWriter {
         await this.#writeGroup(group);
       } catch (error) {
         this.fail(error instanceof Unbegun ? error.cause : error);
-        // Where no segment could be begun, none of the rows was written: the sender may repeat them.
+        // Where no segment could be begun, none of the rows was written: senders may repeat them.
         const refusal = error instanceof Unbegun ? this.#healer.refusal() : undefined;
         const told = refusal ?? this.#internal("append", error);
         for (const append of group) append.reject(told);

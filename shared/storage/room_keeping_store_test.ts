@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import type { DiskRoom } from "../os/disk_room.ts";
+import { OBJECT_STORE_CASES } from "../testing/object_store_conformance.ts";
+import { MemoryStore } from "./memory_store.ts";
+import { RoomKeepingStore } from "./room_keeping_store.ts";
+
+const MIB = 1024 * 1024;
+const GIB = 1024 * MIB;
+
+const ROOMS: readonly {
+  name: string;
+  room: DiskRoom | undefined;
+  storedBytes: number;
+  isTaken: boolean;
+}[] = [
+  {
+    name: "of a large disk 64 MiB",
+    room: at(100 * GIB, 65 * MIB),
+    storedBytes: MIB,
+    isTaken: true,
+  },
+  {
+    name: "of a large disk no less than 64 MiB",
+    room: at(100 * GIB, 65 * MIB),
+    storedBytes: MIB + 1,
+    isTaken: false,
+  },
+  {
+    name: "of a small disk a sixteenth",
+    room: at(160 * MIB, 11 * MIB),
+    storedBytes: MIB,
+    isTaken: true,
+  },
+  {
+    name: "of a small disk no less than a sixteenth",
+    room: at(160 * MIB, 11 * MIB),
+    storedBytes: MIB + 1,
+    isTaken: false,
+  },
+  {
+    name: "nothing of a disk that tells nothing",
+    room: undefined,
+    storedBytes: MIB,
+    isTaken: true,
+  },
+];
+
+for (const { name, run } of OBJECT_STORE_CASES) {
+  Deno.test({
+    name: `RoomKeepingStore ${name}`,
+    fn: () => run(new RoomKeepingStore(new MemoryStore(), () => Promise.resolve(at(GIB, GIB)))),
+  });
+}
+
+for (const { name, room, storedBytes, isTaken } of ROOMS) {
+  Deno.test({
+    name: `RoomKeepingStore leaves free ${name}`,
+    async fn() {
+      const inner = new MemoryStore();
+      const store = new RoomKeepingStore(inner, () => Promise.resolve(room));
+      const put = () => store.putNew("a/b", new Uint8Array(storedBytes));
+      if (isTaken) return await put();
+      await assert.rejects(put, {
+        code: "unavailable",
+        reason: "warehouse_disk_full",
+        message: /MiB are free .* must stay free/,
+      });
+      await inner.putNew("a/b", new Uint8Array(1));
+      await store.delete(["a/b"]);
+      await assert.rejects(inner.head("a/b"), { code: "not_found" });
+    },
+  });
+}
+
+function at(bytes: number, freeBytes: number): DiskRoom {
+  return { bytes, freeBytes };
+}
