@@ -12,6 +12,7 @@ import {
   openWalClaims,
 } from "../shared/catalog/open_catalog_parts.ts";
 import { openCatalog } from "../shared/catalog/open_catalog.ts";
+import { requireWritableCatalog } from "../shared/catalog/require_catalog.ts";
 import { IcebergReader } from "../shared/iceberg/iceberg_reader.ts";
 import { isBacklogOver } from "../shared/drain/backlog.ts";
 import type { CompactorObservers } from "../shared/upkeep/compactor_metrics.ts";
@@ -179,6 +180,7 @@ export async function openDrain(
   }: OpenDrainOptions,
 ): Promise<OpenDrain> {
   await using opening = new AsyncDisposableStack();
+  requireWritableCatalog(paths.catalog);
   startSmallThreads();
   keepCompiledCode();
   const { threads, writing } = openWriters(opening, { isAlone, memory, summaries });
@@ -187,7 +189,6 @@ export async function openDrain(
   const random = new SystemRandom();
   const opened = openStore(paths.warehouse, { files, clock, random, env: environment });
   const { store } = opened;
-  const roomKeeping = roomKeepingStore(paths, store);
   const mirrorAdmin = new MirrorConsumerAdmin();
   const { leases, removals, scrubs } = opening.use(
     await openMaintenanceCatalog(paths.catalog, { files }),
@@ -207,7 +208,7 @@ export async function openDrain(
           claimant: `compactor ${uuidV4(random)}`,
         },
       }),
-    store: roomKeeping,
+    store: roomKeepingStore(paths, store),
     ...(paths.mirrorPrefix === undefined ? {} : { mirrorPrefix: paths.mirrorPrefix }),
     catalog: opening.use(await openCatalog(paths.catalog, { files })),
     indexes: opening.use(await openIndexCatalog(paths.catalog, { files })),
@@ -223,7 +224,7 @@ export async function openDrain(
   const maintenance: OpenDrain["maintenance"] = {
     scrubs,
     store,
-    roomKeeping,
+    roomKeeping: deps.store,
     catalog: deps.catalog,
     reader: new IcebergReader(store),
     ...writing,

@@ -1,12 +1,15 @@
 /**
- * Refuses a database that is no catalog of ours. Readers take one for an empty catalog, which some
- * questions must not.
+ * Refuses a database that is no catalog of ours, which readers take for an empty catalog, and a
+ * file that cannot be written, which SQLite opens for reading.
  */
 
+import { closeSync, constants, openSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { OperatingError } from "../base/errors.ts";
+import { diskError } from "../os/disk_failure.ts";
 import { isPostgresUri } from "./catalog_uri.ts";
 import { catalogPlace, PostgresPool } from "./postgres_pool.ts";
+import { commitsPathOf } from "./sqlite_commits.ts";
 import { guard } from "./sqlite_errors.ts";
 import { hasTable } from "./sqlite_schema.ts";
 
@@ -26,6 +29,22 @@ export async function requireCatalogTables(place: string, option: string): Promi
     `Cannot use ${option} ${catalogPlace(place, option)}: no server has ` +
       "made its tables there; give what is --catalog-uri of the servers",
   );
+}
+
+/**
+ * To be called before the process opens the catalog: once one connection found a file that can only
+ * be read, no later one of the process writes. The file beside the catalog is tried, since closing
+ * the catalog's own would end the locks of this process. A catalog that is yet to be made is not
+ * refused. Errors: `unavailable`.
+ */
+export function requireWritableCatalog(place: string): void {
+  if (isPostgresUri(place)) return;
+  try {
+    closeSync(openSync(commitsPathOf(place), constants.O_WRONLY));
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return;
+    throw diskError(`write catalog ${place}`, error);
+  }
 }
 
 async function isInPostgres(uri: string, option: string): Promise<boolean> {
