@@ -392,7 +392,9 @@ Deno.test({
     await until(async () => await inFlight(lab) === 0);
     using other = await PgWireClient.start(lab.port);
     await other.simple("SET statement_timeout = '200ms'");
-    assert.equal((await other.simple(HELD_UP)).error?.get("C"), "57014");
+    const { error } = await other.simple(HELD_UP);
+    assert.equal(error?.get("C"), "57014");
+    assert.match(error?.get("M") ?? "", /raise statement_timeout$/);
   },
 });
 

@@ -371,10 +371,11 @@ export class SqlCall implements AsyncDisposable {
     const details = cost === undefined ? {} : { cost };
     if (this.#late || isOperatingError(thrown, "deadline_exceeded")) {
       const seconds = (this.#limits?.timeoutMs ?? 0) / 1000;
+      const option = this.#asked?.format === "pg" ? "statement_timeout" : "limits.timeout_seconds";
       return new OperatingError(
         "deadline_exceeded",
         `Cannot finish the query within ${seconds} s of wall clock: narrow it, ` +
-          "or raise limits.timeout_seconds",
+          `or raise ${option}`,
         { reason: "timeout", details, cause: thrown },
       );
     }
