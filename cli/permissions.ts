@@ -85,7 +85,7 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
     ],
     net: [...places.listeners, ...places.services],
     env: [...places.environment, ...CHILD_ENVIRONMENT],
-    sys: ["systemMemoryInfo", "setPriority"],
+    sys: ["systemMemoryInfo", "setPriority", "statfs"],
     run: [places.runtime],
   }),
 };

@@ -53,7 +53,7 @@ export class WarehouseTable implements AsyncDisposable {
     const { store, sweepUnfinished } = openStore(
       warehouse,
       { files, clock, random, env: environment },
-      { unfinishedBelow: `${namespace}/${QUERY_AUDIT_TABLE}` },
+      { unfinishedBelow: `${namespace}/${QUERY_AUDIT_TABLE}`, keepsRoom: true },
     );
     await sweepUnfinished(clock.nowMs()).catch((error) =>
       getLogger(["svc", "query"]).warn("cannot sweep unfinished files of query_audit: {error}", {

@@ -56,7 +56,7 @@ export function openJobs(settings: QuerySettings, deps: OpenJobsDeps): OpenJobs 
     const { store } = openStore(
       warehouse,
       { files, clock, random, env: environment },
-      { unfinishedBelow: `${namespace}/${JOB_RESULTS_FOLDER}` },
+      { unfinishedBelow: `${namespace}/${JOB_RESULTS_FOLDER}`, keepsRoom: true },
     );
     const encoder = openParquetEncoder();
     return Promise.resolve({

@@ -4,12 +4,14 @@
  */
 
 import type { Clock } from "../os/clock.ts";
+import { diskRoom } from "../os/disk_room.ts";
 import type { FileSystem, ReadableFiles } from "../os/file_system.ts";
 import type { Random } from "../os/random.ts";
 import { LazyStore } from "./lazy_store.ts";
 import { type LocalStoreOptions, openLocalReader, openLocalStore } from "./local_store.ts";
 import type { ObjectStore, ReadableStore } from "./object_store.ts";
 import { RetryingStore } from "./retrying_store.ts";
+import { RoomKeepingStore } from "./room_keeping_store.ts";
 import { isS3Url, parseS3Url, s3AccessOf } from "./s3_settings.ts";
 import { type S3Target, ThreadedUploads } from "./threaded_uploads.ts";
 
@@ -39,13 +41,15 @@ export interface OpenStoreOptions extends Pick<LocalStoreOptions, "unfinishedBel
    * false.
    */
   readonly sendsBeside?: boolean;
+  /** A local store takes nothing while its disk has little room (`RoomKeepingStore`). */
+  readonly keepsRoom?: boolean;
 }
 
 /** Errors: `invalid_argument` when a variable is missing or wrong. */
 export function openStore(
   place: string,
   deps: RemoteDeps & { readonly files: FileSystem },
-  { sendsBeside = false, ...options }: OpenStoreOptions = {},
+  { sendsBeside = false, keepsRoom = false, ...options }: OpenStoreOptions = {},
 ): OpenStore {
   if (isS3Url(place)) {
     return {
@@ -54,7 +58,10 @@ export function openStore(
     };
   }
   const store = openLocalStore(deps.files, place, { random: deps.random, ...options });
-  return { store, sweepUnfinished: (nowMs) => store.sweepTemporaries(nowMs) };
+  return {
+    store: keepsRoom ? new RoomKeepingStore(store, () => diskRoom(place)) : store,
+    sweepUnfinished: (nowMs) => store.sweepTemporaries(nowMs),
+  };
 }
 
 /** For reading only. Errors: as `openStore`. */

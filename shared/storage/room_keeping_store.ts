@@ -1,7 +1,8 @@
 /**
  * A store that takes no new objects while its disk has little room. It is for writers that can
- * wait: drains and merges. They leave the rest to what makes room and has to write for that:
- * retention, delete tasks, expiry, and a catalog on this disk. Otherwise a full disk stays full.
+ * wait, or go without: drains, merges, the query audit, results of jobs. They leave the rest to
+ * what makes room and has to write for that: retention, delete tasks, expiry, and a catalog on this
+ * disk. Otherwise a full disk stays full.
  */
 
 import { formatBytes } from "../base/bytes.ts";

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
+import { SystemClock } from "../os/clock.ts";
+import { DenoFileSystem } from "../os/deno_file_system.ts";
 import type { DiskRoom } from "../os/disk_room.ts";
+import { SystemRandom } from "../os/random.ts";
 import { OBJECT_STORE_CASES } from "../testing/object_store_conformance.ts";
 import { MemoryStore } from "./memory_store.ts";
+import { openStore } from "./open_store.ts";
 import { RoomKeepingStore } from "./room_keeping_store.ts";
 
 const MIB = 1024 * 1024;
@@ -71,6 +75,20 @@ for (const { name, room, storedBytes, isTaken } of ROOMS) {
     },
   });
 }
+
+Deno.test({
+  name: "openStore keeps room on a disk where it is asked to",
+  async fn() {
+    const place = await Deno.makeTempDir({ prefix: "svc-room-" });
+    const clock = new SystemClock();
+    const random = new SystemRandom();
+    const deps = { files: new DenoFileSystem(), clock, random, env: () => undefined };
+    const isKeeping = (options: { keepsRoom?: boolean }) =>
+      openStore(place, deps, options).store instanceof RoomKeepingStore;
+    assert.deepEqual([{}, { keepsRoom: true }].map(isKeeping), [false, true]);
+    await Deno.remove(place);
+  },
+});
 
 function at(bytes: number, freeBytes: number): DiskRoom {
   return { bytes, freeBytes };
