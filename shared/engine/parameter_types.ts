@@ -67,21 +67,26 @@ export async function parameterTypes(
   const text = await textOfTree(cached, document);
   const relations = emptyRelations({ names: own.names, made: planned.made }, planned.planned);
   deadline.check();
-  const told = new Map(await boundTypes(connection, { text, relations }));
+  // Functions of PostgreSQL's catalog that are exchanged may have dropped some.
+  const kept = [...parameterNames(document)];
+  const told = new Map(await boundTypes(connection, { text, names: kept, relations }));
   const openNames = () => names.filter((name) => (told.get(name) ?? null) === null);
   if (openNames().length > 0) {
     const coalesced = cloneTree(root);
     const operators = coalescedOperands(coalesced);
-    const sided = { text: await textOfTree(cached, withRoot(document, coalesced)), relations };
-    const found = operators.size === 0 ? [] : await boundTypes(connection, sided);
+    const sided = await textOfTree(cached, withRoot(document, coalesced));
+    const found = operators.size === 0
+      ? []
+      : await boundTypes(connection, { text: sided, names: kept, relations });
     for (const [name, type] of found) {
       if (type === null) continue;
       told.set(name, told.get(name) ?? operandType(type, operators.get(name)));
     }
   }
-  if (openNames().length > 0) {
-    const alone = { text: await textOf(selectNode([...casts.values()])), relations: [] };
-    for (const [name, type] of await boundTypes(connection, alone)) {
+  if (openNames().length > 0 && casts.size > 0) {
+    const alone = await textOf(selectNode([...casts.values()]));
+    const asked = { text: alone, names: [...casts.keys()], relations: [] };
+    for (const [name, type] of await boundTypes(connection, asked)) {
       told.set(name, told.get(name) ?? type);
     }
   }
@@ -188,13 +193,14 @@ function parametersInCasts(root: TreeNode): ReadonlyMap<string, TreeNode> {
 /** Nothing, where the statement cannot be bound: its values will tell why. */
 async function boundTypes(
   connection: EngineConnection,
-  { text, relations }: {
+  { text, names, relations }: {
     readonly text: string;
+    readonly names: readonly string[];
     readonly relations: ReturnType<typeof emptyRelations>;
   },
 ): Promise<ReadonlyMap<string, string | null>> {
   try {
-    return new Map(await connection.parameterTypes(text, relations));
+    return new Map(await connection.parameterTypes(text, names, relations));
   } catch (error) {
     if (error instanceof EngineFault && error.kind === "statement") return new Map();
     throw error;

@@ -86,11 +86,12 @@ export interface EngineConnection {
    */
   describe(sql: string, relations: readonly Relation[]): Promise<readonly DescribedColumn[]>;
   /**
-   * Types of a statement's parameters by their names, null where they do not follow. `relations`
-   * exist meanwhile, for it alone.
+   * Types of a statement's parameters, null where they do not follow. `names`: those that it has;
+   * their numbers may have gaps. `relations` exist meanwhile, for it alone.
    */
   parameterTypes(
     sql: string,
+    names: readonly string[],
     relations: readonly Relation[],
   ): Promise<readonly (readonly [name: string, type: string | null])[]>;
   /** The physical plan as text. */

@@ -122,13 +122,14 @@ export class NativeConnection implements EngineConnection {
 
   async parameterTypes(
     sql: string,
+    names: readonly string[],
     relations: readonly Relation[],
   ): Promise<readonly (readonly [string, string | null])[]> {
-    return await this.preparedOver(sql, relations, (prepared) =>
-      Array.from(
-        { length: prepared.parameterCount },
-        (_, i) => [prepared.parameterName(i + 1), parameterType(prepared, i + 1)] as const,
-      ));
+    return await this.preparedOver(
+      sql,
+      relations,
+      (prepared) => names.map((name) => [name, parameterType(prepared, name)] as const),
+    );
   }
 
   private async preparedOver<T>(
@@ -424,9 +425,9 @@ interface NestedType {
 }
 
 /** The binding throws where the binder left the type open. */
-function parameterType(prepared: DuckDBPreparedStatement, at: number): string | null {
+function parameterType(prepared: DuckDBPreparedStatement, name: string): string | null {
   try {
-    return engineType(prepared.parameterType(at)).text;
+    return engineType(prepared.parameterType(prepared.parameterIndex(name))).text;
   } catch {
     return null;
   }

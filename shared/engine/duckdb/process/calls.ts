@@ -26,6 +26,7 @@ export interface EngineCalls {
   parameterTypes(
     connection: number,
     sql: string,
+    names: readonly string[],
     relations: readonly Relation[],
   ): ReturnType<EngineConnection["parameterTypes"]>;
   explain(connection: number, sql: string): Promise<string>;

@@ -74,9 +74,10 @@ export class ProcessConnection implements EngineConnection {
 
   parameterTypes(
     sql: string,
+    names: readonly string[],
     relations: readonly Relation[],
   ): ReturnType<EngineConnection["parameterTypes"]> {
-    return this.#call("parameterTypes", sql, relations);
+    return this.#call("parameterTypes", sql, names, relations);
   }
 
   async *rows(statement: RunStatement): AsyncGenerator<TextChunk> {
