@@ -7,7 +7,12 @@ import { PARAMETERS_MAX } from "../limits.ts";
 import { pgError } from "../sqlstate.ts";
 import { BINARY_FORMAT, type Format, TEXT_FORMAT } from "../types/formats.ts";
 import { ARRAY_OID, OID } from "../types/oids.ts";
-import { parameterValue, type SentParameter } from "../types/parameters.ts";
+import {
+  BLANK_BEFORE_OFFSET,
+  parameterValue,
+  type SentParameter,
+  TIME_LENGTH_MAX,
+} from "../types/parameters.ts";
 import type { MessageFields } from "../wire/message_fields.ts";
 import type { Prepared } from "./prepared_statements.ts";
 import { type NumberedParameter, numberedParameters, sqlTokens } from "./split_statements.ts";
@@ -49,12 +54,12 @@ export async function boundValues(
       TEXT_FORMAT;
   const open = sent.flatMap((value, at) =>
     value !== null && (statement.given[at] ?? 0) === 0
-      ? [{ number: at + 1, first: value[0] ?? 0, format: formatOf(at) }]
+      ? [{ number: at + 1, value, format: formatOf(at) }]
       : []
   );
   const operands = open.length > 0 ? operandsOf(statement) : new Set<number>();
-  const areNeeded = open.some(({ number, format, first }) =>
-    format === BINARY_FORMAT || NEEDS_TYPE.has(first) || operands.has(number)
+  const areNeeded = open.some(({ number, format, value }) =>
+    format === BINARY_FORMAT || needsType(value) || operands.has(number)
   );
   if (areNeeded) await session.typesOf(statement);
   const oids = statement.oids ?? statement.given;
@@ -99,8 +104,15 @@ const NO_CALL =
 
 const ARITHMETIC: ReadonlySet<string> = new Set(["+", "-", "*", "/", "%"]);
 
-/** `{` of an array and `\\` of bytes: texts that DuckDB reads in another way. */
-const NEEDS_TYPE: ReadonlySet<number> = new Set([0x7b, 0x5c]);
+/** Texts that DuckDB reads in another way: of an array, of bytes, a time and its offset. */
+function needsType(value: Uint8Array): boolean {
+  if (value[0] === OPENING_BRACE || value[0] === BACKSLASH) return true;
+  if (value.byteLength > TIME_LENGTH_MAX) return false;
+  return BLANK_BEFORE_OFFSET.test(String.fromCharCode(...value));
+}
+
+const OPENING_BRACE = 0x7b;
+const BACKSLASH = 0x5c;
 
 /** Errors: SQLSTATE 08P01. */
 export function formatsOf(fields: MessageFields): Format[] {

@@ -4,7 +4,7 @@ import { utf8 } from "../../../shared/base/bytes.ts";
 import { ByteBuilder } from "../../../shared/columns/byte_builder.ts";
 import type { PgCell } from "../pg_plan.ts";
 import { pgError } from "../sqlstate.ts";
-import { parseArrayText } from "./array_text.ts";
+import { parseArrayText } from "../../../shared/engine/statement/array_text.ts";
 import { type Format, TEXT_FORMAT } from "./formats.ts";
 import { writeNumeric } from "./numeric_binary.ts";
 import { itemOid, OID } from "./oids.ts";

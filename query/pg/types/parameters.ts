@@ -10,7 +10,7 @@ import type {
   TypedParameter,
 } from "../../../shared/engine/types.ts";
 import { pgError } from "../sqlstate.ts";
-import { parseArrayText } from "./array_text.ts";
+import { parseArrayText } from "../../../shared/engine/statement/array_text.ts";
 import { type Format, TEXT_FORMAT } from "./formats.ts";
 import { readNumeric } from "./numeric_binary.ts";
 import { itemOid, OID } from "./oids.ts";
@@ -117,6 +117,8 @@ function fromText(text: string, oid: number): string {
 }
 
 const ERAS: ReadonlySet<number> = new Set([OID.date, OID.timestamp, OID.timestamptz]);
+/** `13:00:00 +00:00`, as Ruby writes it: DuckDB takes what is behind a blank for a zone's name. */
+export const BLANK_BEFORE_OFFSET = /(?<=:\d\d(?:\.\d*)?) +(?=[+-]\d|Z$)/i;
 const TRUE = /^(?:t|tr|tru|true|y|ye|yes|on|1)$/i;
 const FALSE = /^(?:f|fa|fal|fals|false|n|no|of|off|0)$/i;
 
@@ -235,14 +237,14 @@ function doubleText(value: number): string {
   return Object.is(value, -0) ? "-0" : String(value);
 }
 
-/** DuckDB has `(BC)` behind the day. */
+/** DuckDB has `(BC)` behind the day, and an offset without a blank before it. */
 function withEra(text: string): string {
   if (text.length > TIME_LENGTH_MAX) return text;
-  return text.replace(/^\s*(\S+)(.*?)\s*BC\s*$/i, "$1 (BC)$2");
+  return text.replace(BLANK_BEFORE_OFFSET, "").replace(/^\s*(\S+)(.*?)\s*BC\s*$/i, "$1 (BC)$2");
 }
 
 /** No date or time is longer. The pattern above takes much longer for a longer text. */
-const TIME_LENGTH_MAX = 100;
+export const TIME_LENGTH_MAX = 100;
 
 function dateOf(days: number): string {
   if (days === 0x7fff_ffff) return "infinity";

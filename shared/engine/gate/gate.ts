@@ -42,6 +42,8 @@ import {
 export interface GateOptions {
   /** The caller's own namespace: the only schema a table may be qualified with. */
   readonly namespace: string;
+  /** What may stand before the namespace, in any case; default the namespace itself. */
+  readonly database?: string;
   /** Where a node stands, such as ` at line 1, column 8`; default nothing. */
   readonly placeOf?: (node: TreeNode) => string;
   /** Whether parameters without values pass, in a statement that will not run; default false. */
@@ -81,33 +83,38 @@ export function gate(root: TreeNode, options: GateOptions): GatedReferences {
   const references: TableReference[] = [];
   const catalog: CatalogReference[] = [];
   const { namespace, placeOf = () => "", takesParameters = false } = options;
+  const database = (options.database ?? namespace).toLowerCase();
   const found = { references, catalog };
   visitQuery(root, {
     ctes: new Set(),
     recurring: new Set(),
-    ...{ ...found, namespace, placeOf, takesParameters },
+    ...{ ...found, namespace, database, placeOf, takesParameters },
   });
   checkGrowth(root, placeOf);
-  unqualifyColumns(root, references, namespace);
+  unqualifyColumns(root, references, { namespace, database });
   return found;
 }
 
 /**
  * Makes `svc.events.raw` `events.raw`. Where a table was named with its namespace, its columns may
- * be, too.
+ * be, too, and likewise with the database.
  */
 function unqualifyColumns(
   root: TreeNode,
   references: readonly TableReference[],
-  namespace: string,
+  { namespace, database }: Pick<Scope, "namespace" | "database">,
 ): void {
-  const qualified = new Set(
-    references.flatMap(({ table, node }) => textAt(node, "schema_name") === "" ? [] : [table]),
-  );
+  const namedWith = (part: string) =>
+    new Set(references.flatMap(({ table, node }) => textAt(node, part) === "" ? [] : [table]));
+  const qualified = namedWith("schema_name");
   if (qualified.size === 0) return;
+  const whole = namedWith("catalog_name");
   walk(root, (node) => {
     if (textAt(node, "class") !== "COLUMN_REF") return;
-    const [schema, table, ...column] = listAt(node, "column_names").map(String);
+    const names = listAt(node, "column_names").map(String);
+    const isWhole = names[0]?.toLowerCase() === database && names.length > 3 &&
+      whole.has(names[2]?.toLowerCase() ?? "");
+    const [schema, table, ...column] = isWhole ? names.slice(1) : names;
     if (column.length === 0 || schema !== namespace) return;
     if (qualified.has(table?.toLowerCase() ?? "")) node["column_names"] = [table, ...column];
   });
@@ -127,6 +134,8 @@ interface Scope {
   readonly takesParameters: boolean;
   readonly catalog: CatalogReference[];
   readonly namespace: string;
+  /** Lower-cased. */
+  readonly database: string;
   readonly placeOf: (node: TreeNode) => string;
 }
 
@@ -347,12 +356,13 @@ function visitBaseTable(node: TreeNode, scope: Scope): void {
   const relation = schema === "" && scope.ctes.has(table)
     ? undefined
     : catalogRelation(schema, table);
-  if (relation !== undefined && (catalog === "" || catalog === scope.namespace)) {
+  const isOther = catalog !== "" && catalog.toLowerCase() !== scope.database;
+  if (relation !== undefined && !isOther) {
     scope.catalog.push({ relation, node });
     return;
   }
   if (CATALOG_SCHEMAS.has(schema.toLowerCase())) throw unknownRelation(schema, table, scope, node);
-  if (catalog !== "" || (schema !== "" && schema !== scope.namespace)) {
+  if (isOther || (schema !== "" && schema !== scope.namespace)) {
     throw otherNamespace([catalog, schema, table].filter((part) => part !== "").join("."), {
       table,
       namespace: scope.namespace,

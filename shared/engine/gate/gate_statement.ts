@@ -4,10 +4,12 @@
  */
 
 import { nameCatalog, nameTables, type TableName } from "../bind/table_names.ts";
+import { exchangeArrayTexts } from "../functions/array_casts.ts";
 import { renameFunctions } from "../functions/dialect.ts";
-import type { CatalogName } from "../pg_catalog/relations.ts";
+import { type CatalogName, sessionOf } from "../pg_catalog/relations.ts";
 import { placeOfNode, type Statement } from "../statement/parse.ts";
 import type { TreeNode } from "../statement/syntax_tree.ts";
+import type { QueryRequest } from "../types.ts";
 import { gate, type TableReference } from "./gate.ts";
 
 /** A statement that may be planned. */
@@ -35,19 +37,21 @@ export interface Gated {
 export function gateStatement(
   statement: Statement,
   { request, takesParameters = false }: {
-    readonly request: { readonly namespace: string };
+    readonly request: Pick<QueryRequest, "namespace" | "session">;
     /** Whether parameters without values pass: the statement will not run. */
     readonly takesParameters?: boolean;
   },
 ): Gated {
   const { sent, root } = statement;
   const { renamed, bounded } = renameFunctions(root);
+  const hasArrays = exchangeArrayTexts(root);
   const placeOf = (node: TreeNode) => placeOfNode(sent, node);
-  const { namespace } = request;
-  const { references, catalog: own } = gate(root, { namespace, placeOf, takesParameters });
+  const { namespace, session } = request;
+  const names = { namespace, database: sessionOf(session, namespace).database };
+  const { references, catalog: own } = gate(root, { ...names, placeOf, takesParameters });
   const catalog = nameCatalog(root, own);
-  const { names, changed } = nameTables(root, references);
+  const named = nameTables(root, references);
   const hasCalls = references.some(({ hot }) => hot !== undefined);
-  const isBindable = !(hasCalls || changed || renamed || catalog.length > 0);
-  return { statement, references, names, catalog, isBounded: bounded, isBindable };
+  const isBindable = !(hasCalls || named.changed || renamed || hasArrays || catalog.length > 0);
+  return { statement, references, names: named.names, catalog, isBounded: bounded, isBindable };
 }

@@ -36,6 +36,12 @@ const ALLOWED: readonly (readonly [answer: unknown, sql: string])[] = [
   [[[3]], "WITH events AS (SELECT 1 AS x) SELECT count(*) FROM svc.events"],
   [[["a"]], "SELECT events.host FROM svc.events WHERE events.raw = '1'"],
   [[["a"]], "SELECT svc.events.host FROM svc.events WHERE svc.Events.raw = '1'"],
+  [[["a"]], `SELECT "svc"."svc"."events".host FROM "svc"."svc"."events" WHERE events.raw = '1'`],
+  [[["events"]], "SELECT table_name FROM SVC.information_schema.tables WHERE table_name < 'f'"],
+  [
+    [[1]],
+    "SELECT svc.svc.events.raw FROM (SELECT {'events': {'raw': 1}} AS svc) AS svc, svc.events LIMIT 1",
+  ],
   [[[1]], "SELECT svc.events.raw FROM (SELECT {'raw': 1} AS events) AS svc"],
   [[[3]], "FROM events SELECT count(*)"],
   [[[3]], "WITH events AS (SELECT * FROM events) SELECT count(*) FROM events"],
@@ -70,6 +76,9 @@ const ALLOWED: readonly (readonly [answer: unknown, sql: string])[] = [
   [[[1]], "SELECT count(*) FILTER (WHERE host = 'b') FROM events"],
   [[[3]], "SELECT approx_distinct(raw) FILTER (WHERE true) FROM events"],
   [[[2026]], "SELECT DISTINCT extract(year FROM timestamp) FROM events"],
+  [[[["a", "b c", null, "it's", "[z]"]]], `SELECT '{a,"b c",NULL,it''s,[z]}'::VARCHAR[]`],
+  [[[[1, 2], []]], "SELECT '{1,2}'::INTEGER[], CAST('{}' AS DOUBLE[])"],
+  [[[2]], "SELECT count(*) FROM events WHERE host = ANY ('{a,c}')"],
   [[["b"]], `SELECT "host" FROM "events" QUALIFY row_number() OVER (ORDER BY host DESC) = 1`],
 ];
 
@@ -138,6 +147,11 @@ Deno.test({
         ["SELECT * FROM (DESCRIBE events)", /within another statement .*information_schema/],
         ["FROM events USING SAMPLE 200000 ROWS", /a sample of 200000 rows .* USING SAMPLE 1%$/],
         ["SET x = 1", /a setting belongs to a session/],
+        ["CREATE VIEW v AS SELECT 1", /write it as a WITH of the SELECT \(dbt: ephemeral\)/],
+        ["CREATE TABLE t (n INT GENERATED ALWAYS AS IDENTITY)", /SQL makes no table or view/],
+        ["GRANT SELECT ON events TO x", /exactly one SELECT is accepted, and it is another kind/],
+        ["EXPLAIN (VERBOSE, FORMAT JSON) SELECT 1", /EXPLAIN has no options here/],
+        ["EXPLAIN SELEC (1)", /syntax error at or near "SELEC"/],
       ] as const
     ) {
       await rejects(lab.query(sql), { message: remedy }, sql);

@@ -99,6 +99,8 @@ const BARE: Readonly<Record<string, string>> = {
     "UINTEGER: datid; BIGINT: numbackends xact_commit xact_rollback blks_read blks_hit tup_returned tup_fetched tup_inserted tup_updated tup_deleted; VARCHAR: datname",
   pg_stat_user_tables:
     "UINTEGER: relid; BIGINT: seq_scan seq_tup_read idx_scan n_live_tup n_dead_tup; VARCHAR: schemaname relname; TIMESTAMPTZ: last_vacuum last_analyze",
+  pg_statio_all_tables:
+    "UINTEGER: relid; VARCHAR: schemaname relname; BIGINT: heap_blks_read heap_blks_hit",
   pg_seclabel: "UINTEGER: objoid classoid; INTEGER: objsubid; VARCHAR: provider label",
   pg_shseclabel: "UINTEGER: objoid classoid; VARCHAR: provider label",
   pg_ts_config: "UINTEGER: oid cfgnamespace cfgowner cfgparser; VARCHAR: cfgname",

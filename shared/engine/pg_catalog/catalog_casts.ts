@@ -5,8 +5,9 @@
  */
 
 import { foundOid, foundText, TYPE_NAME, TYPE_OID } from "./catalog_functions.ts";
-import { castNode } from "../statement/tree_nodes.ts";
-import { listAt, nodeAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
+import { castOfItems } from "../functions/array_casts.ts";
+import { castNode, typedCastNode } from "../statement/tree_nodes.ts";
+import { listAt, nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import { textOfConstant } from "../statement/text_of_constant.ts";
 
 /** A cast that is exchanged: the expression for it, and the value that is its `$1`. */
@@ -74,12 +75,43 @@ export function castOf(node: TreeNode): CatalogCast | undefined {
   if (textAt(node, "class") !== "CAST" || inner === undefined) return undefined;
   const outerType = textAt(nodeAt(node, "cast_type") ?? {}, "id");
   if (isProcText(node)) return castTo("regproc", inner, false);
+  if (isTypeList(node)) return { template: TYPE_NAMES, value: inner };
   const innerValue = nodeAt(inner, "child");
   if (NAMED.has(namedType(inner)) && innerValue !== undefined) {
     if (NUMBERS.has(outerType)) return castTo(namedType(inner), innerValue, true);
     if (outerType === "VARCHAR") return castTo(namedType(inner), innerValue, false);
   }
   return NAMED.has(namedType(node)) ? castTo(namedType(node), inner, isText(inner)) : undefined;
+}
+
+/** The sides of `prorettype::regtype <> 'trigger'::regtype`, both as numbers. */
+export function comparedNumbers(
+  node: TreeNode,
+): { readonly left: TreeNode; readonly right: TreeNode } | undefined {
+  if (textAt(node, "class") !== "COMPARISON") return undefined;
+  const [left, right] = [nodeAt(node, "left") ?? {}, nodeAt(node, "right") ?? {}];
+  if (![left, right].every((side) => NAMED.has(namedType(side)))) return undefined;
+  return { left: castNode(left, "BIGINT"), right: castNode(right, "BIGINT") };
+}
+
+/** `ARRAY[23]::regtype[]`, whose items are told by name. */
+const TYPE_NAMES = `list_transform($1, lambda svc_x: ${TYPE_NAME.replace("$1", "svc_x")})`;
+
+/** A cast to a list of types. */
+function isTypeList(node: TreeNode): boolean {
+  const list = nodeAt(nodeAt(node, "cast_type") ?? {}, "type_info") ?? {};
+  const item = nodeAt(nodeAt(list, "child_type") ?? {}, "type_info") ?? {};
+  return textAt(node, "class") === "CAST" && textAt(item, "name").toLowerCase() === "regtype";
+}
+
+/** `'{int,int8}'::regtype[]` as a list of casts of its items; undefined: it is another node. */
+export function castOfTypes(node: TreeNode): TreeNode | undefined {
+  if (!isTypeList(node)) return undefined;
+  const list = nodeAt(castOfItems(node) ?? {}, "child");
+  const item = nodeAt(nodeAt(node, "cast_type") ?? {}, "type_info")?.["child_type"];
+  if (list === undefined) return undefined;
+  const casts = nodesAt(list, "children").map((text) => typedCastNode(text, item, false));
+  return { ...list, children: casts };
 }
 
 const NAMED: ReadonlySet<string> = new Set([...Object.keys(NAMES), "regtype"]);
@@ -103,23 +135,19 @@ function nameOf(type: string): string {
   return type === "regtype" ? TYPE_NAME : foundText(NAMES[type] ?? "class");
 }
 
+/** Functions that give a text, by which clients put names together. */
+const TEXT_CALLS: ReadonlySet<string> = new Set(["||", "concat", "format", "quote_ident"]);
+
+/** Whether it is a name: a text that is written out, cast or put together, or a parameter. */
 function isText(node: TreeNode): boolean {
-  return textOfConstant(node) !== undefined;
+  if (textAt(node, "class") === "PARAMETER") return true;
+  if (TEXT_CALLS.has(textAt(node, "function_name").toLowerCase())) return true;
+  const type = textAt(nodeAt(node, "cast_type") ?? {}, "id");
+  return type === "VARCHAR" || textOfConstant(node) !== undefined;
 }
 
 /** The name of a type that DuckDB does not know; empty for any other node. */
 function namedType(node: TreeNode): string {
   if (textAt(node, "class") !== "CAST") return "";
   return textAt(nodeAt(nodeAt(node, "cast_type") ?? {}, "type_info") ?? {}, "name").toLowerCase();
-}
-
-/** `'{r,p}'::text[]`: PostgreSQL writes a list in braces, DuckDB in brackets. */
-export function listText(cast: TreeNode): TreeNode {
-  const value = nodeAt(cast, "child") ?? {};
-  const isList = textAt(nodeAt(cast, "cast_type") ?? {}, "id") === "LIST";
-  const constant = nodeAt(value, "value") ?? {};
-  const text = textAt(constant, "value");
-  if (!isList || !isText(value) || !/^\{.*\}$/s.test(text)) return cast;
-  const brackets = `[${text.slice(1, -1)}]`;
-  return { ...cast, child: { ...value, value: { ...constant, value: brackets } } };
 }

@@ -65,6 +65,12 @@ function formatTemplate(pattern: string): string {
   return `(${pieces.join(" || ")})`;
 }
 
+/**
+ * `generate_series(array_lower(x, 1), array_upper(x, 1))`, which psqlODBC selects. It is asked of
+ * keys, and no table has one.
+ */
+export const PLACES_OF_LIST = "unnest([$1, $2])";
+
 const currentSetting = ({ session: { settings } }: FunctionContext) =>
   `CASE lower($1::VARCHAR) ${
     [...settings].map(([name, value]) => `WHEN ${quoteText(name)} THEN ${quoteText(value)}`)

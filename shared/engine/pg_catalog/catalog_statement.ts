@@ -5,6 +5,7 @@
  */
 
 import { ALLOWED_FUNCTIONS, ALLOWED_TABLE_FUNCTIONS } from "../gate/allowed_functions.ts";
+import { listOfAny, listOfText } from "../functions/array_casts.ts";
 import type { Statement } from "../statement/parse.ts";
 import type { CachedConnection } from "../statement/statement_cache.ts";
 import {
@@ -20,24 +21,39 @@ import {
   walk,
 } from "../statement/syntax_tree.ts";
 import { textOfConstant } from "../statement/text_of_constant.ts";
-import { selectNode } from "../statement/tree_nodes.ts";
+import { callNode, selectNode } from "../statement/tree_nodes.ts";
 import type { QueryRequest } from "../types.ts";
 import { writtenAnew } from "../statement/written_anew.ts";
-import { type FunctionContext, SESSION_WORDS, templateOf } from "./catalog_functions.ts";
+import {
+  type FunctionContext,
+  PLACES_OF_LIST,
+  SESSION_WORDS,
+  templateOf,
+  TYPE_OID,
+} from "./catalog_functions.ts";
 import { BARE_FUNCTIONS } from "./bare_relations.ts";
 import { catalogRelation, sessionOf } from "./relations.ts";
-import { answeredItem, castOf, isCatalogCast, isProcText, listText } from "./catalog_casts.ts";
+import { sessionStatement } from "./session_operators.ts";
+import {
+  answeredItem,
+  castOf,
+  castOfTypes,
+  comparedNumbers,
+  isCatalogCast,
+  isProcText,
+} from "./catalog_casts.ts";
 
 const SCHEMAS: ReadonlySet<string> = new Set(["pg_catalog", "information_schema"]);
 
 /** Returns the statement as DuckDB runs it. Errors: the connection's. */
 export async function catalogStatement(
-  statement: Statement,
+  sent: Statement,
   { cached, request: { namespace, session } }: {
     readonly cached: CachedConnection;
     readonly request: Pick<QueryRequest, "namespace" | "session">;
   },
 ): Promise<Statement> {
+  const statement = session === undefined ? sent : await sessionStatement(sent, cached);
   const context = { session: sessionOf(session, namespace), schema: namespace };
   const document = withAnsweredItems(statement.document);
   const { isCatalog, texts } = namedIn(document, context);
@@ -75,6 +91,13 @@ function namedIn(
     if (call !== undefined) needs(call);
     const cast = castOf(node);
     if (cast !== undefined) texts.add(cast.template);
+    for (const side of Object.values(comparedNumbers(node) ?? {})) {
+      const number = castOf(side);
+      if (number !== undefined) texts.add(number.template);
+    }
+    // Casts of the items are looked up by it.
+    if (castOfTypes(node) !== undefined) texts.add(TYPE_OID);
+    if (listsOf(node) !== undefined) texts.add(ORDINALITY);
     isCatalog ||= (cast !== undefined && !isProcText(node)) || isCatalogCast(node) ||
       isCatalogTable(node) || SCHEMAS.has(textAt(node, "schema").toLowerCase());
   });
@@ -104,6 +127,9 @@ function callOf(node: TreeNode, context: FunctionContext): string | undefined {
     if (textAt(node, "catalog") !== "" || (schema !== "" && !SCHEMAS.has(schema))) return undefined;
     const [first, ...others] = nodesAt(node, "children");
     const count = others.length + (first === undefined ? 0 : 1);
+    if (first !== undefined && functionName(node) === "generate_series") {
+      return functionName(first) === "array_lower" ? PLACES_OF_LIST : undefined;
+    }
     const text = first === undefined ? undefined : textOfConstant(first);
     return templateOf(functionName(node), { count, first: text }, context);
   }
@@ -137,14 +163,27 @@ class CatalogExchange {
   }
 
   #node(node: TreeNode): TreeNode {
+    const compared = comparedNumbers(node);
+    if (compared !== undefined) return this.#members({ ...node, ...compared });
+    const types = castOfTypes(node);
+    if (types !== undefined) return { ...this.#members(types), alias: node["alias"] };
     const cast = castOf(node);
     if (cast !== undefined) return this.#expression(cast.template, [cast.value], node);
+    const contained = containedIn(node);
+    if (contained !== undefined) return this.#node(contained);
     const call = callOf(node, this.context);
     if (call !== undefined) return this.#expression(call, listAt(node, "children"), node);
     if (textAt(node, "type") === "TABLE_FUNCTION") {
       if (isCatalogTable(node)) return tableOf(node);
-      if (isScalarCall(node)) return this.#members(rowOf(node));
-      return this.#members(namedRows(node));
+      const lists = listsOf(node);
+      if (lists !== undefined) return this.#unnested(node, lists);
+      if (
+        isScalarCall(node) || callOf(nodeAt(node, "function") ?? {}, this.context) !== undefined
+      ) {
+        return this.#members(rowOf(node));
+      }
+      const { function: call, ...rest } = namedRows(node);
+      return { ...this.#members(rest), function: this.#members(call as TreeNode) };
     }
     if (textAt(node, "class") === "COLLATE" && isByteOrder(node)) {
       return { ...this.#node(nodeAt(node, "child") ?? {}), alias: node["alias"] };
@@ -156,10 +195,23 @@ class CatalogExchange {
       case "COLUMN_REF":
         return plainColumn(copy);
       case "CAST":
-        return listText(isCatalogCast(copy) ? plainCast(copy) : copy);
+        return isCatalogCast(copy) ? plainCast(copy) : copy;
       default:
         return copy;
     }
+  }
+
+  /** `FROM unnest(a, b) WITH ORDINALITY`: DuckDB unnests several lists side by side as items. */
+  #unnested(node: TreeNode, lists: readonly TreeNode[]): TreeNode {
+    const { alias, query_location, column_name_alias } = node;
+    const items = lists.map((list) => callNode("unnest", [this.value(list) as TreeNode]));
+    const places = this.#filled(this.templates.get(ORDINALITY), [lists[0]], query_location);
+    const hasPlaces = textAt(node, "with_ordinality") === "WITH_ORDINALITY";
+    return {
+      ...{ type: "SUBQUERY", alias: alias || "unnest", sample: null, query_location },
+      ...{ column_name_alias },
+      subquery: { node: selectNode(hasPlaces ? [...items, places as TreeNode] : items) },
+    };
   }
 
   #members(node: TreeNode): TreeNode {
@@ -196,6 +248,31 @@ class CatalogExchange {
     ]);
     return Object.fromEntries(entries);
   }
+}
+
+/**
+ * `attnum = ANY (conkey)`, which the parser makes a subquery of: DuckDB joins by none. Undefined:
+ * it is another node, or the type of a parameter is to be found by it.
+ */
+function containedIn(node: TreeNode): TreeNode | undefined {
+  if (textAt(node, "comparison_type") !== "COMPARE_EQUAL") return undefined;
+  const list = listOfAny(node);
+  if (list === undefined || textAt(list, "class") === "PARAMETER") return undefined;
+  const items = [listOfText(list) ?? list, nodeAt(node, "child") ?? {}];
+  return { ...callNode("list_contains", items), alias: node["alias"] };
+}
+
+/** The numbers of a list's items, a row each. */
+const ORDINALITY = "unnest(list_transform($1, lambda svc_x, svc_n: svc_n))";
+
+/** The lists of an `unnest` behind FROM that has several; undefined: it is another node. */
+function listsOf(node: TreeNode): readonly TreeNode[] | undefined {
+  const call = nodeAt(node, "function") ?? {};
+  if (textAt(node, "type") !== "TABLE_FUNCTION" || functionName(call) !== "unnest") {
+    return undefined;
+  }
+  const lists = nodesAt(call, "children");
+  return lists.length > 1 ? lists : undefined;
 }
 
 function isByteOrder(node: TreeNode): boolean {

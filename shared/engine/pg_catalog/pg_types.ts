@@ -39,6 +39,7 @@ const SCALARS: readonly (readonly [number, string, string, number, string, numbe
   [114, "json", "json", -1, "U", 199],
   [700, "float4", "real", 4, "N", 1021],
   [701, "float8", "double precision", 8, "N", 1022],
+  [869, "inet", "inet", -1, "I", 1041],
   [1042, "bpchar", "character", -1, "S", 1014],
   [1043, "varchar", "character varying", -1, "S", 1015],
   [1082, "date", "date", 4, "D", 1182],
@@ -62,6 +63,7 @@ const PSEUDO: readonly (readonly [number, string, string])[] = [
   [2276, "any", "P"],
   [2277, "anyarray", "P"],
   [2278, "void", "P"],
+  [2279, "trigger", "P"],
   [2283, "anyelement", "P"],
 ];
 

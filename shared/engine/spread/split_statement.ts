@@ -186,7 +186,10 @@ interface StoredTable {
 
 /** The places that read stored tables, which get their plain names. */
 function storedTables(root: TreeNode): readonly StoredTable[] {
-  const { references, catalog } = gate(root, { namespace: namespaceOf(root) });
+  const { references, catalog } = gate(root, {
+    namespace: wordBefore(root, "schema_name"),
+    database: wordBefore(root, "catalog_name"),
+  });
   if (catalog.length > 0) throw new Unsplit("it asks for PostgreSQL's catalog");
   const defined = new Set<string>();
   walk(root, (node) => {
@@ -201,20 +204,21 @@ function storedTables(root: TreeNode): readonly StoredTable[] {
     if (textAt(node, "schema_name") !== "" && defined.has(table)) {
       throw new Unsplit(`a WITH and a table are both called ${table}`);
     }
+    node["catalog_name"] = "";
     node["schema_name"] = "";
     return { name: table, node };
   });
 }
 
-/** The one namespace that the tables of a statement can be qualified with. */
-function namespaceOf(root: TreeNode): string {
-  let namespace = "";
+/** The one namespace or database that the tables of a statement can be qualified with. */
+function wordBefore(root: TreeNode, member: "schema_name" | "catalog_name"): string {
+  let found = "";
   walk(root, (node) => {
     if (textAt(node, "type") !== "BASE_TABLE") return;
-    const schema = textAt(node, "schema_name");
-    if (schema !== "" && schema !== "recurring") namespace = schema;
+    const word = textAt(node, member);
+    if (word !== "" && word !== "recurring") found = word;
   });
-  return namespace;
+  return found;
 }
 
 /** A set operation as a SELECT of its rows. */

@@ -109,7 +109,7 @@ function withoutExplain(text: string, prefix: string): string {
 }
 
 const EXPLAIN =
-  /^(?:\s|--.*\n|\/\*(?:[^*]|\*(?!\/))*\*\/)*EXPLAIN\s+(ANALYZE\s+)?(?=(?:SELECT|WITH|FROM|VALUES|TABLE|PIVOT|UNPIVOT|SUMMARIZE)\b|\((?!\s*(?:ANALYZE|FORMAT)\b))/i;
+  /^(?:\s|--.*\n|\/\*(?:[^*]|\*(?!\/))*\*\/)*EXPLAIN\s+(ANALYZE\s+)?(?=(?:SELECT|WITH|FROM|VALUES|TABLE|PIVOT|UNPIVOT|SUMMARIZE)\b|\((?!\s*(?:ANALYZE|FORMAT|VERBOSE|COSTS|BUFFERS|SETTINGS|TIMING|SUMMARY)\b))/i;
 
 /**
  * Blanks and semicolons at the end. What stands before them is looked at first: otherwise a long
@@ -143,7 +143,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
   DELETE: DELETED,
   TRUNCATE: DELETED,
   DROP: `tables stay; ${DELETED}`,
-  CREATE: "an index is made by POST /api/v1/indexes",
+  CREATE: "SQL makes no table or view; write it as a WITH of the SELECT (dbt: ephemeral), " +
+    "and an index of rows by POST /api/v1/indexes",
   ALTER: "tables keep their columns; whatever else a row has, attr_get(attributes, 'name') reads",
   COPY: EXPORTED,
   EXPORT: EXPORTED,
@@ -166,6 +167,12 @@ const REMEDIES: Readonly<Record<string, string>> = {
   CALL: "a function of tables is called behind FROM: SELECT * FROM range(10)",
 };
 
+/** First words of statements that write or rule, also those that DuckDB's parser does not know. */
+const WRITES: ReadonlySet<string> = new Set(
+  ("CREATE ALTER DROP INSERT UPDATE DELETE TRUNCATE MERGE GRANT REVOKE COMMENT LOCK REFRESH " +
+    "REINDEX CLUSTER VACUUM ANALYZE DO NOTIFY").split(" "),
+);
+
 /** All that the parser says of `LIMIT 10, 5`, for which it meant to give a hint. */
 const NO_HINT = "errhint NOT IMPLEMENTED";
 
@@ -174,8 +181,9 @@ const TOO_DEEP = /^(?:Max expression depth limit|memory exhausted)/;
 
 function parserError(document: TreeNode, sql: string): OperatingError {
   const message = textAt(document, "error_message");
-  if (message.startsWith("Only SELECT statements")) {
-    const kind = FIRST_WORD.exec(sql)?.[1]?.toUpperCase() ?? "";
+  const kind = FIRST_WORD.exec(sql)?.[1]?.toUpperCase() ?? "";
+  const isOther = WRITES.has(kind) || (kind === "EXPLAIN" && /^[^(]*\bEXPLAIN\s*\(/i.test(sql));
+  if (isOther || message.startsWith("Only SELECT statements")) {
     // A PIVOT without values within a SELECT makes two statements of it.
     const known = REMEDIES[kind] ?? (/\bPIVOT\b/i.test(sql) ? REMEDIES["PIVOT"] : undefined);
     return notOneSelect(known ?? "it is another kind of statement");
