@@ -44,8 +44,8 @@ export interface PgSessionView {
   readonly settings: PgSettings;
   readonly transaction: "idle" | "open" | "failed";
   begin(): void;
-  /** Ends the transaction; its portals end with it. */
-  end(): void;
+  /** Ends the transaction, and its portals but for cursors WITH HOLD. `isUndone`: those, too. */
+  end(isUndone?: boolean): void;
   /** Forgets one prepared statement, or all; false: there is none of that name. */
   deallocate(name: string | undefined): boolean;
   /** Forgets prepared statements, portals and the transaction. Settings are the planner's. */

@@ -228,6 +228,11 @@ Deno.test({
       ["SELECT i FROM range($1, $2) r(i)", [20, 20], [20]],
       ["SELECT 1 AS a FROM events WHERE (timestamp, host) < ($1, $2)", [1184, 25], [23]],
       ["SHOW server_version", [], [25]],
+      // A function of the catalog takes no notice of its argument.
+      ["SELECT pg_get_constraintdef(oid, $1) AS a, $2::int AS b FROM pg_constraint", [25, 23], [
+        ...[25, 23],
+      ]],
+      ["SELECT oid FROM pg_class WHERE oid = $1::regclass", [25], [26]],
     ];
     for (const [sql, parameters, columns] of cases) {
       await client.write(concatBytes([
@@ -261,11 +266,81 @@ Deno.test({
       ["SELECT count(*) FROM range($1)", "3", "3"],
       ["SELECT quantile_disc(i, $1) FROM range(5) r(i)", "0.5", "2"],
       ["SELECT length($1) WHERE 'ab' IN ($1) AND ($1) = 'ab'", "ab", "2"],
+      ["SELECT $1::timestamptz", "2024-02-29 12:00:00.5 +01:00", "2024-02-29 11:00:00.5+00"],
+      ["SELECT TIMESTAMPTZ '2024-02-29' < $1", "2024-02-29 00:00:01 +0000", "t"],
+      [
+        "SELECT DISTINCT attrelid::regclass::text FROM pg_attribute WHERE attrelid = $1::regclass",
+        "events",
+        "events",
+      ],
     ];
     for (const [sql, value, answer] of cases) {
       const back = await client.extended(sql, { parameters: [{ bytes: utf8(value) }] });
       assert.deepEqual(texts(back.rows), [[answer]], sql);
     }
+  },
+});
+
+Deno.test({
+  name: "PgSession means by operators, names and texts what PostgreSQL does",
+  fn: async () => {
+    await using lab = await pgLab([], 3);
+    using client = await PgWireClient.start(lab.port, { database: "Logs" });
+    const cases: readonly [sql: string, ...answer: string[]][] = [
+      // The database is what the client named, and may stand before the schema, as dbt writes it.
+      ['SELECT count(*) FROM "Logs"."svc"."events"', "3"],
+      ["SELECT max(logs.svc.events.raw) FROM logs.svc.events", "row 2"],
+      [
+        "SELECT table_name FROM \"Logs\".information_schema.tables WHERE table_name < 'f'",
+        "events",
+      ],
+      // `~` looks for a match anywhere, in any case with `*`. The function wants the whole text.
+      ["SELECT 'abc' ~ 'b', 'abc' !~ 'b', 'abc' ~* 'B', 'abc' !~* 'B'", "t", "f", "t", "f"],
+      ["SELECT 'é' || ('aé' ~ 'é'), regexp_full_match('abc', 'b')", "étrue", "f"],
+      ["SELECT count(*) FROM events WHERE raw ~ '[12]$' AND NOT raw ~* 'ROW 2'", "1"],
+      // A time may have a blank before its offset. Elsewhere that is a text like any other.
+      ["SELECT count(*) FROM events WHERE timestamp > '2023-11-14 23:13:20.000 +01:00'", "2"],
+      [
+        "SELECT count(*) FROM events WHERE events.timestamp " +
+        "BETWEEN '2023-11-14 22:13:20 +00:00' AND '2023-11-14 22:13:21 +00'",
+        "2",
+      ],
+      ["SELECT '10:00:00 +00:00' = '10:00:00+00:00'", "f"],
+      // Lists in braces.
+      ["SELECT count(*) FROM events WHERE raw = ANY ('{row 1,\"row 2\",x}'::text[])", "2"],
+      ["SELECT count(*) FROM events WHERE raw = ANY ('{row 1,x}')", "1"],
+      ["SELECT * FROM current_schema()", "svc"],
+    ];
+    for (const [sql, ...answer] of cases) {
+      const told = await client.simple(sql);
+      assert.deepEqual(texts(told.rows), [answer], `${sql}: ${told.error?.get("M") ?? ""}`);
+    }
+    const other = await client.simple("SELECT * FROM svc.svc.events");
+    assert.equal(other.error?.get("C"), "42P01");
+  },
+});
+
+Deno.test({
+  name: "PgSession writes intervals in the style that is set, which Rails does",
+  fn: async () => {
+    await using lab = await pgLab();
+    using client = await PgWireClient.start(lab.port);
+    const sql = "SELECT INTERVAL '1 year 2 months -3 days 4:05:06.5', INTERVAL '-26:00:00.05', " +
+      "INTERVAL '0 s', [INTERVAL '1 day'], INTERVAL '-1 month'";
+    const postgres = [
+      "1 year 2 mons -3 days +04:05:06.5",
+      "-26:00:00.05",
+      "00:00:00",
+      '{"1 day"}',
+      "-1 mons",
+    ];
+    assert.deepEqual(texts((await client.simple(sql)).rows), [postgres]);
+    await client.simple("SET intervalstyle = iso_8601");
+    const iso = ["P1Y2M-3DT4H5M6.5S", "PT-26H-0.05S", "PT0S", "{P1D}", "P-1M"];
+    assert.deepEqual(texts((await client.simple(sql)).rows), [iso]);
+    assert.deepEqual(texts((await client.extended(sql)).rows), [iso]);
+    const refused = await client.simple("SET intervalstyle = sql_standard");
+    assert.equal(refused.error?.get("C"), "22023");
   },
 });
 
@@ -328,6 +403,11 @@ Deno.test({
     assert.deepEqual(all.split("\n").toSorted(), ["", "row 0", "row 1", "row 2"]);
     const newest = await copied("COPY (SELECT raw FROM events LIMIT 2) TO STDOUT");
     assert.equal(textOf(newest), "row 2\nrow 1\n");
+    // PHP's PDO writes STDIN, which PostgreSQL takes for the same.
+    const php = await copied(
+      `COPY "events" ("raw") TO STDIN WITH DELIMITER E'\t' NULL AS E'\\\\N'`,
+    );
+    assert.deepEqual(textOf(php).split("\n").toSorted(), ["", "row 0", "row 1", "row 2"]);
     const refused = await client.simple("COPY events FROM STDIN");
     assert.equal(refused.error?.get("C"), "0A000");
   },

@@ -7,6 +7,7 @@
 import { OperatingError } from "../../shared/base/errors.ts";
 import { SERVER_VERSION } from "../../shared/engine/pg_catalog/relations.ts";
 import type { PgSettings } from "../pg/pg_plan.ts";
+import { INTERVAL_STYLES } from "../pg/types/column_type.ts";
 
 /** How a setting is checked, and how it is told. Errors: `invalid_argument`. */
 type Check = (text: string, name: string) => string;
@@ -82,9 +83,11 @@ const dateStyle: Check = (text, name) => {
   return `ISO, ${order}`;
 };
 
-const timeZone: Check = (text, name) => {
+const timeZone: Check = (sent, name) => {
+  // Sequelize sends an interval, from which PostgreSQL takes the offset.
+  const text = /^interval '([^']*)'(?: hour to minute)?$/i.exec(sent)?.[1] ?? sent;
   if (
-    /^(?:utc|gmt|etc\/utc|etc\/gmt|z|zulu|universal|0|\+00(?::?00)?|default|local)$/i.test(text)
+    /^(?:utc|gmt|etc\/utc|etc\/gmt|z|zulu|universal|0|[+-]00(?::?00)?|default|local)$/i.test(text)
   ) {
     return "UTC";
   }
@@ -111,7 +114,7 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
   integer_datetimes: { value: "on", isReported: true },
   standard_conforming_strings: { value: "on", check: oneOf("on"), isReported: true },
   DateStyle: { value: "ISO, MDY", check: dateStyle, isReported: true },
-  IntervalStyle: { value: "postgres", check: oneOf("postgres"), isReported: true },
+  IntervalStyle: { value: "postgres", check: oneOf(...INTERVAL_STYLES), isReported: true },
   TimeZone: { value: "UTC", check: timeZone, isReported: true },
   application_name: { value: "", check: any, isReported: true },
   is_superuser: { value: "off", isReported: true },

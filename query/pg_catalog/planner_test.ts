@@ -60,6 +60,9 @@ const STATEMENTS: readonly (readonly [sql: string, answer: unknown])[] = [
   ["SET my.own = 1", "SET"],
   ["SHOW my.own", [["1"]]],
   ["SET NAMES 'utf8'", "SET"],
+  // Sequelize begins with it.
+  ["SET TIME ZONE INTERVAL '+00:00' HOUR TO MINUTE", "SET"],
+  ["SHOW TimeZone", [["UTC"]]],
   ["SET extra_float_digits = 3", "SET"],
   ["SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", "SET"],
   ["COMMIT", "COMMIT 25P01"],
@@ -99,6 +102,7 @@ Deno.test({
     for (
       const [sql, sqlstate] of [
         ["SET client_encoding = 'LATIN1'", "22023"],
+        ["SET TIME ZONE INTERVAL 'x' HOUR TO MINUTE", "22023"],
         ["SET DateStyle = 'German'", "22023"],
         ["SET standard_conforming_strings = off", "22023"],
         ["SET server_version = '17'", "55P02"],

@@ -139,7 +139,7 @@ const COMMANDS: readonly Command[] = [
     plan: ({ session }) =>
       done("ROLLBACK", () => {
         const wasIdle = session.transaction === "idle";
-        session.end();
+        session.end(!wasIdle);
         return wasIdle ? warning(...NONE_OPEN) : undefined;
       }, true),
   },

@@ -8,7 +8,7 @@ import type { PgPlan, PgPlanner, PgSessionView, PgSettings } from "../pg_plan.ts
 import { pgError } from "../sqlstate.ts";
 import { BINARY_FORMAT, type Format, TEXT_FORMAT } from "../types/formats.ts";
 import { cellBytes } from "../types/cells_at_hand.ts";
-import { columnTypeOf } from "../types/column_type.ts";
+import { columnTypeOf, INTERVAL_STYLES, type TypeContext } from "../types/column_type.ts";
 import { OID } from "../types/oids.ts";
 import { nullOfType, sampleOfType } from "../types/parameters.ts";
 import { CopyTextEncoder } from "../wire/copy_text.ts";
@@ -220,7 +220,7 @@ export class SessionAnswers {
     const columns = plan.kind === "engine" ? await this.#columnsTold(statement, plan) : [];
     writer.parameterDescription(oids);
     if (plan.kind === "engine") {
-      writer.rowDescription(toldColumns(plan, columns, []));
+      writer.rowDescription(toldColumns(this.#contextOf(plan), columns, []));
     } else if (plan.kind === "rows") {
       writer.rowDescription(columnsAtHand(plan, []));
     } else if (plan.kind === "fetch") {
@@ -356,7 +356,7 @@ export class SessionAnswers {
     const answer = await this.#prepared(portal, inner);
     const isBinary = options.format === "binary";
     const format = isBinary ? BINARY_FORMAT : TEXT_FORMAT;
-    const columns = toldColumns(inner, answer.columns, [format]);
+    const columns = toldColumns(this.#contextOf(inner), answer.columns, [format]);
     const encoder = options.format === "binary"
       ? new RowEncoder(columns, { isCopy: true })
       : new CopyTextEncoder(columns, options);
@@ -471,8 +471,13 @@ export class SessionAnswers {
     await writer.send(isLed ? writer.leadCopyData(lead, messages) : messages);
   }
 
+  #contextOf({ isOfCatalog }: EnginePlan): TypeContext {
+    const style = this.parts.settings.get("IntervalStyle");
+    return { isOfCatalog, intervalStyle: INTERVAL_STYLES.find((known) => known === style) };
+  }
+
   #columnsOf({ statement, formats }: Portal, plan: EnginePlan, { columns }: EngineAnswer) {
-    return toldColumns(plan, columns, formats, statement.columns);
+    return toldColumns(this.#contextOf(plan), columns, formats, statement.columns);
   }
 
   #checkSuspended(answer: EngineAnswer): void {

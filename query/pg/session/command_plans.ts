@@ -57,10 +57,9 @@ export async function plannedCommand(
     case "execute":
       return { ...await executed(session, command), text };
     case "declare": {
-      const { name, isBinary, sql } = command;
-      const inner = await session.prepareQuery(sql, given);
+      const inner = await session.prepareQuery(command.sql, given);
       const plan = queryPlan(inner, "DECLARE");
-      return { ...inner, text, plan: { kind: "declare", inner: plan, name, isBinary, sql } };
+      return { ...inner, text, plan: { ...command, inner: plan } };
     }
     case "fetch":
       return alone(command);
@@ -72,12 +71,12 @@ export async function plannedCommand(
 /** Adds the portal of a DECLARE. Errors: SQLSTATE 25P01, 42P03; those of too many portals. */
 export function declared(
   session: CommandSession,
-  { name, inner, isBinary, sql }: DeclarePlan,
+  { name, inner, isBinary, isHeld, sql }: DeclarePlan,
   { statement: { given, needed }, parameters }: Portal,
 ): void {
-  if (session.transaction !== "open") {
+  if (session.transaction !== "open" && !isHeld) {
     throw pgError("25P01", "Cannot declare a cursor outside of a transaction", {
-      hint: "Send BEGIN first: a cursor ends with its transaction.",
+      hint: "Send BEGIN first, as a cursor ends with its transaction, or declare it WITH HOLD.",
     });
   }
   const { portals } = session.kept;
@@ -89,7 +88,7 @@ export function declared(
   const values = JSON.stringify(parameters).length;
   portals.set(
     name,
-    { statement, parameters, formats, isCursor: true },
+    { statement, parameters, formats, isCursor: true, ...isHeld ? { held: "new" } : {} },
     2 * sql.length + 4 * values,
   );
 }

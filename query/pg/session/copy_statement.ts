@@ -15,7 +15,7 @@ export type CopyOptions = CopyTextOptions | { readonly format: "binary" };
 export function parseCopy(statement: string): CopyStatement | undefined {
   if (!/^COPY\b/i.test(statement)) return undefined;
   const { source, rest } = sourceOf(statement);
-  const to = /^\s*TO\s+STDOUT\b/i.exec(rest);
+  const to = /^\s*TO\s+STD(?:OUT|IN)\b/i.exec(rest);
   if (to === null) {
     throw pgError(
       "0A000",

@@ -23,6 +23,7 @@ export type SessionPlan =
     readonly inner: QueryPlan;
     readonly name: string;
     readonly isBinary: boolean;
+    readonly isHeld: boolean;
     readonly sql: string;
   }
   /** The next rows of the portal of that name. */
@@ -64,6 +65,8 @@ export interface Portal {
   readonly isUnnamed?: boolean;
   /** DECLARE made it. */
   readonly isCursor?: boolean;
+  /** WITH HOLD: `new` in the transaction that made it, `kept` once that has ended well. */
+  held?: "new" | "kept";
 }
 
 interface Held<T> {

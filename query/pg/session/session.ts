@@ -110,8 +110,16 @@ export class PgSession implements PgSessionView {
     if (this.#transaction === "idle") this.#transaction = "open";
   }
 
-  end(): void {
+  end(isUndone = false): void {
+    if (isUndone || this.#transaction === "failed") this.#release(["new"]);
     this.#transaction = "idle";
+  }
+
+  /** Cursors WITH HOLD of these kinds end as any other does. */
+  #release(kinds: readonly Portal["held"][]): void {
+    for (const portal of this.kept.portals.values()) {
+      if (kinds.includes(portal.held)) delete portal.held;
+    }
   }
 
   /** Adds the portal of a DECLARE. */
@@ -128,6 +136,7 @@ export class PgSession implements PgSessionView {
 
   discard(): void {
     this.deallocate(undefined);
+    this.#release(["new", "kept"]);
     this.end();
   }
 
@@ -238,7 +247,7 @@ export class PgSession implements PgSessionView {
 
   async #ready(): Promise<void> {
     const { writer } = this.#parts;
-    if (this.#transaction !== "open") await this.#dropPortals();
+    if (this.#transaction !== "open") await this.#endPortals();
     this.#reportSettings();
     writer.readyForQuery(STATUS[this.#transaction]);
     await writer.flush();
@@ -247,6 +256,16 @@ export class PgSession implements PgSessionView {
   #reportSettings(): void {
     for (const [name, value] of this.settings.takeChanges()) {
       this.#parts.writer.parameterStatus(name, value);
+    }
+  }
+
+  /** No transaction is open, or it has failed. */
+  async #endPortals(): Promise<void> {
+    if (this.#transaction === "failed") this.#release(["new"]);
+    for (const name of this.kept.portals.names()) {
+      const portal = this.kept.portals.get(name);
+      if (portal?.held === undefined) await this.dropPortal(name);
+      else portal.held = "kept";
     }
   }
 

@@ -22,6 +22,8 @@ export type SqlCommand =
     readonly kind: "declare";
     readonly name: string;
     readonly isBinary: boolean;
+    /** Whether it outlives its transaction. */
+    readonly isHeld: boolean;
     readonly sql: string;
   }
   /** `rows`: Infinity for all that are left. */
@@ -181,14 +183,10 @@ function declareOf(words: Words): SqlCommand {
     else if (!words.passes("insensitive", "asensitive")) throw words.malformed("it lacks CURSOR");
   }
   words.expect("cursor");
-  if (words.passes("with")) {
-    throw pgError("0A000", "Cannot keep a cursor beyond its transaction", {
-      hint: "Send BEGIN first, and leave WITH HOLD out.",
-    });
-  }
-  if (words.passes("without")) words.expect("hold");
+  const isHeld = words.passes("with");
+  if (isHeld || words.passes("without")) words.expect("hold");
   words.expect("for");
-  return { kind: "declare", name, isBinary, sql: words.rest() };
+  return { kind: "declare", name, isBinary, isHeld, sql: words.rest() };
 }
 
 function fetchOf(words: Words): SqlCommand {

@@ -4,17 +4,16 @@ import type { ResultColumn } from "../../../shared/engine/types.ts";
 import { COLUMNS_MAX } from "../limits.ts";
 import type { PgPlan } from "../pg_plan.ts";
 import { pgError } from "../sqlstate.ts";
-import { columnTypeOf } from "../types/column_type.ts";
+import { columnTypeOf, type TypeContext } from "../types/column_type.ts";
 import { type Format, TEXT_FORMAT } from "../types/formats.ts";
 import { sizeOfType } from "../types/oids.ts";
 import type { ToldColumn } from "../wire/message_writer.ts";
 
-type EnginePlan = Extract<PgPlan, { readonly kind: "engine" }>;
 type RowsPlan = Extract<PgPlan, { readonly kind: "rows" }>;
 
 /** `described`: what the client was told before, which then stays. */
 export function toldColumns(
-  plan: Pick<EnginePlan, "isOfCatalog">,
+  context: TypeContext,
   columns: readonly ResultColumn[],
   formats: readonly Format[],
   described?: readonly ResultColumn[],
@@ -22,8 +21,8 @@ export function toldColumns(
   checkColumns(columns.length);
   checkFormats(formats, columns.length);
   return columns.map(({ name, type }, at) => {
-    const own = columnTypeOf(type, plan);
-    const { oid } = columnTypeOf(described?.[at]?.type ?? type, plan);
+    const own = columnTypeOf(type, context);
+    const { oid } = columnTypeOf(described?.[at]?.type ?? type, context);
     const told = oid === own.oid ? own : { ...own, oid, size: sizeOfType(oid), typmod: -1 };
     return { name, type: told, format: formatAt(formats, at) };
   });

@@ -18,7 +18,9 @@ import {
   decimalText,
   float4Text,
   float8Text,
+  type Interval,
   intervalText,
+  isoIntervalText,
   parseInterval,
   splitInstant,
   timestampText,
@@ -45,7 +47,7 @@ export function cellWriter(column: ArrowColumn, type: ColumnType, format: Format
     const item = present(type.item, "type of a list's items");
     return arrayWriter({ column, items, item, format, writer: cellWriter(items, item, format) });
   }
-  if (layout.kind === "texts") return textsWriter(column, oid, isBinary);
+  if (layout.kind === "texts") return textsWriter(column, type, isBinary);
   if (layout.kind === "bool") return boolWriter(column, isBinary);
   if (layout.kind === "float4" || layout.kind === "float8") {
     return floatWriter(column, layout.kind === "float4" ? 4 : 8, isBinary);
@@ -278,7 +280,11 @@ function microsReader(values: DataView, perSecond: number): (row: number) => big
   };
 }
 
-function textsWriter(column: ArrowColumn, oid: number, isBinary: boolean): CellWriter {
+function textsWriter(
+  column: ArrowColumn,
+  { oid, style }: ColumnType,
+  isBinary: boolean,
+): CellWriter {
   const { values } = column;
   const offsets = present(column.offsets, "offsets of texts");
   const bytesAt = (row: number) => {
@@ -287,7 +293,14 @@ function textsWriter(column: ArrowColumn, oid: number, isBinary: boolean): CellW
     return new Uint8Array(values.buffer, values.byteOffset + from, to - from);
   };
   if (oid === OID.bytea && !isBinary) return (row, out) => out.text(`\\x${bytesAt(row).toHex()}`);
-  if (oid === OID.interval) return intervalWriter((row) => textOf(bytesAt(row)), isBinary);
+  if (oid === OID.interval) {
+    const intervalAt = (row: number) => parseInterval(textOf(bytesAt(row)));
+    return intervalWriter(
+      intervalAt,
+      style === "iso_8601" ? isoIntervalText : intervalText,
+      isBinary,
+    );
+  }
   if (isBinary && oid === OID.numeric) {
     return (row, out) => writeNumeric(textOf(bytesAt(row)), out);
   }
@@ -298,10 +311,14 @@ function textsWriter(column: ArrowColumn, oid: number, isBinary: boolean): CellW
     out.copy(values, offsets.getInt32(4 * row, true), offsets.getInt32(4 * row + 4, true));
 }
 
-function intervalWriter(textAt: (row: number) => string, isBinary: boolean): CellWriter {
-  if (!isBinary) return (row, out) => out.text(intervalText(parseInterval(textAt(row))));
+function intervalWriter(
+  intervalAt: (row: number) => Interval,
+  textOfInterval: (interval: Interval) => string,
+  isBinary: boolean,
+): CellWriter {
+  if (!isBinary) return (row, out) => out.text(textOfInterval(intervalAt(row)));
   return (row, out) => {
-    const { months, days, micros } = parseInterval(textAt(row));
+    const { months, days, micros } = intervalAt(row);
     writeInt64(micros, out);
     writeInt32(days, out);
     writeInt32(months, out);

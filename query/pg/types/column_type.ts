@@ -32,7 +32,13 @@ export interface ColumnType {
   readonly layout: Layout;
   /** Set for arrays. */
   readonly item?: ColumnType;
+  /** How texts of intervals are written. */
+  readonly style?: IntervalStyle;
 }
+
+/** What the setting `IntervalStyle` can be. */
+export const INTERVAL_STYLES = ["postgres", "iso_8601"] as const;
+export type IntervalStyle = typeof INTERVAL_STYLES[number];
 
 const TEXTS: Layout = { kind: "texts" };
 const int = (bytes: 1 | 2 | 4 | 8, isSigned = true): Layout => ({ kind: "int", bytes, isSigned });
@@ -76,6 +82,8 @@ const NUMERIC_TYPMOD_BASE = 4;
 export interface TypeContext {
   /** PostgreSQL's catalog has OIDs as UINTEGER. */
   readonly isOfCatalog?: boolean | undefined;
+  /** Default `postgres`. */
+  readonly intervalStyle?: IntervalStyle | undefined;
 }
 
 /** The type of an answer's column by DuckDB's name of it. */
@@ -89,6 +97,8 @@ export function columnTypeOf(text: string, context: TypeContext = {}): ColumnTyp
     return { ...plain(OID.numeric, { kind: "decimal", scale: Number(scale) }), typmod };
   }
   if (text === "UINTEGER" && context.isOfCatalog === true) return plain(OID.oid, int(4, false));
+  const { intervalStyle: style } = context;
+  if (text === "INTERVAL" && style !== undefined) return { ...plain(OID.interval, TEXTS), style };
   const known = TYPES[text];
   return known === undefined ? plain(OID.text, TEXTS) : plain(...known);
 }

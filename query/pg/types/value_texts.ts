@@ -110,6 +110,22 @@ export function intervalText({ months, days, micros }: Interval): string {
   return parts.join(" ");
 }
 
+/** `P1Y2M-3DT4H5M6.5S`: `IntervalStyle` `iso_8601`. Each part has a sign of its own. */
+export function isoIntervalText({ months, days, micros }: Interval): string {
+  const part = (value: number, unit: string) => value === 0 ? "" : `${value}${unit}`;
+  const isNegative = micros < 0n;
+  const all = isNegative ? -micros : micros;
+  const secs = Number(all / 1_000_000n);
+  const sign = isNegative ? -1 : 1;
+  const rest = `${secs % 60}${fractionText(Number(all % 1_000_000n))}`;
+  const date = part(Math.trunc(months / 12), "Y") + part(months % 12, "M") + part(days, "D");
+  const time = part(sign * Math.floor(secs / 3_600), "H") +
+    part(sign * (Math.floor(secs / 60) % 60), "M") +
+    (rest === "0" ? "" : `${isNegative ? "-" : ""}${rest}S`);
+  if (date === "" && time === "") return "PT0S";
+  return `P${date}${time === "" ? "" : `T${time}`}`;
+}
+
 /** Shortest digits that read back, in PostgreSQL's choice of forms. */
 export function float8Text(value: number): string {
   const text = String(value);
