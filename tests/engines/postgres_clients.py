@@ -118,10 +118,10 @@ async def ask_asyncpg(port):
         await connection.close()
 
 
-def ask_sqlalchemy(port):
+def ask_sqlalchemy(port, driver):
     import sqlalchemy as sa
 
-    engine = sa.create_engine(f"postgresql+psycopg://u@127.0.0.1:{port}/svc")
+    engine = sa.create_engine(f"postgresql+{driver}://u@127.0.0.1:{port}/svc")
     told = {}
     with engine.connect() as connection:
         inspector = sa.inspect(connection)
@@ -157,8 +157,8 @@ def ask_sqlalchemy(port):
         rows.close()
         try:
             connection.execute(sa.text("SELECT nope FROM events"))
-        except sa.exc.ProgrammingError as error:
-            told["error"] = error.orig.sqlstate
+        except sa.exc.DBAPIError as error:
+            told["error"] = getattr(error.orig, "sqlstate", None) or error.orig.args[0]["C"]
         connection.rollback()
         told["after"] = connection.scalar(sa.text("SELECT :n + 1"), {"n": 1})
     engine.dispose()
@@ -168,8 +168,8 @@ def ask_sqlalchemy(port):
 client, port = sys.argv[1], int(sys.argv[2])
 if client == "asyncpg":
     answer = asyncio.run(ask_asyncpg(port))
-elif client == "sqlalchemy":
-    answer = ask_sqlalchemy(port)
+elif client in ("sqlalchemy", "pg8000"):
+    answer = ask_sqlalchemy(port, "psycopg" if client == "sqlalchemy" else client)
 else:
     answer = ask_psycopg(port)
 print(json.dumps(answer))

@@ -76,33 +76,40 @@ Deno.test({
   },
 });
 
-Deno.test({
-  name: named("SQLAlchemy reflects tables, asks by them and streams by a cursor", HAS_SQLALCHEMY),
-  ignore: !HAS_SQLALCHEMY,
-  fn: async () => {
-    assert.deepEqual(await asked("sqlalchemy"), {
-      schema: "svc",
-      has: [true, false],
-      tables: true,
-      columns: [
-        ["timestamp", "TIMESTAMP", false, "event time"],
-        ["timestamp_ns", "BIGINT", false, "event time, exact Unix nanoseconds"],
-        ["host", "TEXT", false, "host.name, else unknown"],
-        ["source", "TEXT", false, "service.name, else scope, else otel"],
-        ["sourcetype", "TEXT", false, "kind of source"],
-        ["index", "TEXT", false, "logical index, else main"],
-        ["raw", "TEXT", false, "log body"],
-        ["attributes", "TEXT", true, "remaining attributes, JSON object"],
-      ],
-      keys: [[], [], [], [], []],
-      found: ["row 1", "row 3"],
-      counted: [5, "2023-11-14T22:13:24+00:00"],
-      streamed: [0, 1, 2, 3, 4, 5, 6],
-      error: "42703",
-      after: 2,
-    });
-  },
-});
+/** What SQLAlchemy finds. */
+const REFLECTED = {
+  schema: "svc",
+  has: [true, false],
+  tables: true,
+  columns: [
+    ["timestamp", "TIMESTAMP", false, "event time"],
+    ["timestamp_ns", "BIGINT", false, "event time, exact Unix nanoseconds"],
+    ["host", "TEXT", false, "host.name, else unknown"],
+    ["source", "TEXT", false, "service.name, else scope, else otel"],
+    ["sourcetype", "TEXT", false, "kind of source"],
+    ["index", "TEXT", false, "logical index, else main"],
+    ["raw", "TEXT", false, "log body"],
+    ["attributes", "TEXT", true, "remaining attributes, JSON object"],
+  ],
+  keys: [[], [], [], [], []],
+  found: ["row 1", "row 3"],
+  counted: [5, "2023-11-14T22:13:24+00:00"],
+  streamed: [0, 1, 2, 3, 4, 5, 6],
+  error: "42703",
+  after: 2,
+};
+
+/** By a driver that names types of parameters, and by one that leaves them open. */
+for (const client of ["sqlalchemy", "pg8000"]) {
+  const isThere = HAS_SQLALCHEMY && await hasPackages([client]);
+  Deno.test({
+    name: named(`SQLAlchemy reflects, asks and streams by a cursor (${client})`, isThere),
+    ignore: !isThere,
+    fn: async () => {
+      assert.deepEqual(await asked(client), REFLECTED);
+    },
+  });
+}
 
 Deno.test({
   name: `psql asks, copies, browses and points at errors${HAS_PSQL ? "" : " (ignored: no psql)"}`,

@@ -435,6 +435,11 @@ const OWN_WORDS: readonly Statement[] = [
   },
   {
     sql:
+      `SELECT svc.svc.events.host, count(*) AS n FROM "svc"."svc"."events" WHERE events.source = 'shop' GROUP BY ALL`,
+    plain: "SELECT host, count(*) AS n FROM events WHERE source = 'shop' GROUP BY ALL",
+  },
+  {
+    sql:
       "SELECT count(*) FROM svc.events, metrics WHERE events.timestamp_ns = metrics.timestamp_ns",
     plain: "SELECT count(*) FROM events, metrics WHERE events.timestamp_ns = metrics.timestamp_ns",
   },
