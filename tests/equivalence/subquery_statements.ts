@@ -86,6 +86,21 @@ const SHAPES: readonly Shape[] = [
     `SELECT m.name, e.raw FROM metrics m LEFT JOIN (events e JOIN (SELECT DISTINCT host AS h FROM events ` +
     `WHERE ${m.event()}) q ON e.host = q.h) ON m.timestamp_ns = e.timestamp_ns`,
   (m) =>
+    `SELECT e.raw, f.timestamp_ns FROM events e JOIN events f ON ${text(m, "e.")} = ${
+      text(m, "f.")
+    } ` +
+    `AND e.timestamp_ns = f.timestamp_ns WHERE ${m.event("f.")} AND ${m.event("e.")}`,
+  (m) =>
+    `SELECT count(*), max(e.raw) FROM metrics m, events e WHERE CASE m.name WHEN 'cpu' THEN 'anna' ` +
+    `WHEN 'mem' THEN 'web-1' ELSE 'bob' END = ${text(m, "e.")} AND ${m.metric("m.")}`,
+  (m) =>
+    `SELECT m.name, e.host FROM metrics m LEFT JOIN (events e JOIN events f ON e.host = f.host AND ` +
+    `e.raw = f.raw AND ${m.event("f.")}) ON m.timestamp_ns = e.timestamp_ns`,
+  (m) =>
+    `WITH RECURSIVE events AS (SELECT name AS host, 1 AS n FROM metrics UNION SELECT host, n + 1 FROM events ` +
+    "WHERE n < 3) SELECT count(*) FROM events e JOIN metrics m ON m.name = e.host AND e.host <> 'cpu' " +
+    `WHERE ${m.metric("m.")}`,
+  (m) =>
     `SELECT q.n, e.host FROM (SELECT host AS h, sum(hits) AS n FROM metrics, events WHERE ${m.metric()} ` +
     `AND name <> '' GROUP BY host) q RIGHT JOIN events e ON e.host = q.h`,
   (m) =>

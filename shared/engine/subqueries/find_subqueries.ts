@@ -7,6 +7,8 @@
  * - `list`: `x IN (SELECT …)` in a WHERE. `EXISTS (SELECT … WHERE y = x AND …)` is made one.
  * - `rows`: a query of FROM or WITH whose column is equal to something beside it: `JOIN (SELECT …)
  *   AS q ON x = q.y`.
+ * - `joined`: a table of FROM with conditions of its own that is joined in the same way. The query
+ *   is written for it.
  */
 
 import { conjuncts } from "../bounds/time_bounds.ts";
@@ -22,9 +24,9 @@ import {
   type TreeValue,
   walk,
 } from "../statement/syntax_tree.ts";
-import { conjunctionNode } from "../statement/tree_nodes.ts";
+import { conjunctionNode, selectNode } from "../statement/tree_nodes.ts";
 
-export type FoundSubquery = FoundValue | FoundList | FoundRows;
+export type FoundSubquery = FoundValue | FoundList | FoundRows | FoundJoined;
 
 interface FoundQuery {
   /** The query, with those of WITH that it names: a statement of its own. */
@@ -49,6 +51,12 @@ export interface FoundRows extends FoundQuery {
   /** Names that stand for its columns, lower-cased; the first ones may have others. */
   readonly aliases: readonly string[];
   readonly equal: readonly EqualColumn[];
+}
+
+export interface FoundJoined extends FoundQuery {
+  readonly place: "joined";
+  /** What is equal to its one column. */
+  readonly equal: Omit<EqualColumn, "column">;
 }
 
 /** What is compared with a query's rows, and FROM of the SELECT in which it stands. */
@@ -77,9 +85,11 @@ export function findSubqueries(root: TreeNode): readonly FoundSubquery[] {
   const found: FoundSubquery[] = [];
   visitQuery(root, [], (one) => found.push(one));
   const alone = found.filter((one) => namesAlone(one, root));
-  const outer = alone.filter(({ place }) => place === "rows");
+  const outer = alone.flatMap((one) => one.place === "rows" ? [one] : []);
+  const within = (node: TreeNode, tree: TreeNode) =>
+    tree !== node && someNode(tree, (below) => below === node);
   return alone.filter((one) =>
-    !outer.some(({ node }) => node !== one.node && someNode(node, (below) => below === one.node))
+    !("node" in one) || !outer.some(({ node }) => within(one.node, node))
   );
 }
 
@@ -138,9 +148,16 @@ function visitJoined(select: TreeNode, from: TreeNode, { withs, tell }: Visit): 
   const where = nodeAt(select, "where_clause");
   const all = [...conditions, ...where === undefined ? [] : [where]].flatMap(conjuncts);
   for (const item of items) {
-    const given = queryOf(item, withs);
-    if (given === undefined) continue;
     const qualifier = lower(qualifierOf(item));
+    const given = queryOf(item, withs);
+    if (given === undefined && withs.every(({ key }) => key !== tableName(item))) {
+      visitTable(
+        item,
+        all,
+        (query, compared) => tell({ place: "joined", query, equal: { select, from, compared } }),
+      );
+    }
+    if (given === undefined) continue;
     const equal = all.flatMap((conjunct) => sidesOf(conjunct)).flatMap(([column, compared]) => {
       const [first, name, ...more] = columnNames(column);
       return first === qualifier && name !== undefined && more.length === 0 &&
@@ -149,6 +166,24 @@ function visitJoined(select: TreeNode, from: TreeNode, { withs, tell }: Visit): 
         : [];
     });
     if (equal.length > 0) tell({ place: "rows", ...given, equal });
+  }
+}
+
+/** A table that some of the conditions are about alone, and that others say to be equal to. */
+function visitTable(
+  item: TreeNode,
+  conditions: readonly TreeNode[],
+  tell: (query: TreeNode, compared: TreeNode) => void,
+): void {
+  if (textAt(item, "type") !== "BASE_TABLE" || nodeAt(item, "sample") !== undefined) return;
+  const qualifier = lower(qualifierOf(item));
+  const isOf = (node: TreeNode) => qualifiers(node).every((name) => name === qualifier);
+  const own = conditions.filter(isOf);
+  if (own.length === 0) return;
+  for (const [column, compared] of conditions.flatMap(sidesOf)) {
+    const others = qualifiers(compared);
+    if (!isOf(column) || others.includes(qualifier) || others.includes(undefined)) continue;
+    tell(selectNode([column], item, { where_clause: conjunctionNode(own) }), compared);
   }
 }
 
@@ -256,9 +291,11 @@ function withOwn(query: TreeNode, withs: readonly WithQuery[]): TreeNode {
 
 /**
  * Whether a found query reads tables, and what it names of WITH is named nowhere else. Run twice,
- * that could give other rows the second time.
+ * that could give other rows the second time. A table that is read twice has one plan, so a
+ * condition on one of the two leaves out nothing.
  */
-function namesAlone({ query }: FoundSubquery, root: TreeNode): boolean {
+function namesAlone({ place, query }: FoundSubquery, root: TreeNode): boolean {
+  if (place === "joined") return countNames(root, namesIn(query)) === 1;
   const keys = new Set(withEntries(query).map((entry) => lower(textAt(entry, "key"))));
   if ([...namesIn(query)].every((name) => keys.has(name))) return false;
   return keys.size === 0 || countNames(query, keys) === countNames(root, keys);

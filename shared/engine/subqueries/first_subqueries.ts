@@ -47,9 +47,10 @@ export function firstSubqueries({ document }: Statement): FirstSubqueries | unde
   return found.length === 0 ? undefined : { document: copy, root, found };
 }
 
-/** An expression or an item of FROM that is a query, or a WITH. */
+/** An expression or an item of FROM that is a query, a join, or a WITH. */
 function isNesting(node: TreeNode): boolean {
-  return textAt(node, "class") === "SUBQUERY" || textAt(node, "type") === "SUBQUERY" ||
+  return textAt(node, "class") === "SUBQUERY" ||
+    ["JOIN", "SUBQUERY"].includes(textAt(node, "type")) ||
     nodesAt(nodeAt(node, "cte_map") ?? {}, "map").length > 0;
 }
 
@@ -75,6 +76,8 @@ function usable(found: FoundSubquery, tables: readonly TablePlan[]): FoundSubque
       return [found];
     case "list":
       return isText(found.compared, found.from, tables) ? [found] : [];
+    case "joined":
+      return isText(found.equal.compared, found.equal.from, tables) ? [found] : [];
     case "rows": {
       const equal = found.equal.filter(({ compared, from }) => isText(compared, from, tables));
       return equal.length === 0 ? [] : [{ ...found, equal }];

@@ -35,7 +35,7 @@ export function areWritable(
   place: FoundSubquery["place"],
 ): boolean {
   const types = columns.map(({ type }) => type);
-  if (place === "list") return types.every((type) => type === "VARCHAR");
+  if (place === "list" || place === "joined") return types.every((type) => type === "VARCHAR");
   const names = new Set(columns.map(({ name }) => name.toLowerCase()));
   return names.size === columns.length && types.every((type) => TYPES.has(type));
 }
@@ -57,7 +57,7 @@ export async function foundColumns(
   if (place === "value" && rows.length > 1) return undefined;
   const columns = running.columns.map(({ name, type }, at) => {
     const values = rows.map((row) => row[at] ?? null);
-    return { name, type, values: place === "list" ? [...new Set(values)] : values };
+    return { name, type, values: place === "rows" ? values : [...new Set(values)] };
   });
   return isShort(columns) && columns.every(isExact) ? columns : undefined;
 }

@@ -23,6 +23,8 @@ export function replaceSubquery(found: FoundSubquery, columns: readonly FoundCol
       return replace(found.node, castNode(constantOf(first.values[0] ?? null), first.type));
     case "list":
       return replace(found.node, listNode(found.compared, first.values));
+    case "joined":
+      return addCondition(found.equal, first);
     case "rows":
       for (const equal of found.equal) addCondition(equal, columnOf(found, equal, columns));
       return replace(found.node, rowsNode(columns));
@@ -50,7 +52,7 @@ function listNode(compared: TreeNode, values: FoundColumn["values"]): TreeNode {
 
 /** What is equal to a column has one of its values. It stays in the condition of the join. */
 function addCondition(
-  { select, compared }: EqualColumn,
+  { select, compared }: Omit<EqualColumn, "column">,
   column: FoundColumn | undefined,
 ): void {
   if (column?.type !== "VARCHAR") return;

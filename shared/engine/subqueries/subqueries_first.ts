@@ -6,7 +6,7 @@ import { CHEAP_SECS_MAX } from "../limits.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
 import { freezeMoment } from "../shards/freeze_moment.ts";
 import { textAsItIs, textOfTree } from "../statement/parse.ts";
-import { withRoot } from "../statement/syntax_tree.ts";
+import { type TreeNode, withRoot } from "../statement/syntax_tree.ts";
 import type {
   ColumnCounts,
   Cost,
@@ -117,9 +117,15 @@ export class SubqueriesFirst implements PreparedQuery {
     const { first, ask } = this.options;
     const queries = await ask((connection) => this.#queries(connection));
     const found: [FoundSubquery, readonly FoundColumn[]][] = [];
+    const narrowed = new Set<TreeNode>();
     for (const { subquery, sql } of queries) {
+      // One table of a join narrows the others.
+      const select = subquery.place === "joined" ? subquery.equal.select : undefined;
+      if (select !== undefined && narrowed.has(select)) continue;
       const columns = await this.#columnsOf(subquery, sql);
-      if (columns !== undefined) found.push([subquery, columns]);
+      if (columns === undefined) continue;
+      found.push([subquery, columns]);
+      if (select !== undefined) narrowed.add(select);
     }
     if (found.length === 0) return this.whole;
     for (const [subquery, columns] of found) replaceSubquery(subquery, columns);
