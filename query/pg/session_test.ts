@@ -310,6 +310,13 @@ Deno.test({
       ["SELECT count(*) FROM events WHERE raw = ANY ('{row 1,\"row 2\",x}'::text[])", "2"],
       ["SELECT count(*) FROM events WHERE raw = ANY ('{row 1,x}')", "1"],
       ["SELECT * FROM current_schema()", "svc"],
+      ["SELECT substring('a=12;b' FROM 'a=(\\d+)'), substring('x12' FROM '[0-9(]+')", "12", "12"],
+      [
+        "SELECT coalesce(substring('x' FROM 'y'), 'none'), substring('abc', 2), substring('abc' FROM 'x*')",
+        "none",
+        "bc",
+        "",
+      ],
     ];
     for (const [sql, ...answer] of cases) {
       const told = await client.simple(sql);

@@ -92,15 +92,22 @@ const BARE: Readonly<Record<string, string>> = {
   pg_indexes: "VARCHAR: schemaname tablename indexname tablespace indexdef",
   pg_rules: "VARCHAR: schemaname tablename rulename definition",
   pg_locks:
-    "VARCHAR: locktype mode; UINTEGER: database relation transactionid; INTEGER: pid; BOOLEAN: granted",
+    "VARCHAR: locktype mode virtualxid virtualtransaction; UINTEGER: database relation transactionid classid objid; INTEGER: pid page; SMALLINT: tuple objsubid; BOOLEAN: granted fastpath; TIMESTAMPTZ: waitstart",
   pg_stat_activity:
-    "UINTEGER: datid usesysid; INTEGER: pid; VARCHAR: datname usename application_name client_addr state query wait_event wait_event_type backend_type; TIMESTAMPTZ: backend_start xact_start query_start state_change",
+    "UINTEGER: datid usesysid backend_xid backend_xmin; INTEGER: pid leader_pid client_port; BIGINT: query_id; VARCHAR: datname usename application_name client_addr client_hostname state query wait_event wait_event_type backend_type; TIMESTAMPTZ: backend_start xact_start query_start state_change",
   pg_stat_database:
     "UINTEGER: datid; BIGINT: numbackends xact_commit xact_rollback blks_read blks_hit tup_returned tup_fetched tup_inserted tup_updated tup_deleted; VARCHAR: datname",
   pg_stat_user_tables:
     "UINTEGER: relid; BIGINT: seq_scan seq_tup_read idx_scan n_live_tup n_dead_tup; VARCHAR: schemaname relname; TIMESTAMPTZ: last_vacuum last_analyze",
+  pg_stat_all_tables:
+    "UINTEGER: relid; BIGINT: seq_scan seq_tup_read idx_scan idx_tup_fetch n_tup_ins n_tup_upd n_tup_del n_tup_hot_upd n_live_tup n_dead_tup n_mod_since_analyze n_ins_since_vacuum vacuum_count autovacuum_count analyze_count autoanalyze_count; VARCHAR: schemaname relname; TIMESTAMPTZ: last_seq_scan last_idx_scan last_vacuum last_autovacuum last_analyze last_autoanalyze",
+  pg_stat_gssapi: "INTEGER: pid; BOOLEAN: gss_authenticated encrypted; VARCHAR: principal",
+  pg_stat_replication:
+    "INTEGER: pid client_port sync_priority; UINTEGER: usesysid; VARCHAR: usename application_name client_addr client_hostname state sync_state sent_lsn write_lsn flush_lsn replay_lsn; TIMESTAMPTZ: backend_start reply_time; INTERVAL: write_lag flush_lag replay_lag",
   pg_statio_all_tables:
-    "UINTEGER: relid; VARCHAR: schemaname relname; BIGINT: heap_blks_read heap_blks_hit",
+    "UINTEGER: relid; VARCHAR: schemaname relname; BIGINT: heap_blks_read heap_blks_hit idx_blks_read idx_blks_hit toast_blks_read toast_blks_hit tidx_blks_read tidx_blks_hit",
+  pg_seclabels:
+    "UINTEGER: objoid classoid; INTEGER: objsubid; VARCHAR: objtype objname provider label",
   pg_seclabel: "UINTEGER: objoid classoid; INTEGER: objsubid; VARCHAR: provider label",
   pg_shseclabel: "UINTEGER: objoid classoid; VARCHAR: provider label",
   pg_ts_config: "UINTEGER: oid cfgnamespace cfgowner cfgparser; VARCHAR: cfgname",
@@ -110,7 +117,7 @@ const BARE: Readonly<Record<string, string>> = {
     "UINTEGER: oid prsnamespace prsstart prstoken prsend prsheadline prslextype; VARCHAR: prsname",
   pg_ts_template: "UINTEGER: oid tmplnamespace tmplinit tmpllexize; VARCHAR: tmplname",
   pg_stats:
-    "VARCHAR: schemaname tablename attname most_common_vals histogram_bounds; BOOLEAN: inherited; FLOAT: null_frac n_distinct correlation; INTEGER: avg_width",
+    "VARCHAR: schemaname tablename attname most_common_vals most_common_freqs histogram_bounds most_common_elems most_common_elem_freqs elem_count_histogram; BOOLEAN: inherited; FLOAT: null_frac n_distinct correlation; INTEGER: avg_width",
   pg_cursors:
     "VARCHAR: name statement; BOOLEAN: is_holdable is_binary is_scrollable; TIMESTAMPTZ: creation_time",
   pg_group: "VARCHAR: groname; UINTEGER: grosysid; UINTEGER[]: grolist",
@@ -122,7 +129,6 @@ const BARE: Readonly<Record<string, string>> = {
   pg_options_to_table: "VARCHAR: option_name option_value",
   pg_partition_ancestors: "UINTEGER: relid",
   pg_partition_tree: "UINTEGER: relid parentrelid; BOOLEAN: isleaf; INTEGER: level",
-  pg_show_all_settings: "VARCHAR: name setting",
 };
 
 /** Functions that a FROM may call. Each gives no row. */
@@ -132,6 +138,7 @@ export const BARE_FUNCTIONS: ReadonlySet<string> = new Set([
   "pg_options_to_table",
   "pg_partition_ancestors",
   "pg_partition_tree",
+  "pg_show_all_settings",
 ]);
 
 /** Without rows. What has an `oid` has the oid of its relation, too. */

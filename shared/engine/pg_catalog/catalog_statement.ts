@@ -316,14 +316,18 @@ function castName(cast: TreeNode): string {
   return (textAt(nodeAt(type, "type_info") ?? {}, "name") || textAt(type, "id")).toLowerCase();
 }
 
-/** `FROM aclexplode(…)` becomes the relation of that name, which has no row. */
+/**
+ * `FROM aclexplode(…)` becomes the relation of that name, which has no row. What
+ * `pg_show_all_settings()` gives is the relation `pg_settings`.
+ */
 function tableOf(node: TreeNode): TreeNode {
   const name = functionName(nodeAt(node, "function") ?? {});
+  const relation = name === "pg_show_all_settings" ? "pg_settings" : name;
   const { alias, sample, query_location, column_name_alias } = node;
   return {
     type: "BASE_TABLE",
     ...{ alias: alias || name, sample, query_location, column_name_alias },
-    ...{ schema_name: "pg_catalog", table_name: name, catalog_name: "", at_clause: null },
+    ...{ schema_name: "pg_catalog", table_name: relation, catalog_name: "", at_clause: null },
   };
 }
 

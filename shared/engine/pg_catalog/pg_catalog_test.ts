@@ -160,6 +160,18 @@ Deno.test({
         ["$q$ x::pg_catalog.text $q$", "$q$ x::pg_catalog.text $q$"],
         ['"a::pg_catalog.b" -- ::pg_catalog.c', '"a::pg_catalog.b" -- ::pg_catalog.c'],
         ["SELECT * FROM pg_catalog.pg_class", "SELECT * FROM pg_catalog.pg_class"],
+        [
+          "EXISTS (SELECT FROM x), 'EXISTS (SELECT FROM x)'",
+          "EXISTS (SELECT*FROM x), 'EXISTS (SELECT FROM x)'",
+        ],
+        [
+          "SELECT at.x, y.at.z FROM pg_type AS at -- at. it",
+          "SELECT _t.x, y.at.z FROM pg_type AS _t -- at. it",
+        ],
+        [
+          "SELECT at.x, now() AT TIME ZONE 'at.x' FROM t at",
+          "SELECT at.x, now() AT TIME ZONE 'at.x' FROM t at",
+        ],
       ] as const
     ) {
       assert.equal(plainSpelling(sql), plain);

@@ -1,8 +1,8 @@
 /**
  * Spellings of PostgreSQL that DuckDB's parser does not read, and that clients send when they look
- * into the catalog: `OPERATOR(pg_catalog.~)`, types with their schema, `::pg_catalog.text`, and
- * `EXISTS (SELECT FROM …)`.
- * Blanks take the place of what is left out, so places in the text stay what they were.
+ * into the catalog. These are `OPERATOR(pg_catalog.~)`, types with their schema, such as
+ * `::pg_catalog.text`, `EXISTS (SELECT FROM …)`, and a relation called `at`. Blanks take the place
+ * of what is left out, so places in the text stay what they were.
  */
 
 /**
@@ -14,36 +14,28 @@ const PIECES = new RegExp(
     /[eE]'(?:[^'\\]|\\[\s\S]|'')*'/,
     /'(?:[^']|'')*'/,
     /"(?:[^"]|"")*"/,
-    /(?<![\w$])\$(\w*)\$[\s\S]*?(?:\$\1\$|$)/,
+    /(?<![\w$])\$(?<tag>\w*)\$[\s\S]*?(?:\$\k<tag>\$|$)/,
     /--[^\n]*/,
     /\/\*[\s\S]*?(?:\*\/|$)/,
-    /(\bOPERATOR\s*\(\s*pg_catalog\s*\.\s*)([^\s)\w]+)(\s*\))/,
-    /(::\s*|\bAS\s+)(pg_catalog\s*\.\s*)/,
-    /(\bEXISTS\s*\(\s*SELECT)\s(?=\s*FROM\b)/,
+    /(?<before>\bOPERATOR\s*\(\s*pg_catalog\s*\.\s*)(?<operator>[^\s)\w]+)(?<after>\s*\))/,
+    /(?<kept>::\s*|\bAS\s+)(?<left>pg_catalog\s*\.\s*)/,
+    /(?<exists>\bEXISTS\s*\(\s*SELECT)\s(?=\s*FROM\b)/,
+    /(?<named>\bpg_\w+\s+(?:AS\s+)?|(?<![.\w$])(?=at\s*\.))at\b/,
   ].map(({ source }) => source).join("|"),
   "gi",
 );
 
 /** Returns the text as DuckDB's parser reads it; most texts are it already. */
 export function plainSpelling(sql: string): string {
-  if (!/\bpg_catalog\s*\.|\bSELECT\s+FROM\b/i.test(sql)) return sql;
-  return sql.replaceAll(
-    PIECES,
-    (
-      whole,
-      _tag,
-      before?: string,
-      operator?: string,
-      after?: string,
-      kept?: string,
-      left?: string,
-      exists?: string,
-    ) => {
-      if (typeof exists === "string") return `${exists}*`;
-      if (operator !== undefined) return blank(before) + operator + blank(after);
-      return kept === undefined ? whole : kept + blank(left);
-    },
-  );
+  if (!/\bpg_catalog\s*\.|\bSELECT\s+FROM\b|\bpg_\w+\s+(?:AS\s+)?at\b/i.test(sql)) return sql;
+  return sql.replaceAll(PIECES, (whole, ...more) => {
+    const { before, operator, after, kept, left, exists, named } = more.at(-1);
+    if (exists !== undefined) return `${exists}*`;
+    // AT is a word of DuckDB's.
+    if (named !== undefined) return `${named}_t`;
+    if (operator !== undefined) return blank(before) + operator + blank(after);
+    return kept === undefined ? whole : kept + blank(left);
+  });
 }
 
 function blank(text = ""): string {

@@ -1,7 +1,8 @@
 /**
  * What a session of PostgreSQL's protocol means by operators and texts that DuckDB reads otherwise.
- * `~`, `!~`, `~*` and `!~*` look for a match anywhere in a text. A time may have a blank before its
- * offset: `'2026-11-28 13:00:00 +00:00'`. Over HTTP both are DuckDB's.
+ * `~`, `!~`, `~*` and `!~*` look for a match anywhere in a text. `substring(x FROM 'pattern')` is
+ * what matches. A time may have a blank before its offset: `'2026-11-28 13:00:00 +00:00'`. Over
+ * HTTP all of them are DuckDB's.
  */
 
 import { utf8 } from "../../base/bytes.ts";
@@ -16,7 +17,7 @@ import {
   type TreeValue,
 } from "../statement/syntax_tree.ts";
 import { textOfConstant } from "../statement/text_of_constant.ts";
-import { castNode, constantNode } from "../statement/tree_nodes.ts";
+import { callNode, castNode, constantNode } from "../statement/tree_nodes.ts";
 import { writtenAnew } from "../statement/written_anew.ts";
 
 /** Returns the statement as DuckDB runs it. Errors: the connection's. */
@@ -25,7 +26,7 @@ export async function sessionStatement(
   cached: CachedConnection,
 ): Promise<Statement> {
   const { sent, document } = statement;
-  if (!sent.includes("~") && !BLANK_BEFORE_OFFSET.test(sent)) return statement;
+  if (!MARKS.test(sent)) return statement;
   const exchange = new OperatorExchange(utf8(sent));
   const exchanged = exchange.value(document);
   return exchange.isChanged
@@ -33,8 +34,8 @@ export async function sessionStatement(
     : statement;
 }
 
-/** A time of day and an offset. */
-const BLANK_BEFORE_OFFSET = /:\d\d(?:\.\d+)? [+-]\d\d(?::?\d\d)?'/;
+/** What a statement has in which something is exchanged: at last a time of day and an offset. */
+const MARKS = /~|\bsubstring\s*\(|:\d\d(?:\.\d+)? [+-]\d\d(?::?\d\d)?'/i;
 const WHOLE_TIME = /^(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?) ([+-]\d\d(?::?\d\d)?)$/;
 const TIME_COLUMN = /time/i;
 const TILDE = 0x7e;
@@ -73,6 +74,11 @@ class OperatorExchange {
       const call = { ...folded, children: [...children, constantNode("VARCHAR", "i")] };
       return name === "~*" ? call : negated(call);
     }
+    const pattern = name === "substring" ? textOfConstant(children[1] ?? {}) : undefined;
+    if (pattern !== undefined && children.length === 2) {
+      this.isChanged = true;
+      return { ...firstMatch(children, pattern), alias: node["alias"] };
+    }
     if (!isFullMatch(node) || !this.#isAt(node, TILDE)) return undefined;
     this.isChanged = true;
     return folded;
@@ -100,6 +106,16 @@ class OperatorExchange {
     this.isChanged = true;
     return { ...node, ...Object.fromEntries(times) };
   }
+}
+
+/** What the first parentheses of the pattern hold, or else the whole match; NULL without one. */
+function firstMatch(children: readonly TreeNode[], pattern: string): TreeNode {
+  const hasGroup = /^(?:\\[^]|\[\^?\]?[^\]]*\]|[^\\[(])*\((?!\?)/.test(pattern);
+  const matches = [...children, constantNode("INTEGER", hasGroup ? 1 : 0)];
+  return callNode("list_extract", [
+    callNode("regexp_extract_all", matches),
+    constantNode("INTEGER", 1),
+  ]);
 }
 
 function isFullMatch(call: TreeNode): boolean {
