@@ -23,8 +23,11 @@ export class Distribution {
       return await this.#shared(request, made) ?? await engine.prepare(request);
     }
     if (wish === "told" && peers !== undefined) return await this.#told(request, made);
-    const alone = await engine.prepare(request);
-    if (wish === "never" || peers === undefined || !this.#gains(alone)) return alone;
+    if (wish === "never" || peers === undefined) return await engine.prepare(request);
+    const prepareParts = (part: QueryRequest) => this.prepare(part, wish, made);
+    const alone = await engine.prepare({ ...request, prepareParts });
+    // Its parts are shared where they gain by it.
+    if (alone.runsSubqueriesFirst === true || !this.#gains(alone)) return alone;
     const shared = await this.#shared(request, made, alone).catch(async (error) => {
       await alone[Symbol.asyncDispose]();
       throw error;

@@ -213,7 +213,7 @@ export class SqlEngine implements Engine, SpreadingEngine {
       first,
       shareMax: this.#subqueriesFirst.shareMax,
       request,
-      prepare: (part) => this.prepare(part),
+      prepare: request.prepareParts ?? ((part) => this.prepare(part)),
       ask: (ask) => this.#asked(request, deadline, ask),
       leave: () => seat.leave(),
       leftMs: () => deadline.leftMs,

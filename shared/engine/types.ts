@@ -107,6 +107,11 @@ export interface QueryRequest {
   readonly step?: FollowStep;
   /** Whether subqueries may be run before the statement (`subqueries/`); default true. */
   readonly subqueriesFirst?: boolean;
+  /**
+   * Prepares the parts of a statement whose subqueries are run first, and the statement itself
+   * where they cannot be. Default: this engine does.
+   */
+  readonly prepareParts?: (part: QueryRequest) => Promise<PreparedQuery>;
   /** Whether summaries may answer instead of rows (`fast_paths/`); default true. */
   readonly fastPaths?: boolean;
   /**
@@ -329,6 +334,8 @@ export interface PreparedQuery extends AsyncDisposable {
   readonly storeBytes?: number;
   /** Whether it reads just the newest or oldest rows that it needs. Absent: it does not. */
   readonly isOrdered?: boolean;
+  /** Whether its subqueries are run first, where that is possible. Absent: they are not. */
+  readonly runsSubqueriesFirst?: boolean;
   /** Whether it reserves memory itself, while it runs. Absent: it does not. */
   readonly reservesLater?: boolean;
   /** Whether the newest-first order was added. */

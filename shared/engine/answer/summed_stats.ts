@@ -39,8 +39,11 @@ export function withStatsOf(
     async stats() {
       const own = await running.stats();
       const damage = [own, ...before].find(({ wal_damage }) => wal_damage !== undefined);
+      const sum = before.reduce(addStats, own);
+      const { distributed } = own.phases;
       return {
-        ...before.reduce(addStats, own),
+        ...sum,
+        ...(distributed === undefined ? {} : { phases: { ...sum.phases, distributed } }),
         ...(own.scan === undefined ? {} : { scan: own.scan }),
         ...(pin === undefined ? {} : { snapshot: pin }),
         ...(damage?.wal_damage === undefined ? {} : { wal_damage: damage.wal_damage }),

@@ -61,6 +61,7 @@ export class SubqueriesFirst implements PreparedQuery {
   readonly aside?: string;
   readonly columnCounts?: ColumnCounts;
   readonly defaultOrderApplied: boolean;
+  readonly runsSubqueriesFirst = true;
   #chosen: Promise<PreparedQuery> | undefined;
   #rest: PreparedQuery | undefined;
   /** What the subqueries did that were run. */
@@ -127,11 +128,18 @@ export class SubqueriesFirst implements PreparedQuery {
       found.push([subquery, columns]);
       if (select !== undefined) narrowed.add(select);
     }
-    if (found.length === 0) return this.whole;
+    if (found.length === 0) return await this.#asItIs();
     for (const [subquery, columns] of found) replaceSubquery(subquery, columns);
     const sql = await ask((connection) => textOfTree(connection, first.document));
     this.#rest = await this.#prepared({ ...this.#requestOf(sql), subqueriesFirst: false });
-    return this.#rest ?? this.whole;
+    return this.#rest ?? await this.#asItIs();
+  }
+
+  async #asItIs(): Promise<PreparedQuery> {
+    const { request: { prepareParts, ...request }, leftMs } = this.options;
+    if (prepareParts === undefined) return this.whole;
+    this.#rest = await prepareParts({ ...request, subqueriesFirst: false, deadlineMs: leftMs() });
+    return this.#rest;
   }
 
   /** The texts of the subqueries; none where the statement means something else each time. */
@@ -189,8 +197,9 @@ export class SubqueriesFirst implements PreparedQuery {
 
   /** Parameters have their values in the tree already. */
   #requestOf(sql: string): QueryRequest {
-    const { first: { frozen }, request: { parameters: _, ...request }, leftMs } = this.options;
-    return { ...request, sql, frozen, deadlineMs: leftMs() };
+    const { first: { frozen }, request, leftMs } = this.options;
+    const { parameters: _parameters, prepareParts: _prepareParts, ...asked } = request;
+    return { ...asked, sql, frozen, deadlineMs: leftMs() };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
