@@ -2,6 +2,7 @@
 
 import { deepStrictEqual, rejects, strictEqual } from "node:assert/strict";
 import { assert } from "../../base/assert.ts";
+import { textOf } from "../../base/bytes.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
 import type { QueryRequest } from "../types.ts";
 import type { FirstPolicy } from "./subqueries_first.ts";
@@ -101,4 +102,18 @@ Deno.test("errors of a subquery are those of its statement", async () => {
       return true;
     });
   }
+});
+
+Deno.test("EXPLAIN ANALYZE counts the time of subqueries", async () => {
+  const { lab } = await openLab(() => new Promise((done) => setTimeout(done, 50)));
+  await using _lab = lab;
+  await lab.commit([{ ns: 1n, raw: "x", host: "a" }]);
+  const sql = "SELECT raw FROM events WHERE host IN (SELECT host FROM events)";
+  await using prepared = await lab.prepare(`EXPLAIN ANALYZE ${sql}`);
+  await prepared.turn();
+  await using running = await prepared.run();
+  let text = "";
+  for await (const chunk of running.chunks("objects")) text += textOf(chunk.bytes());
+  const micros = Number(/"run_micros","value":"(\d+)"/.exec(text)?.[1]);
+  assert(micros >= 100_000, `${micros} microseconds, of two parts`);
 });
