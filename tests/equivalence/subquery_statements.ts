@@ -116,6 +116,21 @@ const SHAPES: readonly Shape[] = [
     `SELECT host FROM events e WHERE EXISTS (SELECT f.host, count(*) FROM events f WHERE f.host = e.host ` +
     `AND ${m.event("f.")} GROUP BY f.host HAVING count(*) > 2)`,
   (m) =>
+    `SELECT host FROM events e WHERE EXISTS (SELECT count(*) FROM events f WHERE f.host = e.host ` +
+    `AND ${m.event("f.")}) AND ${m.event("e.")}`,
+  (m) =>
+    `SELECT host FROM events e WHERE EXISTS (SELECT unnest([f.host][1:0]) FROM events f ` +
+    `WHERE f.host = e.host) OR e.host IN (SELECT host FROM events WHERE ${m.event()})`,
+  (m) =>
+    `SELECT host FROM events WHERE host IN (SELECT upper(host) COLLATE NOCASE FROM events WHERE ${m.event()})`,
+  (m) =>
+    `SELECT e.raw, f.raw FROM events e JOIN events f ON e.timestamp_ns = f.timestamp_ns AND ` +
+    `e.host = upper(f.host) COLLATE NOCASE JOIN metrics m ON upper(m.name) = e.host COLLATE NOCASE ` +
+    `AND ${m.metric("m.")}`,
+  (m) =>
+    `WITH a AS (SELECT DISTINCT host AS h FROM events WHERE ${m.event()}), b AS (SELECT h FROM a) ` +
+    `SELECT raw, INTERVAL 1 DAY FROM events WHERE host IN (SELECT h FROM b)`,
+  (m) =>
     `SELECT host FROM events e WHERE e.timestamp_ns IN (SELECT timestamp_ns FROM metrics m ` +
     `WHERE m.name <> e.host AND ${m.metric("m.")})`,
   (m) =>

@@ -4,7 +4,7 @@
  * of a WITH.
  *
  * - `value`: `(SELECT …)` in a WHERE.
- * - `list`: `x IN (SELECT …)` in a WHERE. `EXISTS (SELECT … WHERE y = x AND …)` is made one.
+ * - `list`: `x IN (SELECT …)` in a WHERE, or `EXISTS (SELECT … WHERE y = x AND …)`.
  * - `rows`: a query of FROM or WITH whose column is equal to something beside it: `JOIN (SELECT …)
  *   AS q ON x = q.y`.
  * - `joined`: a table of FROM with conditions of its own that is joined in the same way. The query
@@ -80,7 +80,7 @@ interface WithQuery {
 
 type Tell = (found: FoundSubquery) => void;
 
-/** Finds them in the tree of a statement, the outermost ones. It changes EXISTS to IN. */
+/** Finds them in the tree of a statement, the outermost ones. Pure. */
 export function findSubqueries(root: TreeNode): readonly FoundSubquery[] {
   const found: FoundSubquery[] = [];
   visitQuery(root, [], (one) => found.push(one));
@@ -125,7 +125,12 @@ interface Visit {
 function visitConditions(select: TreeNode, from: TreeNode, { withs, tell }: Visit): void {
   const where = nodeAt(select, "where_clause");
   if (where === undefined) return;
-  for (const conjunct of conjuncts(where)) existsAsIn(conjunct);
+  for (const node of conjuncts(where)) {
+    const asIn = existsAsIn(node);
+    if (asIn === undefined) continue;
+    const { query, compared } = asIn;
+    tell({ place: "list", node, query: withOwn(query, withs), compared, from });
+  }
   walk(where, (node) => {
     if (textAt(node, "class") !== "SUBQUERY") return;
     const query = nestedQuery(node, "subquery");
@@ -230,8 +235,8 @@ function sidesOf(conjunct: TreeNode): readonly (readonly [TreeNode, TreeNode])[]
   return [[left, right], [right, left]];
 }
 
-/** `EXISTS (SELECT … FROM u WHERE u.y = x AND …)` becomes `x IN (SELECT u.y FROM u WHERE …)`. */
-function existsAsIn(node: TreeNode): void {
+/** `EXISTS (SELECT … FROM u WHERE u.y = x AND …)` as `x IN (SELECT u.y FROM u WHERE …)`. */
+function existsAsIn(node: TreeNode): Pick<FoundList, "query" | "compared"> | undefined {
   if (textAt(node, "class") !== "SUBQUERY" || textAt(node, "subquery_type") !== "EXISTS") return;
   const query = nestedQuery(node, "subquery");
   const from = query && nodeAt(query, "from_table");
@@ -243,17 +248,18 @@ function existsAsIn(node: TreeNode): void {
     for (const [inner, outer] of sidesOf(conjunct)) {
       if (!qualifiers(inner).every((name) => name !== undefined && own.has(name))) continue;
       if (!qualifiers(outer).every((name) => name !== undefined && !own.has(name))) continue;
-      query["select_list"] = [inner];
-      query["where_clause"] = conjunctionNode(all.filter((one) => one !== conjunct));
-      Object.assign(node, { subquery_type: "ANY", child: outer, comparison_type: "COMPARE_EQUAL" });
-      return;
+      const rest = conjunctionNode(all.filter((one) => one !== conjunct));
+      return { query: { ...query, select_list: [inner], where_clause: rest }, compared: outer };
     }
   }
+  return undefined;
 }
 
-/** Whether a SELECT gives a row for each that WHERE leaves of FROM. */
+/** Whether a SELECT gives a row for each that WHERE leaves of FROM. Aggregates do not. */
 function isPlain(select: TreeNode): boolean {
+  const calls = (item: TreeNode) => someNode(item, (node) => textAt(node, "class") === "FUNCTION");
   return textAt(select, "type") === "SELECT_NODE" &&
+    !nodesAt(select, "select_list").some(calls) &&
     ["modifiers", "group_expressions"].every((member) => listAt(select, member).length === 0) &&
     ["having", "qualify", "sample"].every((member) => nodeAt(select, member) === undefined) &&
     withEntries(select).length === 0;
@@ -307,6 +313,22 @@ function countNames(tree: TreeNode, names: ReadonlySet<string>): number {
     if (names.has(tableName(node))) count += 1;
   });
   return count;
+}
+
+/** Removes queries of WITH that nothing names any more: their tables would be planned for them. */
+export function removeUnnamed(root: TreeNode): void {
+  let removed = false;
+  walk(root, (node) => {
+    const entries = withEntries(node);
+    const named = entries.filter((entry) => {
+      const key = new Set([lower(textAt(entry, "key"))]);
+      return countNames(root, key) > countNames(entry, key);
+    });
+    if (named.length === entries.length) return;
+    node["cte_map"] = { map: named };
+    removed = true;
+  });
+  if (removed) removeUnnamed(root);
 }
 
 /** Names of tables and of queries of WITH, lower-cased. */

@@ -40,7 +40,7 @@ export interface PlannedSubqueries extends FirstSubqueries {
 
 /** Returns the statement's, of a copy of its tree; undefined: it has none. Pure. */
 export function firstSubqueries({ document }: Statement): FirstSubqueries | undefined {
-  if (!someNode(document, isNesting)) return undefined;
+  if (!someNode(document, isNesting) || someNode(document, isCollation)) return undefined;
   const copy = cloneTree(document);
   const root = nodeAt(nodesAt(copy, "statements")[0] ?? {}, "node") ?? {};
   const found = findSubqueries(root);
@@ -52,6 +52,11 @@ function isNesting(node: TreeNode): boolean {
   return textAt(node, "class") === "SUBQUERY" ||
     ["JOIN", "SUBQUERY"].includes(textAt(node, "type")) ||
     nodesAt(nodeAt(node, "cte_map") ?? {}, "map").length > 0;
+}
+
+/** A text that is written into a statement has lost its collation. */
+function isCollation(node: TreeNode): boolean {
+  return textAt(node, "class") === "COLLATE";
 }
 
 /**

@@ -18,7 +18,7 @@ import type {
   ServedBy,
   Stats,
 } from "../types.ts";
-import type { FoundSubquery } from "./find_subqueries.ts";
+import { type FoundSubquery, removeUnnamed } from "./find_subqueries.ts";
 import type { PlannedSubqueries } from "./first_subqueries.ts";
 import { areWritable, FOUND_ROWS_MAX, type FoundColumn, foundColumns } from "./found_columns.ts";
 import { replaceSubquery } from "./replace_subquery.ts";
@@ -64,6 +64,9 @@ export class SubqueriesFirst implements PreparedQuery {
   readonly runsSubqueriesFirst = true;
   #chosen: Promise<PreparedQuery> | undefined;
   #rest: PreparedQuery | undefined;
+  /** Ends the subqueries when nobody wants their statement any more. */
+  readonly #over = new AbortController();
+  readonly #signal: AbortSignal;
   /** What the subqueries did that were run. */
   readonly #stats: Stats[] = [];
 
@@ -80,6 +83,8 @@ export class SubqueriesFirst implements PreparedQuery {
     if (aside !== undefined) this.aside = aside;
     if (columnCounts !== undefined) this.columnCounts = columnCounts;
     this.defaultOrderApplied = defaultOrderApplied;
+    const { signal } = options.request;
+    this.#signal = AbortSignal.any([this.#over.signal, ...signal === undefined ? [] : [signal]]);
   }
 
   get isOrdered(): boolean {
@@ -118,28 +123,51 @@ export class SubqueriesFirst implements PreparedQuery {
     const { first, ask } = this.options;
     const queries = await ask((connection) => this.#queries(connection));
     const found: [FoundSubquery, readonly FoundColumn[]][] = [];
+    // A query of WITH stands in all its places with the same rows.
+    const ran = new Map<string, readonly FoundColumn[] | undefined>();
     const narrowed = new Set<TreeNode>();
     for (const { subquery, sql } of queries) {
       // One table of a join narrows the others.
       const select = subquery.place === "joined" ? subquery.equal.select : undefined;
       if (select !== undefined && narrowed.has(select)) continue;
-      const columns = await this.#columnsOf(subquery, sql);
+      const key = `${subquery.place} ${sql}`;
+      const columns = ran.has(key) ? ran.get(key) : await this.#columnsOf(subquery, sql);
+      ran.set(key, columns);
       if (columns === undefined) continue;
       found.push([subquery, columns]);
       if (select !== undefined) narrowed.add(select);
     }
     if (found.length === 0) return await this.#asItIs();
     for (const [subquery, columns] of found) replaceSubquery(subquery, columns);
+    removeUnnamed(first.root);
     const sql = await ask((connection) => textOfTree(connection, first.document));
-    this.#rest = await this.#prepared({ ...this.#requestOf(sql), subqueriesFirst: false });
-    return this.#rest ?? await this.#asItIs();
+    const rest = await this.#prepared({
+      ...this.#requestOf(sql),
+      subqueriesFirst: false,
+      defaultOrder: this.defaultOrderApplied && this.options.request.defaultOrder,
+    });
+    if (rest !== undefined && this.#isAlike(rest)) {
+      this.#rest = rest;
+      return rest;
+    }
+    await rest?.[Symbol.asyncDispose]();
+    return await this.#asItIs();
   }
 
   async #asItIs(): Promise<PreparedQuery> {
     const { request: { prepareParts, ...request }, leftMs } = this.options;
     if (prepareParts === undefined) return this.whole;
-    this.#rest = await prepareParts({ ...request, subqueriesFirst: false, deadlineMs: leftMs() });
+    const asked = { ...request, deadlineMs: leftMs(), signal: this.#signal };
+    this.#rest = await prepareParts({ ...asked, subqueriesFirst: false });
     return this.#rest;
+  }
+
+  /** Whether it has the columns of the whole, whose names are made of texts of the statement. */
+  #isAlike({ columns }: PreparedQuery): boolean {
+    return this.columns.length === columns.length &&
+      this.columns.every(({ name, type }, at) =>
+        name === columns[at]?.name && type === columns[at]?.type
+      );
   }
 
   /** The texts of the subqueries; none where the statement means something else each time. */
@@ -199,14 +227,16 @@ export class SubqueriesFirst implements PreparedQuery {
   #requestOf(sql: string): QueryRequest {
     const { first: { frozen }, request, leftMs } = this.options;
     const { parameters: _parameters, prepareParts: _prepareParts, ...asked } = request;
-    return { ...asked, sql, frozen, deadlineMs: leftMs() };
+    return { ...asked, sql, frozen, deadlineMs: leftMs(), signal: this.#signal };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#rest === undefined) this.#over.abort();
+    await this.#chosen?.catch(() => {});
     try {
       await this.#rest?.[Symbol.asyncDispose]();
     } finally {
-      // It holds the tables that the rest reads.
+      // It holds the tables that the parts read.
       await this.whole[Symbol.asyncDispose]();
     }
   }

@@ -61,6 +61,70 @@ Deno.test("a subquery of many rows is run within the statement", async () => {
   strictEqual(parts.length, 4, "the rest has not run it once more");
 });
 
+Deno.test("a query of WITH that is named twice is run once", async () => {
+  const { lab, parts } = await openLab();
+  await using _lab = lab;
+  await lab.commit([{ ns: 1n, raw: "x", host: "a" }, { ns: 2n, raw: "y", host: "b" }]);
+  const sql = "WITH a AS (SELECT host FROM events WHERE raw = 'x') SELECT e.raw FROM events e " +
+    "JOIN a ON e.host = a.host JOIN a AS b ON e.host = b.host";
+  deepStrictEqual((await lab.query(sql)).rows, [["x"]]);
+  strictEqual(parts.length, 2);
+});
+
+Deno.test("a query of WITH that a list stands for is gone, and the list is looked up", async () => {
+  const { lab } = await openLab();
+  await using _lab = lab;
+  for (const host of ["a", "b"]) await lab.commit([{ ns: 1n, raw: "x", host }], { derived: true });
+  const sql = "WITH a AS (SELECT max(host) AS h FROM events), b AS (SELECT h FROM a) " +
+    "SELECT raw FROM events WHERE host IN (SELECT h FROM b)";
+  const { rows, stats } = await lab.query(sql, { fastPaths: false });
+  deepStrictEqual(rows, [["x"]]);
+  strictEqual(stats.scan?.files_planned, 1);
+});
+
+Deno.test("columns and the order of rows are those of the whole statement", async () => {
+  const { lab, parts } = await openLab();
+  await using _lab = lab;
+  await lab.commit([{ ns: 1n, raw: "x", host: "a" }, { ns: 2n, raw: "y", host: "a" }]);
+  const few = "FROM events WHERE host IN (SELECT host FROM events)";
+  // The name is made of the statement's text, in which DuckDB writes the type anew.
+  const named = `SELECT INTERVAL 1 DAY ${few} LIMIT 1`;
+  const within = await lab.query(named, { subqueriesFirst: false });
+  deepStrictEqual((await lab.query(named)).columns, within.columns);
+  strictEqual(parts.length, 2);
+  const sql = `WITH a AS (SELECT host AS h ${few}) SELECT raw FROM events ` +
+    "WHERE host IN (SELECT h FROM a)";
+  await using prepared = await lab.prepare(sql, { defaultOrder: true });
+  strictEqual(prepared.defaultOrderApplied, false);
+  await prepared.turn();
+  strictEqual(parts.at(-1)?.defaultOrder, false);
+});
+
+Deno.test("EXISTS stays as it is where its subquery is not run first", async () => {
+  const { lab, parts } = await openLab();
+  await using _lab = lab;
+  await lab.commit([{ ns: 7n, raw: "x", host: "007" }]);
+  const sql = "SELECT e.raw FROM events e WHERE e.host IN (SELECT host FROM events) AND " +
+    "EXISTS (SELECT 1 FROM events f WHERE f.timestamp_ns = e.host::BIGINT)";
+  deepStrictEqual((await lab.query(sql)).rows, [["x"]]);
+  assert(parts.at(-1)?.sql.includes("EXISTS"));
+});
+
+Deno.test("a statement that is disposed of ends its subquery", async () => {
+  const { lab } = await openLab();
+  await using _lab = lab;
+  await lab.commit(Array.from({ length: 9_000 }, (_, at) => ({ ns: BigInt(at), raw: `r${at}` })));
+  const prepared = await lab.prepare(
+    "SELECT raw FROM events WHERE raw = (SELECT max(a.raw || b.raw || c.raw) FROM events a, " +
+      "events b, events c)",
+  );
+  const failed = rejects(prepared.run(), /went away/);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  await prepared[Symbol.asyncDispose]();
+  assert(lab.engine.isIdle);
+  await failed;
+});
+
 Deno.test("rows that a subquery found are looked up, and both are in the statistics", async () => {
   const { lab } = await openLab();
   await using _lab = lab;
