@@ -24,7 +24,40 @@ function text(make: StatementMaker, prefix = ""): string {
   return texts[make.below(texts.length)] as string;
 }
 
+const ALL_COLUMNS = "timestamp, timestamp_ns, host, source, raw, attributes";
+
+/** What rows are grouped by, and in which order they are. */
+function grouping(make: StatementMaker) {
+  const keys = [text(make), ["host", "source", "host, source"][make.below(3)]][make.below(2)];
+  const direction = ["DESC", "ASC", "DESC"][make.below(3)];
+  return { keys, order: `timestamp ${direction}, timestamp_ns, host, source, raw, attributes` };
+}
+
 const SHAPES: readonly Shape[] = [
+  (m) => {
+    const { keys, order } = grouping(m);
+    return `SELECT DISTINCT ON (${keys}) ${ALL_COLUMNS} FROM events WHERE ${m.event()} ORDER BY ${keys}, ${order}`;
+  },
+  (m) => {
+    const { keys, order } = grouping(m);
+    return `SELECT ${ALL_COLUMNS} FROM events WHERE ${m.event()} ` +
+      `QUALIFY row_number() OVER (PARTITION BY ${keys} ORDER BY ${order}) = 1`;
+  },
+  (m) => {
+    const { keys, order } = grouping(m);
+    return `SELECT host, raw, n FROM (SELECT *, row_number() OVER (PARTITION BY ${keys} ORDER BY ${order}) AS n ` +
+      `FROM events WHERE ${m.event()}) WHERE n <= 1 AND ${m.event()}`;
+  },
+  (m) => {
+    const { keys, order } = grouping(m);
+    const count = `count(*) OVER (PARTITION BY ${keys})`;
+    return `SELECT raw, c FROM (SELECT *, row_number() OVER (PARTITION BY ${keys} ORDER BY ${order}) AS n, ` +
+      `${count} AS c FROM events) WHERE n = 1`;
+  },
+  (m) => {
+    const { order } = grouping(m);
+    return `SELECT DISTINCT ON (host) source AS host, raw FROM events ORDER BY host, ${order}`;
+  },
   (m) => `SELECT raw FROM events WHERE host IN (SELECT host FROM events WHERE ${m.event()})`,
   (m) =>
     `SELECT count(*), max(raw) FROM events WHERE ${text(m)} IN (SELECT ${text(m)} FROM events ` +

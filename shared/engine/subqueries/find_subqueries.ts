@@ -9,6 +9,7 @@
  *   AS q ON x = q.y`.
  * - `joined`: a table of FROM with conditions of its own that is joined in the same way. The query
  *   is written for it.
+ * - `edge`: the newest or oldest row of each group (`find_edges.ts`).
  */
 
 import { conjuncts } from "../bounds/time_bounds.ts";
@@ -25,8 +26,9 @@ import {
   walk,
 } from "../statement/syntax_tree.ts";
 import { conjunctionNode, selectNode } from "../statement/tree_nodes.ts";
+import { type Edge, edgeOf } from "./find_edges.ts";
 
-export type FoundSubquery = FoundValue | FoundList | FoundRows | FoundJoined;
+export type FoundSubquery = FoundValue | FoundList | FoundRows | FoundJoined | FoundEdge;
 
 interface FoundQuery {
   /** The query, with those of WITH that it names: a statement of its own. */
@@ -57,6 +59,10 @@ export interface FoundJoined extends FoundQuery {
   readonly place: "joined";
   /** What is equal to its one column. */
   readonly equal: Omit<EqualColumn, "column">;
+}
+
+export interface FoundEdge extends Edge {
+  readonly place: "edge";
 }
 
 /** What is compared with a query's rows, and FROM of the SELECT in which it stands. */
@@ -112,6 +118,10 @@ function visitQuery(query: TreeNode, around: readonly WithQuery[], tell: Tell): 
   for (const item of itemsOf(from)) {
     const nested = nestedQuery(item, "subquery");
     if (nested !== undefined) visitQuery(nested, withs, tell);
+  }
+  const edge = edgeOf(query);
+  if (edge !== undefined && withs.every(({ key }) => key !== tableName(edge.item))) {
+    tell({ place: "edge", ...edge });
   }
   visitConditions(query, from, { withs, tell });
   if (nodeAt(query, "sample") === undefined) visitJoined(query, from, { withs, tell });
@@ -301,7 +311,7 @@ function withOwn(query: TreeNode, withs: readonly WithQuery[]): TreeNode {
  * condition on one of the two leaves out nothing.
  */
 function namesAlone({ place, query }: FoundSubquery, root: TreeNode): boolean {
-  if (place === "joined") return countNames(root, namesIn(query)) === 1;
+  if (place === "joined" || place === "edge") return countNames(root, namesIn(query)) === 1;
   const keys = new Set(withEntries(query).map((entry) => lower(textAt(entry, "key"))));
   if ([...namesIn(query)].every((name) => keys.has(name))) return false;
   return keys.size === 0 || countNames(query, keys) === countNames(root, keys);

@@ -47,10 +47,10 @@ export function firstSubqueries({ document }: Statement): FirstSubqueries | unde
   return found.length === 0 ? undefined : { document: copy, root, found };
 }
 
-/** An expression or an item of FROM that is a query, a join, or a WITH. */
+/** A query, a join or a WITH, or what can want the first row of each group. */
 function isNesting(node: TreeNode): boolean {
-  return textAt(node, "class") === "SUBQUERY" ||
-    ["JOIN", "SUBQUERY"].includes(textAt(node, "type")) ||
+  return ["SUBQUERY", "WINDOW"].includes(textAt(node, "class")) ||
+    ["DISTINCT_MODIFIER", "JOIN", "SUBQUERY"].includes(textAt(node, "type")) ||
     nodesAt(nodeAt(node, "cte_map") ?? {}, "map").length > 0;
 }
 
@@ -81,6 +81,8 @@ function usable(found: FoundSubquery, tables: readonly TablePlan[]): FoundSubque
       return [found];
     case "list":
       return isText(found.compared, found.from, tables) ? [found] : [];
+    case "edge":
+      return typeOf("timestamp", found.item, tables) === "timestamptz" ? [found] : [];
     case "joined":
       return isText(found.equal.compared, found.equal.from, tables) ? [found] : [];
     case "rows": {

@@ -59,7 +59,9 @@ export async function foundColumns(
     const values = rows.map((row) => row[at] ?? null);
     return { name, type, values: place === "rows" ? values : [...new Set(values)] };
   });
-  return isShort(columns) && columns.every(isExact) ? columns : undefined;
+  // One of the times of an edge is written.
+  const isWritten = place === "edge" || isShort(columns);
+  return isWritten && columns.every(isExact) ? columns : undefined;
 }
 
 interface JsonWithSource {

@@ -11,7 +11,7 @@ import {
   textNode,
   typedCastNode,
 } from "../statement/tree_nodes.ts";
-import type { EqualColumn, FoundRows, FoundSubquery } from "./find_subqueries.ts";
+import type { EqualColumn, FoundEdge, FoundRows, FoundSubquery } from "./find_subqueries.ts";
 import type { FoundColumn } from "./found_columns.ts";
 
 /** Changes the tree. `columns`: those of the query, which has at most one row for a value. */
@@ -23,6 +23,8 @@ export function replaceSubquery(found: FoundSubquery, columns: readonly FoundCol
       return replace(found.node, castNode(constantOf(first.values[0] ?? null), first.type));
     case "list":
       return replace(found.node, listNode(found.compared, first.values));
+    case "edge":
+      return addEdge(found, first);
     case "joined":
       return addCondition(found.equal, first);
     case "rows":
@@ -60,6 +62,24 @@ function addCondition(
   const values = column.values.filter((value) => value !== null);
   const among = listNode(cloneTree(compared), values);
   select["where_clause"] = conjunctionNode(where === undefined ? [among] : [where, among]);
+}
+
+/** No row before the newest time of the group that ended first is wanted. */
+function addEdge({ select, column, direction }: FoundEdge, { type, values }: FoundColumn): void {
+  // Times of four digits a year are in the order of their texts.
+  const times = values.filter((value) => value !== null).toSorted();
+  const time = direction === "newest" ? times[0] : times.at(-1);
+  if (time === undefined) return;
+  const where = nodeAt(select, "where_clause");
+  const bound = {
+    class: "COMPARISON",
+    type: `COMPARE_${direction === "newest" ? "GREATER" : "LESS"}THANOREQUALTO`,
+    alias: "",
+    query_location: 0,
+    left: cloneTree(column),
+    right: castNode(textNode(time), type),
+  };
+  select["where_clause"] = conjunctionNode(where === undefined ? [bound] : [where, bound]);
 }
 
 function columnOf(

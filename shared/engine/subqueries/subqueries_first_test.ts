@@ -181,3 +181,17 @@ Deno.test("EXPLAIN ANALYZE counts the time of subqueries", async () => {
   const micros = Number(/"run_micros","value":"(\d+)"/.exec(text)?.[1]);
   assert(micros >= 100_000, `${micros} microseconds, of two parts`);
 });
+
+Deno.test("a name that an item of the SELECT takes over is not that of a column", async () => {
+  const { lab } = await openLab();
+  await using _lab = lab;
+  await lab.commit([
+    { ns: 1_000_000_000n, raw: "p", host: "a" },
+    { ns: 2_000_000_000n, raw: "q", host: "a" },
+  ]);
+  for (const items of ["raw AS host", "host, timestamp_ns % 7 AS timestamp", "host, raw"]) {
+    const sql = `SELECT DISTINCT ON (host) ${items} FROM events ORDER BY host, timestamp DESC`;
+    const within = await lab.query(sql, { subqueriesFirst: false });
+    deepStrictEqual((await lab.query(sql)).rows, within.rows, sql);
+  }
+});
