@@ -116,7 +116,7 @@ export class SpreadLab implements AsyncDisposable {
   async whole(sql: string): Promise<SpreadAnswer> {
     const { document, root } = await this.#parse(sql);
     renameFunctions(root);
-    nameTables(root, gate(root, { namespace: "svc", database: "logs" }).references);
+    nameTables(root, gate(root, { namespace: "svc", database: "svc" }).references);
     return await this.#answer(await textOfTree(this.connection, document));
   }
 

@@ -35,7 +35,7 @@ const CUT: readonly (readonly [mode: SpreadMode, rowsMax: number | undefined, sq
   ["scan", 7, "SELECT id FROM events LIMIT 5 OFFSET 2"],
   ["scan", undefined, "SELECT unnest([id, code]) FROM events"],
   ["scan", undefined, "SELECT id FROM events UNION ALL SELECT code FROM svc.events"],
-  ["scan", undefined, "SELECT logs.svc.events.id FROM Logs.svc.events"],
+  ["scan", undefined, "SELECT svc.svc.events.id FROM Svc.svc.events"],
   ["scan", undefined, "SELECT * FROM events e JOIN hosts h USING (host)"],
   [
     "scan",
