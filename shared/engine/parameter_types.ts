@@ -20,6 +20,7 @@ import {
   cloneTree,
   nodeAt,
   nodesAt,
+  replaceNode,
   textAt,
   type TreeNode,
   walk,
@@ -112,8 +113,7 @@ function itemsOfLists(root: TreeNode): ReadonlySet<string> {
     if (call?.["function_name"] !== "unnest" || parameter?.["class"] !== "PARAMETER") return;
     lists.add(textAt(parameter, "identifier"));
     const { child, comparison_type: type, alias, query_location } = node;
-    for (const member of Object.keys(node)) delete node[member];
-    Object.assign(node, {
+    replaceNode(node, {
       ...{ class: "COMPARISON", type, alias, query_location, left: child, right: parameter },
     });
   });
@@ -134,8 +134,7 @@ function itemsOfRows(root: TreeNode): void {
       ...{ class: "COMPARISON", type, alias: "", query_location, left: item },
       right: right[at] ?? null,
     }));
-    for (const member of Object.keys(node)) delete node[member];
-    Object.assign(node, conjunctionNode(compared), { alias });
+    replaceNode(node, { ...conjunctionNode(compared), alias });
   });
 }
 
@@ -158,9 +157,7 @@ function coalescedOperands(root: TreeNode): ReadonlyMap<string, string> {
     if (isLeft === (right["class"] === "PARAMETER")) return;
     const [parameter, other] = isLeft ? [left, right] : [right, left];
     found.set(textAt(parameter, "identifier"), operator);
-    const { alias } = node;
-    for (const member of Object.keys(node)) delete node[member];
-    Object.assign(node, coalesceNode([other, parameter]), { alias });
+    replaceNode(node, { ...coalesceNode([other, parameter]), alias: node["alias"] });
   });
   return found;
 }

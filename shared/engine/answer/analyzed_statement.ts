@@ -6,18 +6,15 @@
 
 import { quoteText } from "../duckdb/statement_text.ts";
 import type {
-  ColumnCounts,
-  Cost,
-  PlannedTable,
   PreparedQuery,
   ResultChunk,
   ResultColumn,
   RowShape,
   RunningQuery,
   RunProgress,
-  ServedBy,
   Stats,
 } from "../types.ts";
+import { StatementAround } from "./statement_around.ts";
 
 /** A row of the answer: what was measured, the value, and its unit or empty. */
 type Measured = readonly [name: string, value: string, unit: string];
@@ -30,13 +27,7 @@ const COLUMNS: readonly ResultColumn[] = ["name", "value", "unit"].map((name) =>
 type PrepareRows = (sql: string) => Promise<PreparedQuery>;
 
 /** A statement that is measured instead of answered. */
-export class AnalyzedStatement implements PreparedQuery {
-  readonly cost: Cost;
-  readonly tables: readonly PlannedTable[];
-  readonly servedBy: ServedBy;
-  readonly aside?: string;
-  readonly columnCounts?: ColumnCounts;
-  readonly defaultOrderApplied: boolean;
+export class AnalyzedStatement extends StatementAround {
   readonly columns = COLUMNS;
   #rows: PreparedQuery | undefined;
   /** What subqueries took that ran before the statement got its slot. */
@@ -47,13 +38,7 @@ export class AnalyzedStatement implements PreparedQuery {
     private readonly prepareRows: PrepareRows,
     private readonly nowMs: () => number,
   ) {
-    const { cost, tables, servedBy, aside, columnCounts, defaultOrderApplied } = measured;
-    this.cost = cost;
-    this.tables = tables;
-    this.servedBy = servedBy;
-    if (aside !== undefined) this.aside = aside;
-    if (columnCounts !== undefined) this.columnCounts = columnCounts;
-    this.defaultOrderApplied = defaultOrderApplied;
+    super(measured);
   }
 
   explain(): Promise<string> {

@@ -5,7 +5,14 @@
 
 import { parseArrayText } from "../statement/array_text.ts";
 import { textOfConstant } from "../statement/text_of_constant.ts";
-import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
+import {
+  nodeAt,
+  nodesAt,
+  replaceNode,
+  textAt,
+  type TreeNode,
+  walk,
+} from "../statement/syntax_tree.ts";
 import { callNode, constantNode } from "../statement/tree_nodes.ts";
 
 /** The cast with a list in place of the text; undefined: it is another node. */
@@ -46,8 +53,7 @@ export function exchangeArrayTexts(root: TreeNode): boolean {
       ? [node, castOfItems(node)]
       : [list, listOfText(list)];
     if (exchanged === undefined) return;
-    for (const member of Object.keys(place)) delete place[member];
-    Object.assign(place, exchanged);
+    replaceNode(place, exchanged);
     isChanged = true;
   });
   return isChanged;

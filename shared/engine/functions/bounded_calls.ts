@@ -17,12 +17,13 @@ import {
   TEXT_MADE_MAX,
   VALUE_MADE_MAX,
 } from "../limits.ts";
-import { callNode, integerNode, textNode } from "../statement/tree_nodes.ts";
+import { callNode, compareNode, integerNode, textNode } from "../statement/tree_nodes.ts";
 import {
   cloneTree,
   listAt,
   nodeAt,
   nodesAt,
+  replaceNode,
   someNode,
   textAt,
   type TreeNode,
@@ -237,7 +238,7 @@ class Exchange {
           { ...leaf, alias: "" },
           integerNode(Math.ceil(usual)),
         ]);
-        replaceWith(leaf, { ...once, alias: leaf["alias"] });
+        replaceNode(leaf, { ...once, alias: leaf["alias"] });
         continue;
       }
       const bytes = callNode("bounded_bytes", [cloneTree({ ...leaf, alias: "" })]);
@@ -245,7 +246,7 @@ class Exchange {
     }
     if (sizes.length === 0) return;
     const size = sizes.reduce((sum, one) => callNode("+", [sum, one]));
-    replaceWith(node, caseNode(size, node));
+    replaceNode(node, caseNode(size, node));
   }
 
   /**
@@ -365,12 +366,6 @@ function isShort(node: TreeNode | undefined, lengthMax: number): boolean {
   return typeof value !== "string" || value.length <= lengthMax;
 }
 
-/** Puts `build` in the place of `node`. `build` may hold what `node` holds, not `node` itself. */
-function replaceWith(node: TreeNode, build: TreeNode): void {
-  for (const member of Object.keys(node)) delete node[member];
-  Object.assign(node, build);
-}
-
 /** `CASE WHEN size > VALUE_MADE_MAX THEN error(…) ELSE node END` */
 function caseNode(size: TreeNode, node: TreeNode): TreeNode {
   const { alias = "" } = node;
@@ -380,14 +375,7 @@ function caseNode(size: TreeNode, node: TreeNode): TreeNode {
     alias,
     query_location: 0,
     case_checks: [{
-      when_expr: {
-        class: "COMPARISON",
-        type: "COMPARE_GREATERTHAN",
-        alias: "",
-        query_location: 0,
-        left: size,
-        right: integerNode(VALUE_MADE_MAX),
-      },
+      when_expr: compareNode("COMPARE_GREATERTHAN", size, integerNode(VALUE_MADE_MAX)),
       then_expr: callNode("bounded_error", [textNode(nameOf(node))]),
     }],
     else_expr: { ...node, alias: "" },

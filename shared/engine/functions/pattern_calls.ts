@@ -9,7 +9,14 @@
 
 import { OperatingError } from "../../base/errors.ts";
 import { PATTERN_ROW_MAX, PATTERN_SIZE_MAX } from "../limits.ts";
-import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
+import {
+  nodeAt,
+  nodesAt,
+  replaceNode,
+  textAt,
+  type TreeNode,
+  walk,
+} from "../statement/syntax_tree.ts";
 import { textOfConstant } from "../statement/text_of_constant.ts";
 import { notNode } from "../statement/tree_nodes.ts";
 import { hasCase, LIKE_CALLS, type LikeCall, piecesOf, REGEX_MATCHES } from "./matching_calls.ts";
@@ -136,8 +143,7 @@ function exchange(node: TreeNode): void {
     return;
   }
   const { alias, query_location } = node;
-  for (const member of Object.keys(node)) delete node[member];
-  Object.assign(node, notNode(call), { alias, query_location });
+  replaceNode(node, { ...notNode(call), alias, query_location });
 }
 
 function planOf(node: TreeNode): Exchange | undefined {

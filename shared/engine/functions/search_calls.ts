@@ -9,7 +9,7 @@
  */
 
 import { callNode, notNode, textNode } from "../statement/tree_nodes.ts";
-import { nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
+import { nodesAt, replaceNode, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 import { textOfConstant } from "../statement/text_of_constant.ts";
 import { foldedContains, isFoldable, sieved } from "./folded_text.ts";
 import { hasCase, LIKE_CALLS, type LikeCall, piecesOf, REGEX_MATCHES } from "./matching_calls.ts";
@@ -20,9 +20,7 @@ import { likeText, type Piece, regexText } from "./wildcard_pattern.ts";
 export function exchangeSearches(root: TreeNode): void {
   for (const { node, search } of searchesBelow(root)) {
     const { alias, query_location } = node;
-    const exchanged = search();
-    for (const member of Object.keys(node)) delete node[member];
-    Object.assign(node, exchanged, { alias, query_location });
+    replaceNode(node, { ...search(), alias, query_location });
   }
 }
 

@@ -27,6 +27,7 @@ import {
   textAt,
   type TreeNode,
   walk,
+  writtenKey,
 } from "../statement/syntax_tree.ts";
 import { functionClass } from "./function_classes.ts";
 
@@ -225,13 +226,6 @@ export class Growths {
     if (textAt(node, "class") !== "COLUMN_REF") return writtenKey(node);
     return namesOf(node).join(".");
   }
-}
-
-function writtenKey(node: TreeNode): string {
-  return JSON.stringify(
-    node,
-    (member, value) => member === "query_location" || member === "alias" ? undefined : value,
-  );
 }
 
 const SMALL_OPERATORS = /^(?:COMPARE_|OPERATOR_(?:IS_|NOT|TRY_IS))/;

@@ -32,6 +32,7 @@ import {
   listAt,
   nodeAt,
   nodesAt,
+  replaceNode,
   someNode,
   textAt,
   type TreeNode,
@@ -228,9 +229,7 @@ function constantText(node: TreeNode): string {
  * Makes `node` the other one. Nothing of what it was stays: others would find the attributes in it.
  */
 function become(node: TreeNode, other: TreeNode): void {
-  const { query_location } = node;
-  for (const member of Object.keys(node)) delete node[member];
-  Object.assign(node, other, { query_location });
+  replaceNode(node, { ...other, query_location: node["query_location"] });
 }
 
 /** Whether an added column would show in nothing but a `*` that is an item of a select list. */

@@ -4,7 +4,7 @@
  */
 
 import { keepNames } from "../functions/exchange_calls.ts";
-import { cloneTree, listAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
+import { listAt, replaceNode, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 import { castNode, textNode } from "../statement/tree_nodes.ts";
 
 const INSTANTS: ReadonlySet<string> = new Set([
@@ -60,12 +60,10 @@ export async function freezeMoment(
   await keepNames(root, { textOf, wants: (item) => holdsWord(item, columns) });
   const instant = new Date(nowMs).toISOString();
   for (const { node, word } of found) {
-    const alias = node["alias"];
     const constant = DATES.has(word)
       ? castNode(textNode(instant.slice(0, 10)), "DATE")
       : castNode(textNode(instant), "TIMESTAMP WITH TIME ZONE");
-    for (const member of Object.keys(node)) delete node[member];
-    Object.assign(node, cloneTree(constant), { alias });
+    replaceNode(node, { ...constant, alias: node["alias"] });
   }
   return undefined;
 }

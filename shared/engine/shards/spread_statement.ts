@@ -28,7 +28,7 @@ import { bindParameters } from "../statement/bind_parameters.ts";
 import { inCallersText } from "../statement/error_place.ts";
 import { parse, type Statement, textAsItIs, textOfTree } from "../statement/parse.ts";
 import { shownOf } from "../statement/shown.ts";
-import { cloneTree, nodeAt, nodesAt, withRoot } from "../statement/syntax_tree.ts";
+import { copiedDocument, withRoot } from "../statement/syntax_tree.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import type { QueryRequest } from "../types.ts";
 import { freezeMoment } from "./freeze_moment.ts";
@@ -131,10 +131,8 @@ async function toldOfTables(
 }
 
 /** The gate changes the statement; the copy is as it was asked. */
-function copyOf({ document, ...statement }: Statement): Statement {
-  const copy = cloneTree(document);
-  const root = nodeAt(nodesAt(copy, "statements")[0] ?? {}, "node");
-  return { ...statement, document: copy, root: present(root, "a statement") };
+function copyOf(statement: Statement): Statement {
+  return { ...statement, ...copiedDocument(statement.document) };
 }
 
 function fromTable({ statement: { root }, references, planned }: Planned): TablePlan | undefined {

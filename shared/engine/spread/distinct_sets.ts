@@ -7,13 +7,19 @@
  * register, a value that counts most. The sketch of these values is the sketch of all.
  */
 
-import { callNode, castNode, ifPresentNode, integerNode } from "../statement/tree_nodes.ts";
+import {
+  callNode,
+  castNode,
+  compareNode,
+  ifPresentNode,
+  integerNode,
+} from "../statement/tree_nodes.ts";
 import { cloneTree, nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import type { CutSelect } from "./cut_select.ts";
 import type { Group } from "./group_clauses.ts";
 import { OF_DISTINCT, SETS } from "./partial_aggregates.ts";
 import type { SourceScope } from "./source_scope.ts";
-import { compareNode, groupingNode, partNode } from "./tree_parts.ts";
+import { groupingNode, partNode } from "./tree_parts.ts";
 import { Whole } from "./types.ts";
 
 /** An argument of which each group has every value once. */

@@ -8,6 +8,7 @@ import {
   callNode,
   castNode,
   coalesceNode,
+  compareNode,
   conjunctionNode,
   integerNode,
 } from "../statement/tree_nodes.ts";
@@ -143,7 +144,7 @@ function firstOrLast(call: Call, tools: PartialTools): TreeNode {
   const value = tools.partial(call.node);
   const rows = tools.partial(countOfRows(call));
   const filter = {
-    ...comparison("COMPARE_GREATERTHAN", rows, integerNode(0)),
+    ...compareNode("COMPARE_GREATERTHAN", rows, integerNode(0)),
   };
   return tools.combine(call.name, [value], { filter, orders: keysOf(call, tools) });
 }
@@ -259,8 +260,4 @@ function isNotNull(value: TreeNode): TreeNode {
     query_location: 0,
     children: [cloneTree(value)],
   };
-}
-
-function comparison(type: string, left: TreeNode, right: TreeNode): TreeNode {
-  return { class: "COMPARISON", type, alias: "", query_location: 0, left, right };
 }

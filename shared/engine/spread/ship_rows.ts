@@ -7,7 +7,7 @@ import { columnNode, integerNode, selectNode } from "../statement/tree_nodes.ts"
 import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 import type { CutSelect } from "./cut_select.ts";
 import { contains } from "./find_cut.ts";
-import { leavesOf } from "./source_scope.ts";
+import { leavesOf } from "../statement/scope_walker.ts";
 import {
   isClass,
   mapTree,

@@ -13,6 +13,7 @@ import {
   type TreeNode,
   walk,
 } from "../statement/syntax_tree.ts";
+import { sourceNames } from "../statement/scope_walker.ts";
 import { isClass, mapTree, namesOf, unnamed } from "./tree_parts.ts";
 import { Unsplit } from "./types.ts";
 
@@ -161,23 +162,6 @@ export class SourceScope {
 
 /** Aliases that stand for aliases that stand for aliases. */
 const ALIAS_DEPTH_MAX = 32;
-
-/** Lower-cased names by which columns of a FROM can be qualified. */
-export function sourceNames(from: TreeNode): ReadonlySet<string> {
-  const names = new Set<string>();
-  for (const leaf of leavesOf(from)) {
-    names.add((textAt(leaf, "alias") || textAt(leaf, "table_name")).toLowerCase());
-  }
-  return names;
-}
-
-/** What a FROM joins. */
-export function leavesOf(from: TreeNode): readonly TreeNode[] {
-  if (textAt(from, "type") !== "JOIN") return [from];
-  return [nodeAt(from, "left"), nodeAt(from, "right")].flatMap((side) =>
-    side === undefined ? [] : leavesOf(side)
-  );
-}
 
 /** Lower-cased names of columns that a join of this FROM makes one of two. */
 function mergedNames(from: TreeNode): ReadonlySet<string> {

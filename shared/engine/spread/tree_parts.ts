@@ -57,10 +57,6 @@ export function starNode(): TreeNode {
   };
 }
 
-export function compareNode(type: string, left: TreeNode, right: TreeNode): TreeNode {
-  return { class: "COMPARISON", type, alias: "", query_location: 0, left, right };
-}
-
 /** GROUPING(…): which of the arguments a row is not grouped by, as bits. */
 export function groupingNode(children: readonly TreeNode[]): TreeNode {
   return {

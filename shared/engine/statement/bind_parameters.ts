@@ -9,7 +9,7 @@ import type { EngineConnection } from "../duckdb/driver.ts";
 import type { Parameters, ParameterType, ParameterValue, TypedParameter } from "../types.ts";
 import type { Statement } from "./parse.ts";
 import { isNode, textAt, type TreeNode, type TreeValue } from "./syntax_tree.ts";
-import { callNode, constantNode, typedCastNode } from "./tree_nodes.ts";
+import { constantNode, listCastNode, typedCastNode } from "./tree_nodes.ts";
 import { writtenAnew } from "./written_anew.ts";
 
 /**
@@ -98,13 +98,7 @@ function constantOf(name: string, value: ParameterValue): TreeNode {
 function typedConstant(name: string, value: TypedParameter): TreeNode {
   const item = typeNode(value.type);
   if ("text" in value) return typedCastNode(constantOf(name, value.text), item, false);
-  const type = {
-    id: "LIST",
-    type_info: { type: "LIST_TYPE_INFO", alias: "", extension_info: null, child_type: item },
-  };
-  if (value.items === null) return typedCastNode(constantOf(name, null), type, false);
-  const items = value.items.map((text) => constantOf(name, text));
-  return typedCastNode(callNode("list_value", items), type, false);
+  return listCastNode(value.items && value.items.map((text) => constantOf(name, text)), item);
 }
 
 function typeNode(type: ParameterType): TreeNode {

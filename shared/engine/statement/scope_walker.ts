@@ -150,6 +150,19 @@ export function qualifierOf(from: TreeNode): string {
   return textAt(from, "alias") || textAt(from, "table_name");
 }
 
+/** The items of FROM that are no joins. */
+export function leavesOf(from: TreeNode): readonly TreeNode[] {
+  if (textAt(from, "type") !== "JOIN") return [from];
+  return [nodeAt(from, "left"), nodeAt(from, "right")].flatMap((side) =>
+    side === undefined ? [] : leavesOf(side)
+  );
+}
+
+/** Lower-cased names by which columns of a FROM can be qualified. */
+export function sourceNames(from: TreeNode): ReadonlySet<string> {
+  return new Set(leavesOf(from).map((leaf) => lower(qualifierOf(leaf))));
+}
+
 /** Returns `columns`, of which the first have `aliases` in place of their own names. */
 export function renamedColumns<Column extends { readonly name: string }>(
   columns: readonly Column[],

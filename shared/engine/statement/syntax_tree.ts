@@ -168,6 +168,20 @@ export function someNode(root: TreeValue, isIt: (node: TreeNode) => boolean): bo
   return found;
 }
 
+/** Makes `node` the other one, which may hold what `node` holds, not `node` itself. */
+export function replaceNode(node: TreeNode, by: TreeNode): void {
+  for (const member of Object.keys(node)) delete node[member];
+  Object.assign(node, by);
+}
+
+/** A text that is equal for expressions that are written alike, whatever they are called. */
+export function writtenKey(node: TreeNode): string {
+  return JSON.stringify(
+    node,
+    (member, value) => member === "query_location" || member === "alias" ? undefined : value,
+  );
+}
+
 /** What of a SELECT decides about its answer besides FROM and WHERE. */
 export function answerClauses(select: TreeNode): TreeNode[] {
   const having = nodeAt(select, "having");
@@ -177,6 +191,14 @@ export function answerClauses(select: TreeNode): TreeNode[] {
     ...nodesAt(select, "modifiers"),
     ...having === undefined ? [] : [having],
   ];
+}
+
+/** Returns a copy of a document, and the query of its one statement. */
+export function copiedDocument(
+  document: TreeNode,
+): { readonly document: TreeNode; readonly root: TreeNode } {
+  const copy = cloneTree(document);
+  return { document: copy, root: nodeAt(nodesAt(copy, "statements")[0] ?? {}, "node") ?? {} };
 }
 
 /** Returns the document with another query as its one statement. */

@@ -78,6 +78,18 @@ export function typedCastNode(child: TreeNode, type: TreeValue, isTried: boolean
   };
 }
 
+/** A list of values, cast to one of items of a type. `items` null: NULL. */
+export function listCastNode(items: readonly TreeNode[] | null, type: TreeNode): TreeNode {
+  const info = { type: "LIST_TYPE_INFO", alias: "", extension_info: null, child_type: type };
+  const list = items === null ? constantNode("NULL", null) : callNode("list_value", items);
+  return typedCastNode(list, { id: "LIST", type_info: info }, false);
+}
+
+/** `type`: DuckDB's word for the comparison. */
+export function compareNode(type: string, left: TreeNode, right: TreeNode): TreeNode {
+  return { class: "COMPARISON", type, alias: "", query_location: 0, left, right };
+}
+
 export function coalesceNode(children: readonly TreeNode[]): TreeNode {
   return {
     class: "OPERATOR",

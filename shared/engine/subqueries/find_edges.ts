@@ -17,6 +17,7 @@ import {
   someNode,
   textAt,
   type TreeNode,
+  writtenKey,
 } from "../statement/syntax_tree.ts";
 import { callNode, selectNode } from "../statement/tree_nodes.ts";
 
@@ -73,7 +74,7 @@ function edgeBelow(select: TreeNode, from: TreeNode): Edge | undefined {
 function edgeOver(select: TreeNode, { keys, orders, window }: Grouping): Edge | undefined {
   const item = nodeAt(select, "from_table") ?? {};
   const order = orders.find((one) =>
-    !keys.some((key) => areAlike(key, nodeAt(one, "expression") ?? {}))
+    !keys.some((key) => writtenKey(key) === writtenKey(nodeAt(one, "expression") ?? {}))
   );
   const column = order && nodeAt(order, "expression");
   if (order === undefined || column === undefined) return undefined;
@@ -154,12 +155,4 @@ function wantedFirst(condition: TreeNode): TreeNode | undefined {
 function isRowNumber(node: TreeNode): boolean {
   return textAt(node, "class") === "WINDOW" && textAt(node, "type") === "WINDOW_ROW_NUMBER" &&
     nodeAt(node, "filter_expr") === undefined;
-}
-
-function areAlike(one: TreeNode, other: TreeNode): boolean {
-  return withoutPlace(one) === withoutPlace(other);
-}
-
-function withoutPlace(node: TreeNode): string {
-  return JSON.stringify(node, (name, value) => name === "query_location" ? undefined : value);
 }

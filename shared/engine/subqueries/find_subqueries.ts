@@ -13,7 +13,13 @@
  */
 
 import { conjuncts } from "../bounds/time_bounds.ts";
-import { columnNames, lower, qualifierOf } from "../statement/scope_walker.ts";
+import {
+  columnNames,
+  leavesOf,
+  lower,
+  qualifierOf,
+  sourceNames,
+} from "../statement/scope_walker.ts";
 import {
   isNode,
   listAt,
@@ -115,7 +121,7 @@ function visitQuery(query: TreeNode, around: readonly WithQuery[], tell: Tell): 
   for (const nested of nodesAt(query, "children")) visitQuery(nested, withs, tell);
   const from = nodeAt(query, "from_table");
   if (from === undefined) return;
-  for (const item of itemsOf(from)) {
+  for (const item of leavesOf(from)) {
     const nested = nestedQuery(item, "subquery");
     if (nested !== undefined) visitQuery(nested, withs, tell);
   }
@@ -252,7 +258,7 @@ function existsAsIn(node: TreeNode): Pick<FoundList, "query" | "compared"> | und
   const from = query && nodeAt(query, "from_table");
   const where = query && nodeAt(query, "where_clause");
   if (query === undefined || from === undefined || where === undefined || !isPlain(query)) return;
-  const own = new Set(itemsOf(from).map((item) => lower(qualifierOf(item))));
+  const own = sourceNames(from);
   const all = conjuncts(where);
   for (const conjunct of all) {
     for (const [inner, outer] of sidesOf(conjunct)) {
@@ -349,12 +355,6 @@ function namesIn(tree: TreeValue): Set<string> {
     if (name !== "") names.add(name);
   });
   return names;
-}
-
-/** The items of FROM that are no joins. */
-export function itemsOf(from: TreeNode): readonly TreeNode[] {
-  if (textAt(from, "type") !== "JOIN") return [from];
-  return ["left", "right"].flatMap((side) => itemsOf(nodeAt(from, side) ?? {}));
 }
 
 function tableName(node: TreeNode): string {

@@ -9,9 +9,9 @@ import type { TablePlan } from "../plan/plan.ts";
 import type { Planned } from "../plan/plan_statement.ts";
 import type { FrozenTables } from "../shards/shard.ts";
 import type { Statement } from "../statement/parse.ts";
-import { columnNames, lower, qualifierOf } from "../statement/scope_walker.ts";
+import { columnNames, leavesOf, lower, qualifierOf } from "../statement/scope_walker.ts";
 import {
-  cloneTree,
+  copiedDocument,
   listAt,
   nodeAt,
   nodesAt,
@@ -19,7 +19,7 @@ import {
   textAt,
   type TreeNode,
 } from "../statement/syntax_tree.ts";
-import { findSubqueries, type FoundSubquery, itemsOf } from "./find_subqueries.ts";
+import { findSubqueries, type FoundSubquery } from "./find_subqueries.ts";
 
 /** A statement with subqueries that can be run before it. */
 export interface FirstSubqueries {
@@ -41,10 +41,9 @@ export interface PlannedSubqueries extends FirstSubqueries {
 /** Returns the statement's, of a copy of its tree; undefined: it has none. Pure. */
 export function firstSubqueries({ document }: Statement): FirstSubqueries | undefined {
   if (!someNode(document, isNesting) || someNode(document, isCollation)) return undefined;
-  const copy = cloneTree(document);
-  const root = nodeAt(nodesAt(copy, "statements")[0] ?? {}, "node") ?? {};
-  const found = findSubqueries(root);
-  return found.length === 0 ? undefined : { document: copy, root, found };
+  const copy = copiedDocument(document);
+  const found = findSubqueries(copy.root);
+  return found.length === 0 ? undefined : { ...copy, found };
 }
 
 /** A query, a join or a WITH, or what can want the first row of each group. */
@@ -96,7 +95,7 @@ function isText(node: TreeNode, from: TreeNode, tables: readonly TablePlan[]): b
   if (attributeCall(node) !== undefined) return true;
   const [first, second, ...more] = columnNames(node);
   if (first === undefined || more.length > 0) return false;
-  const items = itemsOf(from).filter((item) =>
+  const items = leavesOf(from).filter((item) =>
     second === undefined || lower(qualifierOf(item)) === first
   );
   const types = items.map((item) => typeOf(second ?? first, item, tables));

@@ -1,15 +1,16 @@
 /** Puts what a subquery gave into the statement's tree, as constants. */
 
 import { lower } from "../statement/scope_walker.ts";
-import { cloneTree, nodeAt, type TreeNode } from "../statement/syntax_tree.ts";
+import { cloneTree, nodeAt, replaceNode, type TreeNode } from "../statement/syntax_tree.ts";
 import {
   callNode,
   castNode,
+  compareNode,
   conjunctionNode,
   constantNode,
+  listCastNode,
   selectNode,
   textNode,
-  typedCastNode,
 } from "../statement/tree_nodes.ts";
 import type { EqualColumn, FoundEdge, FoundRows, FoundSubquery } from "./find_subqueries.ts";
 import type { FoundColumn } from "./found_columns.ts";
@@ -35,8 +36,7 @@ export function replaceSubquery(found: FoundSubquery, columns: readonly FoundCol
 
 function replace(node: TreeNode, by: TreeNode): void {
   const { alias, query_location } = node;
-  for (const member of Object.keys(node)) delete node[member];
-  Object.assign(node, by, alias === undefined ? {} : { alias, query_location });
+  replaceNode(node, alias === undefined ? by : { ...by, alias, query_location });
 }
 
 /** `compared IN (values)`. Without rows, IN is false of NULL as well. */
@@ -58,10 +58,8 @@ function addCondition(
   column: FoundColumn | undefined,
 ): void {
   if (column?.type !== "VARCHAR") return;
-  const where = nodeAt(select, "where_clause");
   const values = column.values.filter((value) => value !== null);
-  const among = listNode(cloneTree(compared), values);
-  select["where_clause"] = conjunctionNode(where === undefined ? [among] : [where, among]);
+  addConjunct(select, listNode(cloneTree(compared), values));
 }
 
 /** No row before the newest time of the group that ended first is wanted. */
@@ -70,16 +68,13 @@ function addEdge({ select, column, direction }: FoundEdge, { type, values }: Fou
   const times = values.filter((value) => value !== null).toSorted();
   const time = direction === "newest" ? times[0] : times.at(-1);
   if (time === undefined) return;
+  const comparison = `COMPARE_${direction === "newest" ? "GREATER" : "LESS"}THANOREQUALTO`;
+  addConjunct(select, compareNode(comparison, cloneTree(column), castNode(textNode(time), type)));
+}
+
+function addConjunct(select: TreeNode, conjunct: TreeNode): void {
   const where = nodeAt(select, "where_clause");
-  const bound = {
-    class: "COMPARISON",
-    type: `COMPARE_${direction === "newest" ? "GREATER" : "LESS"}THANOREQUALTO`,
-    alias: "",
-    query_location: 0,
-    left: cloneTree(column),
-    right: castNode(textNode(time), type),
-  };
-  select["where_clause"] = conjunctionNode(where === undefined ? [bound] : [where, bound]);
+  select["where_clause"] = conjunctionNode(where === undefined ? [conjunct] : [where, conjunct]);
 }
 
 function columnOf(
@@ -93,11 +88,8 @@ function columnOf(
 /** `SELECT unnest(…) AS a, unnest(…) AS b`, which gives no row for empty lists. */
 function rowsNode(columns: readonly FoundColumn[]): TreeNode {
   return selectNode(columns.map(({ name, type, values }) => {
-    const list = callNode("list_value", values.map(constantOf));
-    const item = { id: type, type_info: null };
-    const info = { type: "LIST_TYPE_INFO", alias: "", extension_info: null, child_type: item };
-    const cast = typedCastNode(list, { id: "LIST", type_info: info }, false);
-    return { ...callNode("unnest", [cast]), alias: name };
+    const list = listCastNode(values.map(constantOf), { id: type, type_info: null });
+    return { ...callNode("unnest", [list]), alias: name };
   }));
 }
 

@@ -1,23 +1,14 @@
 /** A statement that runs its subqueries first, and then itself with what they gave. */
 
 import { isOperatingError } from "../../base/errors.ts";
+import { StatementAround } from "../answer/statement_around.ts";
 import { withStatsOf } from "../answer/summed_stats.ts";
 import { CHEAP_SECS_MAX } from "../limits.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
 import { freezeMoment } from "../shards/freeze_moment.ts";
 import { textAsItIs, textOfTree } from "../statement/parse.ts";
 import { type TreeNode, withRoot } from "../statement/syntax_tree.ts";
-import type {
-  ColumnCounts,
-  Cost,
-  PlannedTable,
-  PreparedQuery,
-  QueryRequest,
-  ResultColumn,
-  RunningQuery,
-  ServedBy,
-  Stats,
-} from "../types.ts";
+import type { PreparedQuery, QueryRequest, ResultColumn, RunningQuery, Stats } from "../types.ts";
 import { type FoundSubquery, removeUnnamed } from "./find_subqueries.ts";
 import type { PlannedSubqueries } from "./first_subqueries.ts";
 import { areWritable, FOUND_ROWS_MAX, type FoundColumn, foundColumns } from "./found_columns.ts";
@@ -53,14 +44,8 @@ export interface SubqueriesFirstOptions {
 }
 
 /** It holds no slot while its subqueries have theirs. */
-export class SubqueriesFirst implements PreparedQuery {
+export class SubqueriesFirst extends StatementAround {
   readonly columns: readonly ResultColumn[];
-  readonly cost: Cost;
-  readonly tables: readonly PlannedTable[];
-  readonly servedBy: ServedBy;
-  readonly aside?: string;
-  readonly columnCounts?: ColumnCounts;
-  readonly defaultOrderApplied: boolean;
   readonly runsSubqueriesFirst = true;
   #chosen: Promise<PreparedQuery> | undefined;
   #rest: PreparedQuery | undefined;
@@ -75,14 +60,8 @@ export class SubqueriesFirst implements PreparedQuery {
     private readonly whole: PreparedQuery,
     private readonly options: SubqueriesFirstOptions,
   ) {
-    const { columns, cost, tables, servedBy, aside, columnCounts, defaultOrderApplied } = whole;
-    this.columns = columns;
-    this.cost = cost;
-    this.tables = tables;
-    this.servedBy = servedBy;
-    if (aside !== undefined) this.aside = aside;
-    if (columnCounts !== undefined) this.columnCounts = columnCounts;
-    this.defaultOrderApplied = defaultOrderApplied;
+    super(whole);
+    this.columns = whole.columns;
     const { signal } = options.request;
     this.#signal = AbortSignal.any([this.#over.signal, ...signal === undefined ? [] : [signal]]);
   }
