@@ -116,7 +116,7 @@ export function idleOptions(settings: IngestSettings): string[] {
   );
 }
 
-function isSingleTenant({ oidcTenantClaim, trustScopeHeader }: IngestSettings): boolean {
+export function isSingleTenant({ oidcTenantClaim, trustScopeHeader }: IngestSettings): boolean {
   return oidcTenantClaim === undefined && !trustScopeHeader;
 }
 

@@ -46,7 +46,7 @@ import { createHttpHandler } from "./http_handler.ts";
 import { LaneChoice } from "./lane_choice.ts";
 import { openIngestWal } from "./open_ingest_wal.ts";
 import { createIngestMetrics, type IngestMetrics } from "./metrics.ts";
-import { idleOptions, requireSense } from "./option_checks.ts";
+import { idleOptions, isSingleTenant, requireSense } from "./option_checks.ts";
 import { DecodeThread } from "./otlp/decode_thread.ts";
 import type { OtlpDeps } from "./otlp/otlp_route.ts";
 import { Readiness } from "./readiness.ts";
@@ -140,7 +140,7 @@ export async function startIngest(
     bell: settings.remoteDrain ? openBell(starting, paths.catalog) : undefined,
   };
   const stream = new StreamHub({ clock, metrics, bytesMax: plan.bytes.streams });
-  const bodies = new ByteBudget(plan.bytes.bodies);
+  const bodies = new ByteBudget(plan.bytes.bodies, { isShared: !isSingleTenant(settings) });
   const write = writeDeps(settings, { wal, clock, metrics, admission, backpressure, bodies });
   const held = { bodies: () => bodies.used, streams: () => stream.bytes };
   gaugeMemory<IngestPart>(metrics, { plan, residentBytes, held });

@@ -135,7 +135,7 @@ export async function startQuery(
   const calls = { engine, admission, metrics, clock, observer, longStatements, distribution };
   const jobs = starting.use(openJobs(settings, { calls, admission, metrics }));
   const readiness = starting.use(readinessOf(engine, clock));
-  const answers = new ByteBudget(plan.bytes.answers);
+  const answers = new ByteBudget(plan.bytes.answers, { isShared: hasTenants(settings) });
   const traceNames = new NameCache(plan.bytes.trace_names);
   keeper.keep("trace_names", traceNames);
   memory.watch(engine, { answersBytes: () => answers.used, auditBytes: () => audit.bytes });
@@ -174,6 +174,11 @@ export async function startQuery(
   };
   const [address, metricsAddress] = [server.address, metricsServer.address];
   return { address, metricsAddress, ...pg, stop, [Symbol.asyncDispose]: stop };
+}
+
+/** Whether callers are of tenants, who are strangers to each other. */
+function hasTenants({ oidcTenantClaim }: QuerySettings): boolean {
+  return oidcTenantClaim !== undefined;
 }
 
 function readinessOf(engine: Engine, clock: Clock): Readiness {

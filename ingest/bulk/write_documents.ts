@@ -129,7 +129,7 @@ async function store(
   const mode = commitModeOf(target.query, headers.get("x-svc-commit"), deps);
   const key = idempotencyOf(headers, deps.clock.nowMs());
   using resources = new DisposableStack();
-  const hold = resources.use(deps.bodies.hold());
+  const hold = resources.use(deps.bodies.hold(tenant));
   hold.grow(LIMITS.requestBytes);
   hold.reserve(GROWTH * (refuseAnnounced(request, deps.bodyCap) ?? 0));
   let bodyBytes = 0;

@@ -21,9 +21,9 @@ const BOUNDS = { depthMax: 200, valuesMax: 200_000 } as const;
  */
 export async function readObject(
   request: Request,
-  { bodies, what }: { bodies: ByteBudget; what: string },
+  { tenant, bodies, what }: { tenant: string; bodies: ByteBudget; what: string },
 ): Promise<JsonObject | undefined> {
-  using hold = bodies.hold();
+  using hold = bodies.hold(tenant);
   hold.grow(LIMITS.requestBytes);
   const bytes = await readBody(request, { bytesMax: OBJECT_BYTES_MAX, hold });
   if (bytes.byteLength === 0) return undefined;

@@ -58,7 +58,8 @@ async function counted(
   request: Request,
   { query, tenant, written, deps }: CountOptions,
 ): Promise<Response> {
-  const body = await readObject(request, { bodies: deps.bodies, what: "the body of _count" });
+  const { bodies } = deps;
+  const body = await readObject(request, { tenant, bodies, what: "the body of _count" });
   requireMatchAll(body, new URLSearchParams(query));
   const indexes = indexesOf(written, deps.clock.nowMs());
   const missing = indexes.find((index) => !isKnown(tenant, index, deps));

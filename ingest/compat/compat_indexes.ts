@@ -101,7 +101,7 @@ async function putIndex(
       reason: `Invalid index name [${name.slice(0, 140)}], ${fault}`,
     });
   }
-  const body = await readObject(request, { bodies, what: `the body of index [${name}]` });
+  const body = await readObject(request, { tenant, bodies, what: `the body of index [${name}]` });
   if (isKnown(tenant, name, deps)) {
     return compatFault(request, {
       status: 400,
@@ -196,7 +196,8 @@ async function putAlias(
 ): Promise<Response> {
   requireObjectName(index, "an index");
   requireObjectName(alias, "an alias");
-  await readObject(request, { bodies: deps.bodies, what: `the body of alias [${alias}]` });
+  const { bodies } = deps;
+  await readObject(request, { tenant, bodies, what: `the body of alias [${alias}]` });
   rememberAlias(tenant, { index, alias }, deps);
   return compatJson(request, ACKNOWLEDGED);
 }
@@ -208,7 +209,8 @@ async function changeAliases(
   request: Request,
   { tenant, deps }: { tenant: string; deps: IndexRouteDeps },
 ): Promise<Response> {
-  const body = await readObject(request, { bodies: deps.bodies, what: "the actions on aliases" });
+  const { bodies } = deps;
+  const body = await readObject(request, { tenant, bodies, what: "the actions on aliases" });
   const actions = body?.actions;
   if (!Array.isArray(actions) || actions.length === 0 || actions.length > ACTIONS_MAX) {
     throw malformed(`actions must be a list of 1 to ${ACTIONS_MAX}`);

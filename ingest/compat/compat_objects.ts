@@ -53,7 +53,8 @@ async function putObject(request: Request, options: PutOptions): Promise<Respons
   const { kind, name, tenant, deps } = options;
   const { objects, bodies, clock, notes } = deps;
   requireObjectName(name, kind.title);
-  const body = await readObject(request, { bodies, what: `the body of ${kind.title} [${name}]` });
+  const what = `the body of ${kind.title} [${name}]`;
+  const body = await readObject(request, { tenant, bodies, what });
   if (body === undefined && kind.needsBody) {
     throw new OperatingError("invalid_argument", "request body is required", {
       reason: "empty_body",

@@ -58,6 +58,7 @@ async function receive(call: Http2Call, options: ReceiveOptions): Promise<Receiv
   const { signal, hold, late, deps } = options;
   const head: RequestFields = { get: (name) => call.headers.get(name) ?? null };
   const tenant = await deps.admission.admit(head, () => call.peer);
+  hold.belongTo(tenant);
   const mode = commitModeOf("", head.get("x-svc-commit"), deps);
   const key = idempotencyOf(head, deps.clock.nowMs());
   const lane = signal.laneOf(deps.lanes, head, tenant);

@@ -85,6 +85,7 @@ async function receive(request: Request, options: ReceiveOptions): Promise<Recei
   const { signal, encoding, query, peer, hold, late, deps } = options;
   const { headers } = request;
   const tenant = await deps.admission.admit(headers, peer);
+  hold.belongTo(tenant);
   if (encoding === undefined) throw unsupportedType(signal, headers.get("content-type"));
   const mode = commitModeOf(query, headers.get("x-svc-commit"), deps);
   const key = idempotencyOf(headers, deps.clock.nowMs());

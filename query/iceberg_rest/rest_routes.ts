@@ -244,7 +244,8 @@ async function loadTable(
     if (!await service.icebergCatalog.has(ident)) throw noSuchTable(ident);
     return new Response(null, { status: 204 });
   }
-  return await tableAnswer(service, ident, { wantsCredentials: wantsCredentials(request) });
+  const asked = { wantsCredentials: wantsCredentials(request) };
+  return await tableAnswer(service, ident, { ...asked, owner: address.caller.tenant });
 }
 
 /** Clients list the ways in which they may be let at the files. */
@@ -257,9 +258,9 @@ function wantsCredentials({ headers }: Request): boolean {
 async function tableAnswer(
   { icebergCatalog, answers }: RestCatalogService,
   ident: TableIdent,
-  asked: { readonly wantsCredentials: boolean },
+  asked: { readonly wantsCredentials: boolean; readonly owner: string },
 ): Promise<Response> {
-  const hold = answers.hold();
+  const hold = answers.hold(asked.owner);
   try {
     const { location, bytes } = await icebergCatalog.metadata(
       ident,
@@ -287,6 +288,7 @@ async function commitTable(
   address: RestAddress,
 ): Promise<Response> {
   const { icebergCommits, answers } = service;
+  const owner = address.caller.tenant;
   if (icebergCommits === undefined) {
     await drainBody(request);
     throw readOnly(`commit to ${address.names["table"]}`);
@@ -299,12 +301,12 @@ async function commitTable(
     throw error;
   }
   {
-    using hold = answers.hold();
+    using hold = answers.hold(owner);
     const body = await readJsonText(request, { bytesMax: COMMIT_BYTES_MAX, hold });
     await icebergCommits.commit(ident, parseCommit(body));
   }
   // It took effect: nothing that asks another service may fail it now.
-  return await tableAnswer(service, ident, { wantsCredentials: false });
+  return await tableAnswer(service, ident, { wantsCredentials: false, owner });
 }
 
 /**

@@ -73,7 +73,7 @@ export async function getJobResult(
   if (method === "HEAD") return new Response(null, { headers });
   const body = await resultBody(result, {
     part: (part) => jobs.resultPart(id, part),
-    budget: answers,
+    hold: answers.hold(caller.tenant),
   });
   return new Response(body, { headers });
 }

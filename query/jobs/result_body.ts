@@ -5,17 +5,16 @@
 
 import { utf8 } from "../../shared/base/bytes.ts";
 import type { StoredResult } from "../../shared/catalog/job_store.ts";
-import type { ByteBudget, ByteHold } from "../../shared/base/byte_budget.ts";
+import type { ByteHold } from "../../shared/base/byte_budget.ts";
 import { SEND_MS_MAX } from "../limits.ts";
 import { growAnswer } from "../sql/held_answer.ts";
 import { ROW_JOINT } from "./result_parts.ts";
 
-/** Where files of a result come from, and what their bytes are charged to. */
+/** Where files of a result come from, and what their bytes are charged to until they are sent. */
 export interface ResultSource {
   /** Rows of one file, joined. */
   readonly part: (part: number) => Promise<Uint8Array<ArrayBuffer>>;
-  /** What buffered answers may hold together. */
-  readonly budget: ByteBudget;
+  readonly hold: ByteHold;
 }
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -27,10 +26,10 @@ type Bytes = Uint8Array<ArrayBuffer>;
 export async function resultBody(result: StoredResult, source: ResultSource): Promise<BodyInit> {
   const { head, tail, rows, parts } = result;
   if (parts === 0) return `${head}${rows ?? ""}${tail}`;
-  const hold = source.budget.hold();
+  const { hold } = source;
   try {
-    const first = await heldPart(source, hold, 0);
-    return asTaken(piecesOf(result, { first, source, hold }), hold);
+    const first = await heldPart(source, 0);
+    return asTaken(piecesOf(result, { first, source }), hold);
   } catch (error) {
     hold[Symbol.dispose]();
     throw error;
@@ -40,26 +39,26 @@ export async function resultBody(result: StoredResult, source: ResultSource): Pr
 interface BroughtResult {
   readonly first: Bytes;
   readonly source: ResultSource;
-  readonly hold: ByteHold;
 }
 
 async function* piecesOf(
   { head, tail, parts }: StoredResult,
-  { first, source, hold }: BroughtResult,
+  { first, source }: BroughtResult,
 ): AsyncGenerator<Bytes, undefined> {
+  const { hold } = source;
   yield utf8(head);
   yield first;
   hold.shrink(first.byteLength);
   for (let part = 1; part < parts; part += 1) {
     yield utf8(ROW_JOINT);
-    const rows = await heldPart(source, hold, part);
+    const rows = await heldPart(source, part);
     yield rows;
     hold.shrink(rows.byteLength);
   }
   yield utf8(tail);
 }
 
-async function heldPart({ part }: ResultSource, hold: ByteHold, at: number): Promise<Bytes> {
+async function heldPart({ part, hold }: ResultSource, at: number): Promise<Bytes> {
   const rows = await part(at);
   growAnswer(hold, rows.byteLength);
   return rows;

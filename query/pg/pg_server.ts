@@ -15,7 +15,7 @@ import {
   startListener,
   type TlsIdentity,
 } from "../../shared/http/listener.ts";
-import type { CallerGate } from "../query_caller.ts";
+import type { CallerGate, QueryCaller } from "../query_caller.ts";
 import { STARTUP_MS_MAX, STOP_MS_MAX } from "./limits.ts";
 import type { SessionService } from "./session/answers.ts";
 import { PgSession } from "./session/session.ts";
@@ -190,6 +190,7 @@ class Server implements PgServer {
     if (startup.kind === "cancel") return void this.#cancel(startup);
     const { isTls } = connection.transport;
     const caller = await authenticate({ gate, isOpen, peer, isTls, reader, writer });
+    this.#requireRoom(caller.known);
     const { parameters, minor } = startup;
     const settings = service.planner.settings(parameters);
     const user = parameters.get("user") ?? "";
@@ -208,6 +209,18 @@ class Server implements PgServer {
     if (this.#isStopping) session.stop();
     await writer.flush().catch(() => {});
     return session;
+  }
+
+  /** One of many tenants gets at most half of the sessions that the others leave. */
+  #requireRoom({ tenant, isOneOfMany = false }: QueryCaller): void {
+    if (!isOneOfMany) return;
+    const all = [...this.#running.values()];
+    const own = all.filter(({ session }) => session.caller.tenant === tenant).length;
+    const part = Math.floor((this.#options.sessionsMax - (all.length - own)) / 2);
+    if (own < Math.max(part, 1)) return;
+    throw pgError("53300", `Cannot begin a session: this tenant has ${own} open already`, {
+      hint: "Close some; other tenants keep room for theirs.",
+    });
   }
 
   /** A client that guesses learns nothing: there is no answer. */

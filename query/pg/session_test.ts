@@ -7,6 +7,7 @@ import pg from "pg";
 import postgres from "postgres";
 import { concatBytes, textOf, utf8 } from "../../shared/base/bytes.ts";
 import { WarehouseLab } from "../../shared/testing/warehouse_lab.ts";
+import { AUDIENCE, FakeIssuer } from "../../shared/testing/fake_issuer.ts";
 import { until } from "../../shared/testing/until.ts";
 import { type LabServer, startLabServer } from "../../tests/doubles/lab_server.ts";
 import {
@@ -527,6 +528,31 @@ Deno.test({
       PgWireClient.start(lab.port).then((client) => (client[Symbol.dispose](), true), () => false)
     );
     for (const client of open) client[Symbol.dispose]();
+  },
+});
+
+Deno.test({
+  name: "a tenant gets half of the sessions that other tenants leave, and its own go on",
+  fn: async () => {
+    await using issuer = await FakeIssuer.start();
+    await using lab = await pgLab([
+      ...["--pg-max-sessions", "6", "--oidc-issuer", issuer.url, "--oidc-audience", AUDIENCE],
+      ...["--oidc-tenant-claim", "org"],
+    ]);
+    using open = new DisposableStack();
+    const start = async (org: string) => {
+      const password = await issuer.token({ org });
+      return open.use(await PgWireClient.start(lab.port, { password }));
+    };
+    const first = await start("quokka");
+    for (let more = 1; more < 3; more += 1) await start("quokka");
+    const refused = /FATAL.*53300.*this tenant has 3 open already/;
+    await assert.rejects(start("quokka"), refused);
+    await start("zebra");
+    await assert.rejects(start("zebra"), /this tenant has 1 open already/);
+    await start("yaffa");
+    await assert.rejects(start("quokka"), refused);
+    assert.deepEqual(texts((await first.simple("SELECT 1")).rows), [["1"]]);
   },
 });
 

@@ -168,6 +168,10 @@ export class SqlCall implements AsyncDisposable {
     return this.#limits;
   }
 
+  get tenant(): string {
+    return this.#caller.tenant;
+  }
+
   /** Stops the engine when `request`'s sender goes away. Disposing the result undoes that. */
   stopWith(request: Request): Disposable {
     const onAbort = () => this.cancel();

@@ -44,7 +44,7 @@ async function recordsOf(
 ): Promise<Response> {
   const running = await call.run();
   const rowsMax = call.limits.rowsReturnedMax;
-  const hold = budget.hold();
+  const hold = budget.hold(call.tenant);
   try {
     const bytesMax = Math.min(RECORDS_BYTES_MAX, budget.bytesMax);
     const rows = await collectRows(call, running.chunks("arrays"), {

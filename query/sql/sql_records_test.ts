@@ -39,6 +39,27 @@ Deno.test({
 });
 
 Deno.test({
+  name: "recordsResponse: answers that one tenant leaves unread leave another tenant room",
+  async fn() {
+    const answers = new ByteBudget(16_000, { isShared: true });
+    const callers = {
+      admit: ({ headers }: Pick<Request, "headers">) => {
+        const tenant = headers.get("authorization") ?? "";
+        return Promise.resolve({ tenant, namespace: "svc" });
+      },
+    };
+    const rows = Array.from({ length: 5 }, () => "x".repeat(1_000));
+    const app = queryApp(testService(new FakeEngine({ rows }), { answers, callers }));
+    const ask = (authorization: string) =>
+      app.request("/api/v1/sql", { ...REQUEST, headers: { ...HEADERS, authorization } });
+    const [first, second, third] = [await ask("a"), await ask("a"), await ask("b")];
+    assert.deepEqual([first.status, second.status, third.status], [200, 503, 200]);
+    for (const { body } of [first, second, third]) await body?.cancel();
+    assert.equal(answers.used, 0);
+  },
+});
+
+Deno.test({
   name: "recordsResponse: a stream needs no room for answers",
   async fn() {
     const body = '{"query":"SELECT n","format":"ndjson"}';

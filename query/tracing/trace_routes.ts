@@ -77,7 +77,7 @@ async function answerTraces(
     asked: `${request.method} ${url.pathname}${url.search}`,
   });
   using _stopping = call.stopWith(request);
-  const hold = service.answers.hold();
+  const hold = service.answers.hold(caller.tenant);
   try {
     refuseIndexName(index);
     const { searchParams: params } = url;

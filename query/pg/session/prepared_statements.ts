@@ -1,6 +1,6 @@
 /** Prepared statements and portals of one session, within bounds. */
 
-import type { ByteBudget, ByteHold } from "../../../shared/base/byte_budget.ts";
+import type { ByteHold } from "../../../shared/base/byte_budget.ts";
 import type { Parameters, ResultColumn } from "../../../shared/engine/types.ts";
 import { PORTALS_MAX, STATEMENT_BYTES_MIN, STATEMENTS_MAX } from "../limits.ts";
 import type { PgCell, PgPlan } from "../pg_plan.ts";
@@ -131,9 +131,9 @@ export class SessionStatements implements Disposable {
   readonly portals: Named<Portal>;
   readonly #hold: ByteHold;
 
-  /** `budget`: of all sessions. */
-  constructor(budget: ByteBudget) {
-    this.#hold = budget.hold();
+  /** `hold`: what its statements and portals are charged to. */
+  constructor(hold: ByteHold) {
+    this.#hold = hold;
     this.statements = new Named(this.#hold, STATEMENTS);
     this.portals = new Named(this.#hold, PORTALS);
   }

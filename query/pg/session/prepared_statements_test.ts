@@ -9,7 +9,7 @@ Deno.test({
   name: "SessionStatements counts the names of statements and their parameters' types",
   fn() {
     const budget = new ByteBudget(1_000_000);
-    using kept = new SessionStatements(budget);
+    using kept = new SessionStatements(budget.hold());
     kept.addStatement("a".repeat(300_000), EMPTY);
     assert(budget.used >= 600_000);
     assert.throws(() => kept.addStatement("b".repeat(300_000), EMPTY), isOperatingError);

@@ -94,7 +94,7 @@ export class PgSession implements PgSessionView {
     this.database = database;
     this.processId = processId;
     this.settings = settings;
-    this.kept = new SessionStatements(service.answers);
+    this.kept = new SessionStatements(service.answers.hold(parts.caller.known.tenant));
     this.#answers = new SessionAnswers(parts, this);
   }
 
