@@ -237,8 +237,9 @@ class CachedLease implements DataFileLease {
   }
 
   async #settle(path: string): Promise<void> {
+    const { cached } = this.#leased(path);
     try {
-      await this.#leased(path).cached.settle();
+      await cached.settle();
     } catch (error) {
       throw fileError("write", path, error);
     }
@@ -259,7 +260,9 @@ class CachedLease implements DataFileLease {
     }, 0);
   }
 
+  /** Errors: why the statement ended. What came for it meanwhile is not its own any more. */
   #leased(path: string): { readonly cached: CachedFile; readonly file: DataFile } {
+    this.#ended.signal.throwIfAborted();
     return present(this.#files.get(path), "a leased file");
   }
 

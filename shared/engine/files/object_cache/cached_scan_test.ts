@@ -5,6 +5,7 @@
  */
 
 import { deepStrictEqual, match, ok, strictEqual } from "node:assert/strict";
+import { configure, reset } from "@logtape/logtape";
 import fc from "fast-check";
 import { isOperatingError, OperatingError } from "../../../base/errors.ts";
 import type { RowObject } from "../../../columns/rows.ts";
@@ -362,6 +363,42 @@ Deno.test({
     hangs = false;
     hanging.resolve();
     strictEqual((await patient).rows.length, 1);
+  },
+});
+
+Deno.test({
+  name: "CachedDataFiles what arrives when its statement is over is no error of the disk",
+  fn: async () => {
+    await using remote = await openRemote();
+    const { lab, store } = remote;
+    await fill(lab, [{ rows: 4_000, rowGroupRowsMax: 1_000, sorted: true, seed: 1 }]);
+    const logged: string[] = [];
+    await configure({
+      reset: true,
+      sinks: { logged: ({ message }) => void logged.push(message.join("")) },
+      loggers: [
+        { category: ["svc"], sinks: ["logged"], lowestLevel: "error" },
+        { category: ["logtape", "meta"], sinks: [], lowestLevel: "error" },
+      ],
+    });
+    try {
+      const hanging = Promise.withResolvers<void>();
+      const sql = "SELECT max(raw) FROM events";
+      store.reads.length = 0;
+      // The footer comes, and its columns do not.
+      store.onRead = () => store.dataReads.length > 1 ? hanging.promise : undefined;
+      const stopping = new AbortController();
+      const stopped = lab.query(sql, { signal: stopping.signal }).catch(() => "stopped");
+      await until(() => store.dataReads.length > 1);
+      const patient = lab.query(sql);
+      stopping.abort();
+      strictEqual(await stopped, "stopped");
+      hanging.resolve();
+      strictEqual((await patient).rows.length, 1);
+      deepStrictEqual(logged, []);
+    } finally {
+      await reset();
+    }
   },
 });
 
