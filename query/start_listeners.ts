@@ -42,6 +42,7 @@ export function startListeners(
       option: "--bind",
       ...(tls === undefined ? {} : { tls }),
       bounds,
+      compresses: true,
       meter: listenerMeter(metrics, "http"),
       // The answer itself gives a stalled client up, with a last line that says so. The connection
       // is cut later.

@@ -7,6 +7,7 @@ import type { Hono } from "hono";
 import { OperatingError } from "../../shared/base/errors.ts";
 import { errorResponse, jsonResponse } from "../../shared/http/error_response.ts";
 import { pulledResponse } from "../../shared/http/pulled_response.ts";
+import { wantedCoding } from "../../shared/http1/wanted_coding.ts";
 import type { PageConfig } from "./page_config.ts";
 import { PAGE_DOCUMENT, type PageFiles } from "./page_files.ts";
 
@@ -90,10 +91,8 @@ function fileResponse(
 ): Response {
   const file = files.get(name);
   if (file === undefined) return errorResponse(missing(files, name));
-  const takesPacked = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:\s|,|$))/.test(
-    headers.get("accept-encoding") ?? "",
-  );
-  const packed = takesPacked ? file.packed : undefined;
+  const isPlain = wantedCoding(headers.get("accept-encoding")) === "plain";
+  const packed = isPlain ? undefined : file.packed;
   return pulledResponse((packed ?? file.pieces)(), {
     headers: {
       ...headersOf(config),

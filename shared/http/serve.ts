@@ -44,6 +44,8 @@ export interface ServeOptions {
   readonly meter?: ListenerMeter;
   /** How long a client may take nothing of its answer. Default `HTTP1_LIMITS.stallMsMax`. */
   readonly stallMsMax?: number;
+  /** Whether answers are compressed for clients that ask for it. Default false. */
+  readonly compresses?: boolean;
 }
 
 /** A listener that serves until it is disposed of. */
@@ -182,6 +184,7 @@ class Server implements RunningServer {
       handler: (request) => this.#options.handler(request, info),
       nowMs: () => performance.now(),
       stallMsMax: this.#options.stallMsMax ?? HTTP1_LIMITS.stallMsMax,
+      compresses: this.#options.compresses ?? false,
       onRefusal: (reason) => this.#options.meter?.requestRefused(reason),
       onWaiting: (it, isWaiting) => {
         this.#waiting.delete(it);

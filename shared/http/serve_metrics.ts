@@ -31,6 +31,7 @@ export function serveMetrics(
     ...bind,
     option: "--metrics-bind",
     bounds: METRICS_BOUNDS,
+    compresses: true,
     meter: listenerMeter(metrics, "metrics"),
     handler: guardOrigin(
       metricsHandler(metrics, problem),

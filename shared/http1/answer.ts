@@ -1,22 +1,29 @@
 /**
  * An answer on its way to the client: whole where its bytes are at hand, else in pieces, each asked
- * for once the one before was taken.
+ * for once the one before was taken. A server that compresses sends it in gzip where the client
+ * wants that.
  */
 
 import { Buffer } from "node:buffer";
+import { concatBytes } from "../base/bytes.ts";
+import { GZIP_PIECE_BYTES_MAX, GzipPieces, gzipWhole } from "./gzip_pieces.ts";
+import { IncomingHeaders } from "./incoming_headers.ts";
 import type { RequestHead } from "./request_head.ts";
 import type { Bytes } from "./request_body.ts";
 import { statusText } from "./status_text.ts";
+import { type WantedCoding, wantedCoding } from "./wanted_coding.ts";
 
 /** Writes bytes to the connection; it is done once the system has them. */
 export type Write = (bytes: Uint8Array) => Promise<void>;
 
 export interface AnswerOptions {
-  readonly head: Pick<RequestHead, "method" | "version">;
+  readonly head: Pick<RequestHead, "method" | "version" | "fields">;
   /** Whether another request may follow on the connection. */
   readonly keepsAlive: boolean;
   /** Monotonic. */
   readonly nowMs: () => number;
+  /** Compresses what the client takes so; otherwise answers go out as the handler made them. */
+  readonly compresses: boolean;
 }
 
 /** An answer that says its length, and is no longer, is read whole before it is sent. */
@@ -25,6 +32,18 @@ const WHOLE_BYTES_MAX = 1024 * 1024;
 const JOINED_BYTES_MAX = 64 * 1024;
 
 const LONG_CHUNK_BYTES = 16 * 1024;
+
+/** A shorter answer and its head are one packet either way. */
+const GZIP_BYTES_MIN = 1_024;
+/** What is text, or columns as they lie in memory. Parquet and pictures are compressed already. */
+const GZIP_TYPES =
+  /^(?:text\/|application\/(?:json|x-ndjson|vnd\.apache\.arrow\.stream|openmetrics-text)\b)/;
+/**
+ * Answers that have one of these stay as they are. They are coded already, or a part of a whole. A
+ * validator would name two different texts (RFC 9110, section 8.8.3.3).
+ */
+const PLAIN_FIELDS = new Set(["content-encoding", "content-range", "etag"]);
+const GZIP_FIELD = "content-encoding: gzip\r\n";
 
 /** Fields of the connection and not of the response: this server alone sets them. */
 const CONNECTION_FIELDS = new Set(["connection", "keep-alive", "transfer-encoding", "upgrade"]);
@@ -50,6 +69,7 @@ export class Answer {
   /** The fields that the handler gave, but those of the framing. */
   readonly #fields: string;
   readonly #announced: number | undefined;
+  readonly #wanted: WantedCoding;
   #reader: Reader | undefined;
   #isCancelled = false;
 
@@ -59,13 +79,22 @@ export class Answer {
     let fields = "";
     let announced: number | undefined;
     let hasDate = false;
+    let isText = false;
+    let isFixed = !options.compresses;
     response.headers.forEach((value, name) => {
       if (name === "content-length") announced = lengthOf(value);
       else if (!CONNECTION_FIELDS.has(name)) fields += `${name}: ${value}\r\n`;
       hasDate ||= name === "date";
+      isText ||= name === "content-type" && GZIP_TYPES.test(value);
+      isFixed ||= PLAIN_FIELDS.has(name);
     });
+    const isVaried = isText && !isFixed;
+    if (isVaried) fields += "vary: accept-encoding\r\n";
     this.#fields = hasDate ? fields : `${fields}date: ${dateOf(options.nowMs())}\r\n`;
     this.#announced = announced;
+    this.#wanted = isVaried
+      ? wantedCoding(new IncomingHeaders(options.head.fields).get("accept-encoding"))
+      : "plain";
   }
 
   /**
@@ -79,15 +108,30 @@ export class Answer {
       await write(this.#head(this.#lengthWithoutBody(), keepsAlive));
       return keepsAlive;
     }
-    if (!(body instanceof Uint8Array)) return await this.#sendPieces(body, write);
-    const head = this.#head(`content-length: ${body.byteLength}\r\n`, keepsAlive);
+    const isWhole = body instanceof Uint8Array;
+    const isGzip = this.#isGzip(isWhole ? body.byteLength : Infinity);
+    if (isGzip && !(isWhole && body.byteLength <= GZIP_PIECE_BYTES_MAX)) {
+      return await this.#sendGzip(body, write);
+    }
+    if (!isWhole) return await this.#sendPieces(body, write);
+    if (isGzip) await this.#sendWhole(gzipWhole(body), write, GZIP_FIELD);
+    else await this.#sendWhole(body, write);
+    return keepsAlive;
+  }
+
+  async #sendWhole(body: Bytes, write: Write, fields = ""): Promise<void> {
+    const length = `${fields}content-length: ${body.byteLength}\r\n`;
+    const head = this.#head(length, this.#options.keepsAlive);
     if (head.byteLength + body.byteLength <= JOINED_BYTES_MAX) {
-      await write(joined(head, body));
+      await write(concatBytes([head, body]));
     } else {
       await write(head);
       await write(body);
     }
-    return keepsAlive;
+  }
+
+  #isGzip(bytes: number): boolean {
+    return this.#wanted === "gzip_alone" || this.#wanted === "gzip" && bytes >= GZIP_BYTES_MIN;
   }
 
   /** Cancels the source, because nobody reads the response any more. */
@@ -105,7 +149,9 @@ export class Answer {
     const { status } = this.#response;
     if (status === 204 || status === 304) return "";
     if (this.#options.head.method !== "HEAD") return "content-length: 0\r\n";
-    return this.#announced === undefined ? "" : `content-length: ${this.#announced}\r\n`;
+    // Nobody knows how long it would be in gzip.
+    if (this.#announced === undefined || this.#isGzip(this.#announced)) return "";
+    return `content-length: ${this.#announced}\r\n`;
   }
 
   /** Undefined: there is none. */
@@ -145,7 +191,7 @@ export class Answer {
       : `content-length: ${announced}\r\n`;
     const head = this.#head(framing, keepsAlive);
     const chunks = new Chunks();
-    await write(joined(head, isChunked ? chunks.of(first) : first));
+    await write(concatBytes([head, isChunked ? chunks.of(first) : first]));
     let sent = first.byteLength;
     for (let next = await second; !next.done; next = await reader.read()) {
       sent += next.value.byteLength;
@@ -155,6 +201,39 @@ export class Answer {
     if (this.#isCancelled) return false;
     if (isChunked) await write(LAST_CHUNK);
     return keepsAlive && (announced ?? sent) === sent;
+  }
+
+  /** In pieces whose length nobody knows before they are made. */
+  async #sendGzip(body: Bytes | Pieces, write: Write): Promise<boolean> {
+    const isChunked = this.#options.head.version === "1.1";
+    const keepsAlive = this.#options.keepsAlive && isChunked;
+    const framing = isChunked ? "transfer-encoding: chunked\r\n" : "";
+    const chunks = new Chunks();
+    let head: Bytes | undefined = this.#head(GZIP_FIELD + framing, keepsAlive);
+    for await (const piece of this.#gzipPieces(body)) {
+      const bytes = isChunked ? chunks.of(piece) : piece;
+      await write(head === undefined ? bytes : concatBytes([head, bytes]));
+      head = undefined;
+    }
+    if (isChunked) await write(LAST_CHUNK);
+    return keepsAlive;
+  }
+
+  /** The source is asked for more once what it gave was taken. */
+  async *#gzipPieces(body: Bytes | Pieces): AsyncGenerator<Uint8Array> {
+    const { first, second, reader } = body instanceof Uint8Array ? { first: body } : body;
+    const pieces = new GzipPieces();
+    let taken = first.byteLength;
+    yield* pieces.of(first);
+    for (let next = await second; next?.done === false; next = await reader?.read()) {
+      taken += next.value.byteLength;
+      yield* pieces.of(next.value);
+    }
+    if (this.#isCancelled) throw new AnswerCancelled();
+    if (taken !== (this.#announced ?? taken)) {
+      throw new Error(`the answer announced ${this.#announced} bytes and had ${taken}`);
+    }
+    yield pieces.end();
   }
 
   #head(framing: string, keepsAlive: boolean): Bytes {
@@ -184,7 +263,7 @@ class Chunks {
   #room = new Uint8Array(0);
 
   /** It is to be written before the next one is made. */
-  of(bytes: Bytes): Bytes {
+  of(bytes: Uint8Array): Uint8Array {
     if (bytes.byteLength === 0) return bytes;
     const size = latin1(`${bytes.byteLength.toString(16)}\r\n`);
     const whole = this.#roomFor(size.byteLength + bytes.byteLength + 2);
@@ -200,13 +279,6 @@ class Chunks {
     if (this.#room.byteLength < byteLength) this.#room = new Uint8Array(byteLength);
     return this.#room.subarray(0, byteLength);
   }
-}
-
-function joined(head: Bytes, body: Bytes): Bytes {
-  const whole = new Uint8Array(head.byteLength + body.byteLength);
-  whole.set(head);
-  whole.set(body, head.byteLength);
-  return whole;
 }
 
 /** One byte a character: what `Headers` lets through. */

@@ -30,6 +30,8 @@ export interface Http1ConnectionOptions {
   /** Monotonic, for the limits of time. */
   readonly nowMs: () => number;
   readonly stallMsMax: number;
+  /** Whether answers are compressed for clients that ask for it. */
+  readonly compresses: boolean;
   /** Hears of requests that no handler saw. */
   readonly onRefusal: (reason: RefusalReason) => void;
   /**
@@ -282,6 +284,7 @@ export class Http1Connection {
       keepsAlive: head.keepsAlive && isWholeRequest && !this.#isDraining &&
         (this.#input.length > 0 || !this.#input.hasEnded),
       nowMs: this.#options.nowMs,
+      compresses: this.#options.compresses,
     });
     if (this.#isClosed || exchange.hasLeft) this.#clientLeft();
     try {

@@ -73,6 +73,7 @@ function connect(handler: Handler = () => new Response("ok")) {
     handler,
     nowMs: () => peer.nowMs,
     stallMsMax: HTTP1_LIMITS.stallMsMax,
+    compresses: false,
     onRefusal: (reason) => void peer.refusals.push(reason),
     onWaiting: () => {},
   });
