@@ -139,8 +139,7 @@ export async function startQuery(
   const traceNames = new NameCache(plan.bytes.trace_names);
   keeper.keep("trace_names", traceNames);
   memory.watch(engine, { answersBytes: () => answers.used, auditBytes: () => audit.bytes });
-  const tails = new TailDesk();
-  const callers = deps.callers ?? access;
+  const [tails, callers] = [new TailDesk(), deps.callers ?? access];
   const app = queryApp({
     ...calls,
     desk,
@@ -170,6 +169,7 @@ export async function startQuery(
     readiness.end();
     tails.end();
     jobs.desk.endWaits(); // The listener lets requests in flight end.
+    void server.stop(); // While PostgreSQL's sessions end: all in flight have the same time.
     return stopping ??= resources.disposeAsync();
   };
   const [address, metricsAddress] = [server.address, metricsServer.address];

@@ -31,3 +31,5 @@ export const STATEMENTS_PER_QUERY_MAX = 64;
 export const STATEMENT_BYTES_MIN = 512;
 /** How long a stop waits for statements in flight before it ends them. */
 export const STOP_MS_MAX = 10_000;
+/** How long their clients have to read why. */
+export const CUT_MS_MAX = 2_000;

@@ -16,7 +16,7 @@ import {
   type TlsIdentity,
 } from "../../shared/http/listener.ts";
 import type { CallerGate, QueryCaller } from "../query_caller.ts";
-import { STARTUP_MS_MAX, STOP_MS_MAX } from "./limits.ts";
+import { CUT_MS_MAX, STARTUP_MS_MAX, STOP_MS_MAX } from "./limits.ts";
 import type { SessionService } from "./session/answers.ts";
 import { PgSession } from "./session/session.ts";
 import { errorFields, pgError } from "./sqlstate.ts";
@@ -105,17 +105,24 @@ class Server implements PgServer {
     return this.#running.size;
   }
 
-  /** Lets statements end, up to `STOP_MS_MAX`. */
+  /** Lets statements end, up to `STOP_MS_MAX`; the others are told why they do not. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isStopping = true;
     await this.#listener.close();
     for (const { session } of this.#running.values()) session.stop();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<void>((resolve) => timer = setTimeout(resolve, STOP_MS_MAX));
-    await Promise.race([Promise.all(this.#connections.values()), late]);
-    clearTimeout(timer);
+    await this.#ended(STOP_MS_MAX);
+    for (const { session } of this.#running.values()) session.cut();
+    await this.#ended(CUT_MS_MAX);
     for (const connection of this.#connections.keys()) connection.close();
     await Promise.all(this.#connections.values());
+  }
+
+  /** Waits until all connections have ended, up to `msMax`. */
+  async #ended(msMax: number): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => timer = setTimeout(resolve, msMax));
+    await Promise.race([Promise.all(this.#connections.values()), late]);
+    clearTimeout(timer);
   }
 
   #serve({ conn, peer }: Accepted): Promise<void> {

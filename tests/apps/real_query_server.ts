@@ -15,11 +15,15 @@ export const TURNS = turnsFor(THREADS);
 
 export interface RealServer extends AsyncDisposable {
   readonly port: number;
+  /** Where PostgreSQL's protocol is spoken; 0 without `--pg-listen`. */
+  readonly pgPort: number;
   post(query: string, fields?: Record<string, unknown>, init?: RequestInit): Promise<Response>;
   metric(series: string): Promise<number>;
   /** Waits until nothing is in flight, reserved or in line; returns how long that took. */
   idle(): Promise<number>;
   until(series: string, value: number): Promise<void>;
+  /** Ends it like SIGTERM does. */
+  stop(): Promise<void>;
 }
 
 export async function startRealServer(flags: readonly string[] = []): Promise<RealServer> {
@@ -37,6 +41,7 @@ export async function startRealServer(flags: readonly string[] = []): Promise<Re
   };
   return {
     port: server.address.port,
+    pgPort: server.pgAddress?.port ?? 0,
     metric,
     post: (query, fields = {}, init = {}) =>
       fetch(`${url}/api/v1/sql`, {
@@ -62,6 +67,7 @@ export async function startRealServer(flags: readonly string[] = []): Promise<Re
         ok(performance.now() - startedMs < 5_000, `${series} never was ${value}`);
       }
     },
+    stop: () => server.stop(),
     async [Symbol.asyncDispose]() {
       await server.stop();
       await lab[Symbol.asyncDispose]();

@@ -3,8 +3,9 @@
  * is given back.
  */
 
-import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
+import { deepStrictEqual, match, ok, strictEqual } from "node:assert/strict";
 import { leastOf } from "../../shared/testing/least_of.ts";
+import { PgWireClient } from "../doubles/pg_wire_client.ts";
 import { startRealServer, TURNS } from "../apps/real_query_server.ts";
 
 /**
@@ -99,6 +100,28 @@ Deno.test({
       return await server.idle();
     });
     ok(tookMs < 1_000, `streaming: ${tookMs} ms`);
+  },
+});
+
+Deno.test({
+  name: "a stop of the server ends what its time is too short for, and says why by each protocol",
+  fn: async () => {
+    await using server = await startRealServer(["--pg-listen", "127.0.0.1:0"]);
+    using client = await PgWireClient.start(server.pgPort);
+    const overPg = client.simple(endless(0));
+    const overHttp = server.post(endless(0), { limits: { timeout_seconds: 120 } });
+    await server.until("svc_query_in_flight", 2);
+    const startedMs = performance.now();
+    const stopped = server.stop();
+    const { error } = await overPg;
+    deepStrictEqual([error?.get("C"), error?.get("S")], ["57P01", "ERROR"]);
+    match(error?.get("M") ?? "", /this server is stopping/);
+    const response = await overHttp;
+    deepStrictEqual([response.status, response.headers.get("retry-after")], [503, "1"]);
+    strictEqual((await response.json()).reason, "server_stopping");
+    await stopped;
+    // systemd's unit gives it 30 s. The protocols' times would be 20 s one after the other.
+    ok(performance.now() - startedMs < 18_000);
   },
 });
 

@@ -9,6 +9,7 @@
 import { getLogger } from "@logtape/logtape";
 import { isOperatingError, messageOf, OperatingError } from "../../../shared/base/errors.ts";
 import { STATEMENTS_PER_QUERY_MAX } from "../limits.ts";
+import { serverStops } from "../../sql/sql_call.ts";
 import type { PgSessionView, PgSettings } from "../pg_plan.ts";
 import { errorFields, pgError } from "../sqlstate.ts";
 import { MessageFields } from "../wire/message_fields.ts";
@@ -147,6 +148,11 @@ export class PgSession implements PgSessionView {
         details: { sqlstate: "57014" },
       }),
     );
+  }
+
+  /** Ends the statement of a session that is stopping, and with it the session. */
+  cut(): void {
+    this.#answers.stop(serverStops());
   }
 
   /** Ends the session, once its statement has ended. */
