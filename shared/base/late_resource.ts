@@ -1,4 +1,4 @@
-/** A resource that is opened when it is first needed, and again when that failed. */
+/** A resource that is opened when it is first needed, and again when that failed or it rested. */
 
 export class LateResource<T extends AsyncDisposable> implements AsyncDisposable {
   readonly #open: () => Promise<T>;
@@ -13,6 +13,14 @@ export class LateResource<T extends AsyncDisposable> implements AsyncDisposable 
       this.#opened = undefined;
       throw error;
     });
+  }
+
+  /** Closes it, if it is open, until it is needed again. Nobody may be using it. */
+  async rest(): Promise<void> {
+    const opening = this.#opened;
+    this.#opened = undefined;
+    const opened = await opening?.catch(() => undefined);
+    await opened?.[Symbol.asyncDispose]();
   }
 
   /** Closes it, if it is open. */

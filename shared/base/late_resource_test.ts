@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { LateResource } from "./late_resource.ts";
 
 Deno.test({
-  name: "LateResource opens once, again after a failure, and closes what is open",
+  name: "LateResource opens once, again after a failure, and after a rest, and closes what is open",
   async fn() {
     const events: string[] = [];
     let failing = true;
@@ -20,7 +20,11 @@ Deno.test({
     failing = false;
     const [one, two] = await Promise.all([late.get(), late.get()]);
     assert.equal(one, two);
-    await late[Symbol.asyncDispose]();
+    await late.rest();
+    await late.rest();
     assert.deepEqual(events, ["open", "open", "close"]);
+    await late.get();
+    await late[Symbol.asyncDispose]();
+    assert.deepEqual(events.slice(3), ["open", "close"]);
   },
 });

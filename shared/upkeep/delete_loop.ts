@@ -44,7 +44,8 @@ export function startDeleteLoop(
     while (!signal.aborted) {
       let pauseMs = intervalMs;
       try {
-        await sweepDeleteTasks(deps, signal);
+        const outcomes = await sweepDeleteTasks(deps, signal);
+        if (outcomes.size === 0) await deps.rest?.();
         if (deps.clock.monotonicMs() >= forgetAtMs) {
           await deps.ledger.forgetEnded(KEPT_MS);
           forgetAtMs = deps.clock.monotonicMs() + FORGET_INTERVAL_MS;

@@ -42,6 +42,8 @@ export interface DeleteTaskDeps extends CommitDeps, DataFileWriterDeps, DeleteWa
   readonly reader: IcebergReader;
   /** Opened with the first task. Errors: `unavailable` (`engine_not_loaded`). */
   readonly matcher: () => Promise<RowMatcher>;
+  /** Closes the matcher, whose DuckDB takes 100 MB, until a task needs it again. */
+  readonly rest?: () => Promise<void>;
   /** For copies, in the folder of `scratchDir`, of files that are not on this machine. */
   readonly files: FileSystem;
   readonly scratchDir: () => Promise<string>;

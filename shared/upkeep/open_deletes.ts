@@ -61,6 +61,7 @@ export async function openDeletes(options: OpenDeletesOptions): Promise<OpenDele
     ledger,
     reader: drain.reader ?? new IcebergReader(drain.store),
     matcher: () => matcher.get(),
+    rest: () => matcher.rest(),
     files,
     scratchDir: async () => (await scratch.get()).path,
     claimant: claiming?.claimant ?? `compactor ${uuidV4(drain.random)}`,
