@@ -75,7 +75,7 @@ export type MirrorEvent =
 export interface MirrorBacklog {
   readonly segments: number;
   readonly bytes: number;
-  /** Unix ms at which the oldest was begun; undefined when there is none. */
+  /** Unix ms at which the oldest was begun, at most; undefined when there is none. */
   readonly oldestMs: number | undefined;
 }
 
@@ -111,8 +111,11 @@ export async function mirrorSegments(
 }
 
 /** What waits for the mirror now. */
-export async function mirrorBacklog(deps: MirrorDeps, mirrored: Mirrored): Promise<MirrorBacklog> {
-  let [segments, bytes, oldest] = [0, 0, ""];
+export async function mirrorBacklog(
+  deps: Pick<MirrorDeps, "fs" | "root">,
+  mirrored: Mirrored,
+): Promise<MirrorBacklog> {
+  let [segments, bytes, oldestMs] = [0, 0, Infinity];
   for (const lane of await lanesIn(deps.fs, deps.root)) {
     if (!isMirrorable(lane)) continue;
     const there = mirrored.get(laneName(lane));
@@ -123,13 +126,17 @@ export async function mirrorBacklog(deps: MirrorDeps, mirrored: Mirrored): Promi
       if (stat === undefined) continue;
       segments += 1;
       bytes += stat.size;
-      if (oldest === "" || name < oldest) oldest = name;
+      // Behind a clock that went back names stay at the time from which it went.
+      oldestMs = Math.min(oldestMs, msOfSegmentName(name), stat.mtimeMs);
     }
   }
-  return { segments, bytes, oldestMs: oldest === "" ? undefined : msOfSegmentName(oldest) };
+  return { segments, bytes, oldestMs: segments === 0 ? undefined : oldestMs };
 }
 
-function sealedIn({ fs, root }: MirrorDeps, lane: LaneId): Promise<string[]> {
+function sealedIn(
+  { fs, root }: Pick<MirrorDeps, "fs" | "root">,
+  lane: LaneId,
+): Promise<string[]> {
   return segmentNamesIn(fs, stateDirectory(root, lane, "sealed"));
 }
 

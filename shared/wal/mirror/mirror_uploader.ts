@@ -152,7 +152,8 @@ export class MirrorUploader implements AsyncDisposable {
 
   /** The end of the process must not take longer for it. */
   #isUrgent(name: string): boolean {
-    const ageMs = this.#options.clock.nowMs() - msOfSegmentName(name);
+    // A name may be later than now, where the clock went back.
+    const ageMs = Math.abs(this.#options.clock.nowMs() - msOfSegmentName(name));
     return this.#over.signal.aborted || ageMs > this.#patienceMs();
   }
 

@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
 import { basename } from "node:path";
 import { OperatingError } from "../../base/errors.ts";
+import { MS_PER_DAY } from "../../base/time.ts";
 import { MemoryStore } from "../../storage/memory_store.ts";
 import { CrashableFileSystem } from "../../testing/crashable_file_system.ts";
 import { FakeClock } from "../../testing/fake_clock.ts";
 import { inlinePacker } from "../../testing/inline_packer.ts";
 import { numberedBatch } from "../../testing/numbered_rows.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
+import { until } from "../../testing/until.ts";
 import { openWal } from "../wal.ts";
+import { mirrorBacklog } from "./mirror_segments.ts";
 import { MirrorUploader } from "./mirror_uploader.ts";
 import type { SegmentPacker } from "./segment_packer.ts";
 
@@ -31,7 +34,7 @@ Deno.test({
     };
     const stored = async (lane: Lane) =>
       (await Array.fromAsync(store.list(`m/default/${lane.index}/`))).length;
-    const until = async (lane: Lane, count: number) => {
+    const untilStored = async (lane: Lane, count: number) => {
       for (const end = Date.now() + PATIENCE_MS; await stored(lane) < count;) {
         assert.ok(Date.now() < end, `${count} objects of ${lane.index}`);
         await clock.advance(0);
@@ -47,8 +50,8 @@ Deno.test({
       onEvent: () => {},
       onFailure: () => failures += 1,
     });
-    await until(WEB, 1);
-    await until(JOBS, 1);
+    await untilStored(WEB, 1);
+    await untilStored(JOBS, 1);
 
     await seal(WEB);
     await seal(JOBS);
@@ -56,15 +59,15 @@ Deno.test({
     await clock.advance(GATHER_MS - 1);
     assert.equal(await stored(WEB), 1, "others may be sealed by then");
     await clock.advance(1);
-    await until(WEB, 2);
+    await untilStored(WEB, 2);
     assert.equal(await stored(JOBS), 1, "nobody said so");
     await clock.advance(GATHER_MS + POLL_MS);
-    await until(JOBS, 2);
+    await untilStored(JOBS, 2);
 
     await clock.advance(GATHER_MS);
     await seal(WEB);
     uploader.wake(WEB);
-    await until(WEB, 3);
+    await untilStored(WEB, 3);
     await clock.advance(GATHER_MS);
 
     await seal(WEB);
@@ -77,8 +80,8 @@ Deno.test({
     }
     store.isAway = false;
     await clock.advance(POLL_MS - 1);
-    await until(WEB, 4);
-    await until(JOBS, 3);
+    await untilStored(WEB, 4);
+    await untilStored(JOBS, 3);
   },
 });
 
@@ -129,6 +132,43 @@ for (const [what, activeIntervalMs, mostMs] of WAITS) {
     },
   });
 }
+
+Deno.test({
+  name: "MirrorUploader has segments packed as urgent that a clock named which went back since",
+  async fn() {
+    const clock = new FakeClock();
+    const fs = new CrashableFileSystem({ nowMs: () => clock.nowMs() });
+    const random = new SeededRandom(5);
+    const urgency: boolean[] = [];
+    const inline = inlinePacker(fs);
+    const packer: SegmentPacker = {
+      ...inline,
+      packFile(path, options) {
+        urgency.push(options.isUrgent);
+        return inline.packFile(path, options);
+      },
+    };
+    await using wal = await openWal({ fs, clock, random, root: ROOT, freeBytesMin: 0 });
+    const seal = async () => {
+      await wal.append(WEB, numberedBatch([1]), "wait_for");
+      await wal.seal(WEB);
+    };
+    clock.jumpMs = MS_PER_DAY;
+    await seal();
+    clock.jumpMs = 0;
+    await seal();
+    const { oldestMs } = await mirrorBacklog({ fs, root: ROOT }, new Map());
+    assert.ok(oldestMs !== undefined && oldestMs <= clock.nowMs(), `${oldestMs}`);
+    await using _uploader = new MirrorUploader({
+      ...{ fs, clock, random, packer, root: ROOT, prefix: "m", parallel: 2 },
+      ...{ store: new MemoryStore(), activeIntervalMs: 0, patienceMs: 10_000 },
+      onEvent: () => {},
+      onFailure: (error) => assert.fail(String(error)),
+    });
+    await until(() => urgency.length === 2);
+    assert.deepEqual(urgency, [true, true]);
+  },
+});
 
 class UnsteadyStore extends MemoryStore {
   isAway = false;
