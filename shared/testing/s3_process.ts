@@ -198,11 +198,13 @@ export class S3Process implements AsyncDisposable {
     const stores = request.method === "PUT"
       ? !asked.query.has("partNumber")
       : request.method === "POST" && asked.query.has("uploadId");
-    if (stores) this.#stored.add(url.pathname);
+    const isNew = stores && !this.#stored.has(url.pathname);
+    if (isNew) this.#stored.add(url.pathname);
     const forwarding = this.#forward(request, { path: url.pathname + url.search, body });
     const answer = await forwarding.catch(() => undefined);
     // Killed meanwhile.
     if (answer === undefined) return new Response(broken(new Uint8Array()), { status: 200 });
+    if (isNew && !answer.ok) this.#stored.delete(url.pathname);
     if (asked.query.has("delete")) this.#forget(url.pathname, new TextDecoder().decode(body));
     if (fault === undefined) return answer;
     if (fault === "mute") {
