@@ -1,7 +1,8 @@
 /**
  * One round of an ingester's mirror: every sealed segment that is not in the mirror is put there,
- * oldest first, at most `parallel` of them in memory. Stops at the first failure; what it did stays
- * done. README.md has the protocol.
+ * oldest first, at most `parallel` of them in memory. A segment that cannot be read, or whose name
+ * another object has, holds up no other. Any other failure stops the round. What it did stays done.
+ * README.md has the protocol.
  */
 
 import { areSameBytes } from "../../base/bytes.ts";
@@ -95,6 +96,7 @@ export async function mirrorSegments(
   signal: AbortSignal,
   lanes?: readonly LaneId[],
 ): Promise<void> {
+  const faults: unknown[] = [];
   for (const lane of lanes ?? await lanesIn(deps.fs, deps.root)) {
     if (!isMirrorable(lane)) continue;
     const sealed = await sealedIn(deps, lane);
@@ -106,8 +108,9 @@ export async function mirrorSegments(
     const still = new Set(sealed);
     for (const name of there) if (!still.has(name)) there.delete(name);
     await releasePins(deps, lane, new Set(queue));
-    await uploadAll(deps, { lane, queue, there, signal });
+    await uploadAll(deps, { lane, queue, there, faults, signal });
   }
+  if (faults.length > 0) throw faults[0];
 }
 
 /** What waits for the mirror now. */
@@ -161,6 +164,8 @@ interface Uploads {
   /** Names, oldest first. */
   readonly queue: string[];
   readonly there: Set<string>;
+  /** Gets what befell single segments. */
+  readonly faults: unknown[];
   readonly signal: AbortSignal;
 }
 
@@ -175,7 +180,7 @@ async function uploadAll(deps: MirrorDeps, { queue, ...work }: Uploads): Promise
 }
 
 async function uploadPinned(deps: MirrorDeps, work: Uploads): Promise<void> {
-  const { lane, queue, there, signal } = work;
+  const { lane, queue, there, faults, signal } = work;
   let failed = false;
   const worker = async () => {
     for (let name = queue.shift(); name !== undefined; name = queue.shift()) {
@@ -183,6 +188,10 @@ async function uploadPinned(deps: MirrorDeps, work: Uploads): Promise<void> {
       try {
         if (await upload(deps, lane, name)) there.add(name);
       } catch (error) {
+        if (isOfSegment(error)) {
+          faults.push(error);
+          continue;
+        }
         failed = true;
         throw error;
       }
@@ -190,6 +199,11 @@ async function uploadPinned(deps: MirrorDeps, work: Uploads): Promise<void> {
   };
   const ends = await Promise.allSettled(Array.from({ length: deps.parallel }, worker));
   for (const end of ends) if (end.status === "rejected") throw end.reason;
+}
+
+/** Whether others may be mirrored all the same. Errors of its file are no `OperatingError`. */
+function isOfSegment(error: unknown): boolean {
+  return !isOperatingError(error) || error.code === "corrupt" || error.code === "not_found";
 }
 
 /**

@@ -7,9 +7,10 @@ import { inlinePacker } from "../../testing/inline_packer.ts";
 import { numberedBatch, rowsOfMessage } from "../../testing/numbered_rows.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
 import { openWalConsumerAdmin } from "../admin.ts";
-import { pinsDirectory, segmentNamesIn } from "../layout.ts";
+import { pinsDirectory, segmentNamesIn, segmentPath, stateDirectory } from "../layout.ts";
 import { openWalReader } from "../reader.ts";
 import { openWal } from "../wal.ts";
+import { segmentKey } from "./mirror_layout.ts";
 import { openMirrorWalReader } from "./mirror_wal_reader.ts";
 import { mirrorBacklog, type MirrorEvent, mirrorSegments } from "./mirror_segments.ts";
 
@@ -98,6 +99,27 @@ Deno.test({
     await mirrorSegments(lab.deps, mirrored, GOING);
     assert.deepEqual(await lab.mirroredRows(), [0, 1, 2, 3]);
     assert.deepEqual(await lab.pins(), []);
+  },
+});
+
+Deno.test({
+  name: "a segment that cannot be mirrored holds up no other, and the round fails all the same",
+  async fn() {
+    const lab = await Lab.sealed(new CrashableFileSystem(), 3);
+    const names = await segmentNamesIn(lab.fs, stateDirectory(ROOT, LANE, "sealed"));
+    const [unreadable = "", foreign = ""] = names;
+    await lab.store.putNew(segmentKey(PREFIX, LANE, foreign), Uint8Array.of(1, 2, 3));
+    const failing = segmentPath(ROOT, LANE, { state: "sealed", name: unreadable });
+    const fs = new Proxy(lab.fs, {
+      get: (files, name) => {
+        if (name !== "readFile") return Reflect.get(files, name).bind(files);
+        return (path: string) =>
+          path === failing ? Promise.reject(new Error("EIO")) : files.readFile(path);
+      },
+    });
+    const mirrored = new Map([["default/events", new Set<string>()]]);
+    await assert.rejects(mirrorSegments({ ...lab.deps, fs }, mirrored, GOING), /EIO/);
+    assert.deepEqual([...mirrored.get("default/events") ?? []], names.slice(2));
   },
 });
 
