@@ -130,6 +130,26 @@ Deno.test({
     );
 
     await t.step(
+      "a tail that falls silent is connected anew, and goes on where it was",
+      () =>
+        withPage(lab, "", async (page) => {
+          await page.clock.install();
+          await page.goto(`${lab.url}/ui/?live=1`);
+          await isConnected(page);
+          await lab.append(["before the silence"]);
+          await isShown(page, "before the silence");
+          const [again] = await Promise.all([
+            page.waitForRequest("**/api/v1/tail?*"),
+            page.clock.fastForward(46_000),
+          ]);
+          ok((await again.allHeaders())["last-event-id"]);
+          await isConnected(page);
+          await lab.append(["after the silence"]);
+          await isShown(page, "after the silence");
+        }),
+    );
+
+    await t.step(
       "thousands of rows a second leave the page usable, and it says how many it skipped",
       () =>
         withPage(lab, "?live=1", async (page) => {

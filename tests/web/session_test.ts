@@ -186,6 +186,28 @@ const STEPS: readonly {
       }, { allowed: FAILED_REQUESTS }),
   },
   {
+    name: "a link that breaks without a word is noticed, and what was asked is asked again",
+    args: [],
+    test: (lab) =>
+      withPage(lab, QUERY, async (page) => {
+        await page.clock.install();
+        await rowsAre(page, ["cart emptied", "card declined"]);
+        // Nothing fails: no answer comes.
+        let looks = 0;
+        await page.route(/\/(?:api\/|readyz)/, (route) => {
+          if (route.request().url().endsWith("/readyz")) looks += 1;
+        });
+        await Promise.all([page.waitForRequest("**/api/v1/sql"), search(page, "declined")]);
+        await page.clock.runFor(11_000);
+        await page.waitForSelector(BANNER);
+        // One look may miss a busy server. The third begins once the second has missed it.
+        await until(() => looks >= 3);
+        await page.unroute(/\/(?:api\/|readyz)/);
+        await rowsAre(page, ["card declined"]);
+        await page.waitForSelector(BANNER, { state: "detached" });
+      }, { allowed: FAILED_REQUESTS }),
+  },
+  {
     name: "a page waits for its code as for rows, and offers a reload where there is none",
     args: [],
     test: (lab) =>

@@ -17,6 +17,8 @@ export interface EventStreamOptions {
   readonly onConnected?: (isConnected: boolean) => void;
 }
 
+/** The server says something each 15 s. A link that breaks without a word is noticed by that. */
+const SILENT_MS_MAX = 45_000;
 const RECONNECT_MS_MIN = 250;
 const RECONNECT_MS_MAX = 5_000;
 
@@ -59,15 +61,19 @@ async function readBody(
   const reader = body?.getReader();
   const decoder = new TextDecoder();
   parser.begin();
+  const leave = () => void reader?.cancel().catch(() => {});
+  let silence: ReturnType<typeof setTimeout> | undefined;
   try {
     for (;;) {
+      silence = setTimeout(leave, SILENT_MS_MAX);
       const piece = await reader?.read().catch(() => undefined);
+      clearTimeout(silence);
       if (piece?.value === undefined) return;
       for (const event of parser.push(decoder.decode(piece.value, { stream: true }))) {
         onEvent(event);
       }
     }
   } finally {
-    await reader?.cancel().catch(() => {});
+    leave();
   }
 }

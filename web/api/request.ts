@@ -1,6 +1,7 @@
 /** Requests to the query server that served this page. */
 
-import { noteServerAway, noteServerHere, untilBack } from "./server_state.ts";
+import { pause } from "./pause.ts";
+import { noteServerAway, noteServerHere, untilBack, wasAway } from "./server_state.ts";
 import { bearerToken, wantToken } from "./session.ts";
 
 /** Why a request has no answer; `message` is for people. */
@@ -22,6 +23,9 @@ export type RequestOptions = Omit<RequestInit, "signal" | "headers"> & {
   /** Asking twice does no harm: it waits while the server is away. Reads do so by themselves. */
   readonly isRepeatable?: boolean;
 };
+
+/** After so long without an answer the page looks whether the server is still there. */
+const LOOK_MS = 10_000;
 
 /** A server that answers probes and breaks this request each time is not asked for ever. */
 const ATTEMPTS_MAX = 4;
@@ -102,9 +106,29 @@ async function ask(
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
   };
   const url = new URL(path, new URL(API, location.href));
-  const response = await fetch(url, { ...init, headers, signal }).catch(() => undefined);
+  const response = await fetchWatched(url, { ...init, headers }, signal).catch(() => undefined);
   signal.throwIfAborted();
   return { response, token };
+}
+
+/**
+ * `fetch` that gives up once the server was away: a link that breaks without a word leaves the
+ * request behind, for minutes. Errors: those of `fetch`.
+ */
+async function fetchWatched(url: URL, init: RequestInit, signal: AbortSignal): Promise<Response> {
+  const lost = new AbortController();
+  const answered = new AbortController();
+  untilAwayAndBack(AbortSignal.any([signal, answered.signal])).then(() => lost.abort(), () => {});
+  try {
+    return await fetch(url, { ...init, signal: AbortSignal.any([signal, lost.signal]) });
+  } finally {
+    answered.abort();
+  }
+}
+
+/** Errors: the signal's reason. */
+async function untilAwayAndBack(signal: AbortSignal): Promise<void> {
+  do await pause(LOOK_MS, signal); while (!await wasAway(signal));
 }
 
 /** The API answers with no page. A proxy whose session has ended leads requests to one. */

@@ -19,7 +19,12 @@ const POLL_ANSWER_MS_MAX = 5_000;
 /** The page lies beside the probes, whatever path a proxy puts before both. */
 const READY = "../readyz";
 
+/** A server that misses one look may be busy. */
+const AWAY_LOOKS = 2;
+
 let isLooking = false;
+/** How often it was away, as far as anybody looked. */
+let absences = 0;
 /** Whether it is back; false when the user stops waiting. */
 let back = Promise.withResolvers<boolean>();
 let hurry = new AbortController();
@@ -32,6 +37,15 @@ export async function untilBack(signal: AbortSignal): Promise<boolean> {
   const { promise } = back;
   noteServerAway();
   return await settledOrAborted(promise, signal);
+}
+
+/**
+ * Looks whether the server answers. Returns false if it does, and true once it is back, or the user
+ * stops waiting. Errors: the signal's reason.
+ */
+export async function wasAway(signal: AbortSignal): Promise<boolean> {
+  const before = absences;
+  return !await untilBack(signal) || absences > before;
 }
 
 /** A request found the server away: it is looked for from now on. */
@@ -60,7 +74,8 @@ export function stopWaiting(): void {
 
 async function look(): Promise<void> {
   let waitMs = POLL_MS_MIN;
-  while (!await isReady()) {
+  for (let looks = 1; !await isReady(); looks += 1) {
+    if (looks === AWAY_LOOKS) absences += 1;
     if (serverState.peek() === "here") serverState.value = "away";
     hurry = new AbortController();
     await pause(waitMs, hurry.signal).catch(() => {});

@@ -51,8 +51,9 @@ export async function startDownload(format: DownloadFormat): Promise<void> {
     if (signal.aborted) return;
     downloadFailure.value = error instanceof TypeError
       ? {
-        message: "The download broke off: the rows may be more than the server gives at once. " +
-          "Search for less.",
+        message:
+          "The download broke off. The connection was lost, or these are more rows than the " +
+          "server gives at once. Try again, or search for less.",
       }
       : failureOf(error);
   } finally {
