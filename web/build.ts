@@ -8,13 +8,14 @@
  */
 
 import { join } from "node:path";
+import type { Plugin } from "esbuild";
+import { firstScripts, oneChunk, type Outputs } from "./one_chunk.ts";
 
 const ROOT = join(import.meta.dirname ?? ".", "..");
 const WEB = join(ROOT, "web");
 const [outFlag, out] = Deno.args.slice(-2);
 const OUT = outFlag === "--out" && out !== undefined ? out : join(WEB, "dist");
 const DOCUMENT = "index.html";
-const FIRST_PAGE = "logs/logs_page.tsx";
 /** A server that starts, or a page that is open, may still want the files of an older build. */
 const KEPT_MS = 3_600_000;
 const COMPRESSED = /\.(?:js|css|wasm)$/;
@@ -45,25 +46,31 @@ async function newestMs(folder: string): Promise<number> {
 async function buildPage(): Promise<void> {
   const begun = new Date();
   const { build, stop } = await import("esbuild");
-  const { metafile, outputFiles } = await build({
-    absWorkingDir: WEB,
-    entryPoints: ["main.tsx"],
-    bundle: true,
-    format: "esm",
-    splitting: true,
-    minify: true,
-    target: ["chrome123", "firefox121", "safari17.5"],
-    jsx: "automatic",
-    jsxImportSource: "preact",
-    entryNames: "[name]-[hash]",
-    chunkNames: "[name]-[hash]",
-    assetNames: "[name]-[hash]",
-    loader: { ".wasm": "file" },
-    outdir: OUT,
-    metafile: true,
-    write: false,
-    logLevel: "warning",
-  });
+  const bundle = (plugins: Plugin[]) =>
+    build({
+      absWorkingDir: WEB,
+      entryPoints: ["main.tsx"],
+      bundle: true,
+      format: "esm",
+      splitting: true,
+      minify: true,
+      target: ["chrome123", "firefox121", "safari17.5"],
+      jsx: "automatic",
+      jsxImportSource: "preact",
+      entryNames: "[name]-[hash]",
+      chunkNames: "[name]-[hash]",
+      assetNames: "[name]-[hash]",
+      loader: { ".wasm": "file" },
+      outdir: OUT,
+      metafile: true,
+      write: false,
+      logLevel: "warning",
+      plugins,
+    });
+  const apart = await bundle([]);
+  const { metafile, outputFiles } = await bundle([
+    oneChunk({ folder: WEB, outputs: apart.metafile.outputs, readText: Deno.readTextFile }),
+  ]);
   await stop();
   await Deno.mkdir(OUT, { recursive: true });
   const made = new Set<string>();
@@ -77,24 +84,10 @@ async function buildPage(): Promise<void> {
   await removeOld(made);
 }
 
-type Outputs = Readonly<
-  Record<string, {
-    readonly entryPoint?: string;
-    readonly cssBundle?: string;
-    readonly imports: readonly { readonly path: string; readonly kind: string }[];
-  }>
->;
-
 /** The document loads the first page's scripts together, instead of one after another. */
 async function documentText(outputs: Outputs): Promise<string> {
-  const pathOf = (entryPoint: string): string => {
-    const found = Object.entries(outputs).find(([, output]) => output.entryPoint === entryPoint);
-    if (found === undefined) throw new Error(`Cannot build the page: no ${entryPoint} came out`);
-    return found[0];
-  };
-  const main = pathOf("main.tsx");
-  const first = [main, pathOf(FIRST_PAGE)].flatMap((path) => [...staticScripts(path, outputs)]);
-  const preloads = [...new Set(first)].filter((path) => path !== main)
+  const [main = "", ...others] = firstScripts(outputs);
+  const preloads = others
     .map((path) => `<link rel="modulepreload" href="${nameOf(path)}">\n    `);
   const style = outputs[main]?.cssBundle ?? "";
   return (await Deno.readTextFile(join(WEB, DOCUMENT)))
@@ -103,17 +96,6 @@ async function documentText(outputs: Outputs): Promise<string> {
       '<script type="module" src="main.js">',
       (script) => preloads.join("") + script.replace("main.js", nameOf(main)),
     );
-}
-
-/** A script, and those that it cannot run without. */
-function staticScripts(path: string, outputs: Outputs): ReadonlySet<string> {
-  const found = new Set([path]);
-  for (const one of found) {
-    for (const { path, kind } of outputs[one]?.imports ?? []) {
-      if (kind === "import-statement") found.add(path);
-    }
-  }
-  return found;
 }
 
 async function writeWithCompressed(

@@ -5,6 +5,8 @@ const PROGRAM = new URL("../../web/build.ts", import.meta.url).pathname;
 const BUILDS_AT_ONCE = 2;
 const FORGOTTEN_MS = 7_200_000;
 const BYTES_MAX = 200 * 1024;
+/** Browsers fetch so many files at a time over HTTP/1.1. */
+const FILES_MAX = 6;
 
 async function build(folder: string, ...args: readonly string[]): Promise<void> {
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
@@ -45,6 +47,11 @@ Deno.test({
           deepStrictEqual(there.filter((name) => name.endsWith(".begun")), []);
         },
       );
+
+      await t.step("the document's scripts and styles are fetched together", async () => {
+        const [, ...files] = await named(folder);
+        ok(files.length <= FILES_MAX, files.join(" "));
+      });
 
       await t.step("the first page takes at most 200 KiB, compressed", async () => {
         const sizes = await Promise.all((await named(folder)).map(async (name) => {
