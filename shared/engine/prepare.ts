@@ -6,6 +6,7 @@
  */
 
 import { describeStatement } from "./bind/describe_statement.ts";
+import { readsLeftOut } from "./bind/relation.ts";
 import { boundStatement } from "./bounds/bound_statement.ts";
 import { priceStatement } from "./cost/price_statement.ts";
 import { type EngineConnection, EngineFault } from "./duckdb/driver.ts";
@@ -52,6 +53,8 @@ export interface PrepareContext {
   readonly usesPromoted: boolean;
   /** Whether rows of the WAL may be counted in place of being read; default true. */
   readonly mayCount?: boolean;
+  /** Whether rows of the WAL may lack columns that the statement does not need; default true. */
+  readonly mayLeaveOut?: boolean;
 }
 
 /** Errors: as `Engine.prepare` says; those of DuckDB itself still as `EngineFault`. */
@@ -85,7 +88,11 @@ async function preparePhases(
   const statement = await catalogStatement(sent, context);
   const gated = gateStatement(statement, context);
   const bounded = await boundStatement(gated, context);
-  const planned = await planStatement(bounded, context);
+  const planned = await planStatement(bounded, {
+    ...context,
+    // What its subqueries read is not known before they run.
+    mayLeaveOut: first === undefined && context.usesPromoted && context.mayLeaveOut !== false,
+  });
   using _leases = planned.leases;
   const rewritten = await rewriteStatement(planned, context);
   return await prepareRewritten(rewritten, { sent, context, startMs, first });
@@ -118,6 +125,11 @@ export async function prepareRewritten(
     const ordered = await orderStatement(pruned, context);
     const priced = priceStatement(ordered);
     const exchanged = await exchangeStatement(priced, context);
+    // Once is enough, and whoever brings its tables along (`frozen`) gets the same ones again.
+    if (context.mayLeaveOut !== false && exchanged.tables.some(readsLeftOut)) {
+      leases.dispose();
+      return await prepareAgain(sent, { ...context, mayLeaveOut: false }, startMs);
+    }
     asked = exchanged.asked.statement;
     const described = await describeStatement(exchanged, context);
     return preparedOf(described, { held: deps.held, tookMs: deps.nowMs() - startMs, first });

@@ -26,6 +26,8 @@ import { ATTRIBUTE_NAMES, AttributeStatements } from "./attribute_statements.ts"
 const SEEDS = Number(Deno.env.get("SVC_ATTRIBUTE_SEEDS") ?? 2);
 const FIRST_SEED = Number(Deno.env.get("SVC_ATTRIBUTE_SEED") ?? 1);
 const STATEMENTS = 120;
+/** Rows of the WAL are converted anew after so many, at first with the columns that are needed. */
+const RESTART_AFTER = 6;
 /** The last one, which waits in the WAL, has attributes of the same types in all rows. */
 const BATCHES = 7;
 const ROWS = 40;
@@ -59,6 +61,7 @@ for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
       const served = new Map<string, number>();
       let failed = 0;
       for (let left = STATEMENTS; left > 0; left -= 1) {
+        if (wal && left % RESTART_AFTER === 0) await columns.restartEngine();
         const { sql, isOrdered } = statements.next();
         const expected = await outcomeOf(plain, sql, { isOrdered, hasHuge, fastPaths: false });
         const actual = await outcomeOf(columns, sql, { isOrdered, hasHuge });

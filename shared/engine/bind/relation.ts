@@ -8,6 +8,7 @@
  * its own. UNION ALL BY NAME joins them: in that form DuckDB skips what is left out.
  */
 
+import { assert } from "../../base/assert.ts";
 import type { Column, ColumnType } from "../../schema/schema.ts";
 import {
   type FilePart,
@@ -38,7 +39,13 @@ export function relationSql(plan: TablePlan, bind: BindText = quoteText): string
   const isApart = (part: ScanPart) => plan.place !== undefined || !isWhole(part);
   const whole = stored.filter((part) => !isApart(part));
   const ranges = stored.filter(isApart);
-  const read = columnReader(plan);
+  const reader = columnReader(plan);
+  const read = (part: ScanPart) => {
+    const columns = reader(part);
+    // DuckDB would read a missing column as NULL.
+    assert(!lacksAny(part, columns), "the rows of the WAL have the columns that are read");
+    return columns;
+  };
   const first = (part: ScanPart) => firstPlace(plan.parts.indexOf(part));
   const scans = [
     ...Map.groupBy(whole, read).entries().map(([columns, parts]) =>
@@ -91,6 +98,22 @@ function columnReader(plan: TablePlan): (part: ScanPart) => ReadColumns {
     known.set(name, columns);
     return columns;
   };
+}
+
+/** Whether the statement can need a column that rows of the WAL lack (`plan/left_out.ts`). */
+export function readsLeftOut(plan: TablePlan): boolean {
+  const lacking = plan.parts.filter((part) => leftOutOf(part).length > 0);
+  if (lacking.length === 0) return false;
+  const read = columnReader(plan);
+  return lacking.some((part) => lacksAny(part, read(part)));
+}
+
+function lacksAny(part: ScanPart, { columns }: ReadColumns): boolean {
+  return leftOutOf(part).some(({ id }) => columns.some((column) => column.id === id));
+}
+
+function leftOutOf(part: ScanPart): readonly Column[] {
+  return part.origin === "delta" ? part.delta.leftOut ?? [] : [];
 }
 
 interface ReadColumns {

@@ -53,14 +53,14 @@ export function attributeCall(
   return attribute === undefined ? undefined : { column: from, attribute, fails };
 }
 
-/** The attributes that calls of a statement name. */
-export function calledAttributes(root: TreeNode): ReadonlySet<string> {
-  const names = new Set<string>();
+/** The calls of a statement that name one attribute each. */
+export function attributeCalls(root: TreeNode): readonly AttributeCall[] {
+  const calls: AttributeCall[] = [];
   walk(root, (node) => {
     const call = attributeCall(node);
-    if (call !== undefined) names.add(call.attribute);
+    if (call !== undefined) calls.push(call);
   });
-  return names;
+  return calls;
 }
 
 interface Step {

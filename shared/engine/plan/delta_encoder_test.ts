@@ -12,26 +12,39 @@ const { columns } = EVENTS_SCHEMA;
 Deno.test("openDeltaEncoder() makes on its thread what encodeDelta() makes", async () => {
   using encoder = openDeltaEncoder();
   for (const effort of ["none", "quick"] as const) {
-    const rows = {
+    const rowsOf = () => ({
       columns,
       messages: [messageOf(0, 500), messageOf(500, 1)],
       promoted: [],
       effort,
-    };
-    equal(await encoder.encode(rows), encodeDelta(rows));
+    });
+    equal(await encoder.encode(rowsOf(), fails), encodeDelta(rowsOf()));
   }
 });
 
 Deno.test("openDeltaEncoder() tells of a bad message as encodeDelta() does, and goes on", async () => {
   using encoder = openDeltaEncoder();
-  const bad = messageOf(0, 3).fill(0xff, 8);
+  const rowsOf = (message: Uint8Array) =>
+    ({ columns, messages: [message], promoted: [], effort: "none" }) as const;
+  const bad = () => rowsOf(messageOf(0, 3).fill(0xff, 8));
   await rejects(
-    encoder.encode({ columns, messages: [bad], promoted: [], effort: "none" }),
+    encoder.encode(bad(), () => Promise.resolve(bad())),
     (error) => isOperatingError(error, "corrupt"),
   );
-  const rows = { columns, messages: [messageOf(0, 3)], promoted: [], effort: "none" } as const;
-  equal(await encoder.encode(rows), encodeDelta(rows));
+  const good = () => rowsOf(messageOf(0, 3));
+  equal(await encoder.encode(good(), fails), encodeDelta(good()));
 });
+
+Deno.test("openDeltaEncoder() reads the rows once more where its thread failed with them", async () => {
+  using encoder = openDeltaEncoder();
+  const rows = { columns, messages: [messageOf(0, 3)], promoted: [], effort: "none" } as const;
+  const bad = { ...rows, messages: [messageOf(0, 3).fill(0xff, 8)] };
+  equal(await encoder.encode(bad, () => Promise.resolve(rows)), encodeDelta(rows));
+});
+
+function fails(): Promise<never> {
+  return Promise.reject(new Error("the rows were read once more"));
+}
 
 function messageOf(first: number, count: number): Uint8Array {
   const rows = Array.from({ length: count }, (_, at) => {

@@ -13,6 +13,7 @@ import type { Column, TableSchema } from "../../schema/schema.ts";
 import { fitTo } from "../../tables/fit_schema.ts";
 import { liftPromoted } from "../../tables/lift_promoted.ts";
 import type { WalFrame } from "../../wal/types.ts";
+import { leaveOut, type NeededColumns } from "./left_out.ts";
 
 /**
  * A Parquet file with rows of the WAL. Sizes are in bytes, by field id; times are Unix nanoseconds,
@@ -30,6 +31,8 @@ export interface DeltaFile {
   readonly complete: ReadonlySet<number>;
   /** Which of `complete` have a value in each row. */
   readonly filled: ReadonlySet<number>;
+  /** Columns of its rows that it lacks (`left_out.ts`). Absent: none. */
+  readonly leftOut?: readonly Column[];
   readonly timestampNsMin: bigint;
   readonly timestampNsMax: bigint;
 }
@@ -40,6 +43,8 @@ export interface DeltaRows {
   readonly messages: readonly Uint8Array[];
   /** Promoted columns of the table that the rows' attributes fill. */
   readonly promoted: readonly Column[];
+  /** Other columns may be left out; undefined: none. */
+  readonly needed?: NeededColumns | undefined;
   readonly effort: Effort;
 }
 
@@ -49,20 +54,23 @@ export type DeltaContent =
     ParquetFile,
     "bytes" | "rows" | "columnSizes" | "lowerBounds" | "upperBounds"
   >
-  & Pick<DeltaFile, "complete" | "filled">;
+  & Pick<DeltaFile, "complete" | "filled" | "leftOut">;
 
 /** Writes rows, which are at least one. Errors: `corrupt` for a bad message. */
-export function encodeDelta({ columns, messages, promoted, effort }: DeltaRows): DeltaContent {
+export function encodeDelta(
+  { columns, messages, promoted, needed, effort }: DeltaRows,
+): DeltaContent {
   const sent: TableSchema = { columns, tags: [] };
-  const schema = withColumns(sent, promoted);
-  const [fit, lift] = [fitTo(schema, columns), liftPromoted(schema)];
-  const batches = messages.map((message) => lift(fit(decodeBatch(message, sent))));
-  const complete = completeIds(completeOf(batches).complete ?? 0n, schema);
+  const whole = withColumns(sent, promoted);
+  const [fit, lift] = [fitTo(whole, columns), liftPromoted(whole)];
+  const lifted = messages.map((message) => lift(fit(decodeBatch(message, sent))));
+  const complete = completeIds(completeOf(lifted).complete ?? 0n, whole);
+  const { batches, schema, leftOut } = leaveOut(lifted, { schema: whole, complete, needed });
   const file = writeParquet(batches, { schema, effort });
   const { bytes, rows, lowerBounds, upperBounds, nullCounts } = file;
   const columnSizes = effort === "none" ? packedSizes(file) : file.columnSizes;
   return {
-    ...{ bytes, rows, columnSizes, lowerBounds, upperBounds, complete },
+    ...{ bytes, rows, columnSizes, lowerBounds, upperBounds, complete, leftOut },
     filled: new Set([...complete].filter((id) => nullCounts.get(id) === 0)),
   };
 }
@@ -88,15 +96,21 @@ function withColumns({ columns, tags }: TableSchema, promoted: readonly Column[]
 export async function writeDeltaFile(
   files: Pick<FileSystem, "create">,
   path: string,
-  { frames, encode = encodeDelta, promoted = [], ...how }: Pick<DeltaRows, "columns" | "effort"> & {
-    /** Default: none. */
-    readonly promoted?: readonly Column[];
-    readonly frames: readonly WalFrame[];
-    /** Default: on the caller's thread. */
-    readonly encode?: ((rows: DeltaRows) => DeltaContent | Promise<DeltaContent>) | undefined;
-  },
+  { frames, encode = encodeDelta, promoted = [], needed, ...how }:
+    & Pick<DeltaRows, "columns" | "effort">
+    & Partial<Pick<DeltaRows, "promoted" | "needed">>
+    & {
+      readonly frames: readonly WalFrame[];
+      /** Default: on the caller's thread. */
+      readonly encode?: ((rows: DeltaRows) => DeltaContent | Promise<DeltaContent>) | undefined;
+    },
 ): Promise<DeltaFile> {
-  const file = await encode({ ...how, promoted, messages: frames.map(({ message }) => message) });
+  const file = await encode({
+    ...how,
+    promoted,
+    needed,
+    messages: frames.map(({ message }) => message),
+  });
   return await placeDeltaFile(files, path, { file, times: frames });
 }
 
@@ -132,7 +146,7 @@ export async function placeDeltaFile(
   },
 ): Promise<DeltaFile> {
   const { bytes, rows, columnSizes, lowerBounds, upperBounds } = content.file;
-  const { complete = NONE, filled = NONE } = content.file;
+  const { complete = NONE, filled = NONE, leftOut = [] } = content.file;
   {
     // The file is neither synced nor renamed: the directory is emptied at start, and nobody reads
     // before this returns.
@@ -148,6 +162,7 @@ export async function placeDeltaFile(
     upperBounds,
     complete,
     filled,
+    leftOut,
     timestampNsMin: content.times.map((one) => one.timestampNsMin).reduce((a, b) => a < b ? a : b),
     timestampNsMax: content.times.map((one) => one.timestampNsMax).reduce((a, b) => a > b ? a : b),
   };

@@ -1,17 +1,32 @@
 /** What `WalDelta` knows of a segment of the WAL. */
 
 import type { TimeRange } from "../../iceberg/types.ts";
+import { ATTRIBUTES } from "../../schema/promoted.ts";
 import type { Column } from "../../schema/schema.ts";
 import type { LaneId } from "../../tenant/tenant.ts";
 import type { SegmentOutline } from "../../wal/types.ts";
 import { nearestUnits, type OrderedRequest, unitTimes } from "../order/nearest_units.ts";
 import { FrameCount } from "./counted_frames.ts";
 import type { DeltaFile } from "./delta_file.ts";
+import { lacks, type NeededColumns } from "./left_out.ts";
 import type { LostRows } from "./lost_rows.ts";
 import { meets } from "./plan.ts";
 
 /** About what a segment has whose rows are not on record. */
 const SEGMENT_ROWS = 4_096;
+
+/** Files of one piece. A statement that none of them serves has all columns converted. */
+const FILES_MAX = 4;
+
+/** Rows of a segment that were converted: those of its frames between two offsets. */
+export interface DeltaPiece extends Pick<DeltaFile, "rows" | "timestampNsMin" | "timestampNsMax"> {
+  readonly offset: number;
+  readonly endOffset: number;
+  /** All these rows, with other columns in each. */
+  readonly files: DeltaFile[];
+  /** Whether the rows cannot be read any more: no file follows. */
+  isGone: boolean;
+}
 
 /** A segment, its files, and what is known of it. */
 export interface Segment {
@@ -22,7 +37,8 @@ export interface Segment {
   epoch: number;
   /** What it held when it was sealed; undefined: not known, or not looked at yet. */
   outline: SegmentOutline | undefined;
-  pieces: DeltaFile[];
+  /** In the order of their offsets. */
+  pieces: DeltaPiece[];
   /** What of it cannot be read. */
   lost: LostRows | undefined;
   /** Offset where the next frame starts; undefined is the first. */
@@ -55,11 +71,19 @@ export function newSegment(lane: LaneId, name: string): Segment {
   };
 }
 
-/** Segments that are known to hold rows that are wanted, and are not converted yet. */
+/** What a statement wants of the rows of segments. */
+export interface WantedPieces {
+  readonly range: TimeRange;
+  /** Which rows in `range` count; undefined: all of them. Other rows may be missing. */
+  readonly nearest: OrderedRequest | undefined;
+  /** The columns it can need; undefined: all. */
+  readonly needed: NeededColumns | undefined;
+}
+
+/** Segments that are known to hold rows that are wanted, and are not all converted yet. */
 export function unconverted(
   segments: readonly Segment[],
-  range: TimeRange,
-  nearest: OrderedRequest | undefined,
+  { range, nearest, needed }: WantedPieces,
 ): Segment[] {
   const units = segments.flatMap((segment) => {
     const { outline, complete, pieces } = segment;
@@ -68,9 +92,44 @@ export function unconverted(
       .map((one) => ({ segment, rows: one.rows, ...unitTimes(one) }));
   });
   const wanted = nearest === undefined ? units : [...nearestUnits(units, range, nearest)];
-  return wanted.map(({ segment }) => segment).filter(({ outline, complete }) =>
-    outline !== undefined && !complete
+  return wanted.map(({ segment }) => segment).filter((segment) =>
+    segment.outline !== undefined &&
+    (!segment.complete || lackingPieces(segment, { range, needed }).length > 0)
   );
+}
+
+/** Pieces with wanted rows of which no file has all columns that are needed. */
+export function lackingPieces(
+  { pieces }: Pick<Segment, "pieces">,
+  { range, needed }: Pick<WantedPieces, "range" | "needed">,
+): DeltaPiece[] {
+  return pieces.filter((piece) =>
+    !piece.isGone && meets(range, piece.timestampNsMin, piece.timestampNsMax) &&
+    servingFile(piece, needed) === undefined
+  );
+}
+
+/** The file of a piece that has the columns that are needed. */
+export function servingFile(
+  { files }: Pick<DeltaPiece, "files">,
+  needed: NeededColumns | undefined,
+): DeltaFile | undefined {
+  return files.find((file) => !lacks(file, needed));
+}
+
+/**
+ * The columns of one more file of a piece. With `attributes`, where one was asked that no column
+ * held: the next statement may ask for another. Undefined: all.
+ */
+export function neededOfNext(
+  { files }: Pick<DeltaPiece, "files">,
+  needed: NeededColumns | undefined,
+  columns: readonly Column[],
+): NeededColumns | undefined {
+  if (needed === undefined || files.length >= FILES_MAX - 1) return undefined;
+  const { holders } = needed;
+  const attributes = columns.filter(({ name }) => holders.length > 0 && name === ATTRIBUTES);
+  return { ...needed, ids: new Set([...needed.ids, ...attributes.map(({ id }) => id)]) };
 }
 
 /** Rows of segments, about. */

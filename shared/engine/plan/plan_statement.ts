@@ -10,14 +10,16 @@ import type { TableReference } from "../gate/gate.ts";
 import type { HotCall } from "../hot_caches/hot_call.ts";
 import type { IcebergReader } from "../../iceberg/iceberg_reader.ts";
 import { type MadeRelation, madeRelations } from "../pg_catalog/relations.ts";
+import { ATTRIBUTES } from "../../schema/promoted.ts";
 import { placeOfNode } from "../statement/parse.ts";
+import { listAt, type TreeNode } from "../statement/syntax_tree.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import { untilAborted } from "../../base/until_aborted.ts";
 import type { FrozenTables } from "../shards/shard.ts";
 import type { QueryRequest } from "../types.ts";
 import type { TablePlan } from "./plan.ts";
 import { type PlanRequest, type PlanSource, planTables } from "./plan_tables.ts";
-import { calledAttributes } from "./attribute_calls.ts";
+import { attributeCalls } from "./attribute_calls.ts";
 import { countsOnlyRows } from "../fast_paths/counted_hint.ts";
 import { nearestHint } from "../order/nearest_hint.ts";
 import { namedColumns } from "./projection.ts";
@@ -53,6 +55,8 @@ interface PlanContext {
   readonly deadline: Deadline;
   /** Whether rows of the WAL may be counted in place of being read; default true. */
   readonly mayCount?: boolean;
+  /** Whether rows of the WAL may lack columns that the statement does not need; default false. */
+  readonly mayLeaveOut?: boolean;
 }
 
 /**
@@ -92,9 +96,10 @@ export async function planStatement(
 
 function requestOf(
   bounded: Bounded,
-  { request, deadline, mayCount = true }: Omit<PlanContext, "deps">,
+  { request, deadline, mayCount = true, mayLeaveOut = false }: Omit<PlanContext, "deps">,
 ): PlanRequest {
   const { statement, references, bounds } = bounded;
+  const named = namedColumns(statement.root);
   return {
     namespace: request.namespace,
     tenant: request.tenant,
@@ -106,14 +111,23 @@ function requestOf(
     ranges: bounds.ranges,
     nearest: nearestHint(bounded, request),
     countsOnly: mayCount && countsOnlyRows(bounded, request),
-    named: namedColumns(statement.root),
-    attributes: () => calledAttributes(statement.root),
+    named,
+    attributes: () => new Set(attributeCalls(statement.root).map(({ attribute }) => attribute)),
+    needed: mayLeaveOut && named !== undefined ? () => neededOf(statement.root) : undefined,
     deadline,
     shard: request.shard,
     frozen: request.frozen,
     received: request.received,
     ...rowsOf(request),
   };
+}
+
+/** Names of columns without those that just calls of attributes look into. */
+function neededOf(root: TreeNode): ReadonlySet<string> | undefined {
+  const called = attributeCalls(root).map(({ column }) => column);
+  const isAttributes = (column: TreeNode) =>
+    String(listAt(column, "column_names").at(-1)).toLowerCase() === ATTRIBUTES;
+  return namedColumns(root, new Set(called.filter(isAttributes)));
 }
 
 /** Which rows of the tables the request reads. */

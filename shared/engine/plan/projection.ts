@@ -11,9 +11,12 @@ import { listAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts
 
 /**
  * Returns the names that the statement mentions as columns, lower-cased; undefined when it may take
- * all (`*`, `#2`, PIVOT).
+ * all (`*`, `#2`, PIVOT). Mentions of `besides` do not count.
  */
-export function namedColumns(root: TreeNode): ReadonlySet<string> | undefined {
+export function namedColumns(
+  root: TreeNode,
+  besides: ReadonlySet<TreeNode> = new Set(),
+): ReadonlySet<string> | undefined {
   const names = new Set<string>();
   const last = new Set<string>();
   const tables = new Set<string>();
@@ -21,7 +24,7 @@ export function namedColumns(root: TreeNode): ReadonlySet<string> | undefined {
   walk(root, (node) => {
     const kind = textAt(node, "class");
     if (kind === "STAR" || kind === "POSITIONAL_REFERENCE") all = true;
-    if (kind === "COLUMN_REF") {
+    if (kind === "COLUMN_REF" && !besides.has(node)) {
       const parts = listAt(node, "column_names").map((name) => String(name).toLowerCase());
       for (const name of parts) names.add(name);
       last.add(parts.at(-1) ?? "");

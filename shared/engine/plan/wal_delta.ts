@@ -11,6 +11,10 @@
  * rows' attributes. A statement that names another attribute finds it in the JSON of files that are
  * there, and in a column of those that follow.
  *
+ * Columns of long texts are left out that neither the statement needs nor another one needed lately
+ * (`left_out.ts`, `needed_lately.ts`). For one that needs them these rows are converted once more,
+ * to a file beside the other.
+ *
  * A statement that only counts rows needs no file: frames tell how many rows they have, and their
  * times. They are checked as they are for a conversion, each once, in a fortieth of the time. Where
  * one is damaged the segment is converted, so that both tell of it.
@@ -30,18 +34,28 @@ import { isOperatingError, messageOf, OperatingError } from "../../base/errors.t
 import type { Column } from "../../schema/schema.ts";
 import { decodeSchemaMessage, epochOfSchemaMessage } from "../../columns/ipc.ts";
 import { type LaneId, laneName } from "../../tenant/tenant.ts";
-import type { TimeRange } from "../../iceberg/types.ts";
 import type { FileSystem } from "../../os/file_system.ts";
 import { isUnfinishedSegment } from "../../wal/reader.ts";
 import type { FrameDamage, WalFrame, WalReader } from "../../wal/types.ts";
 import { type CountedRows, isWithin } from "./counted_frames.ts";
 import type { DeltaEncoder } from "./delta_encoder.ts";
-import { type DeltaFile, writeDeltaFile } from "./delta_file.ts";
-import { newSegment, type Segment, sumOfRows, unconverted } from "./delta_segment.ts";
+import { type DeltaFile, type DeltaRows, writeDeltaFile } from "./delta_file.ts";
+import {
+  type DeltaPiece,
+  lackingPieces,
+  neededOfNext,
+  newSegment,
+  type Segment,
+  servingFile,
+  sumOfRows,
+  unconverted,
+  type WantedPieces,
+} from "./delta_segment.ts";
+import type { NeededColumns } from "./left_out.ts";
+import { NeededLately } from "./needed_lately.ts";
 import { DELTA_CACHE_BYTES_MAX } from "../limits.ts";
 import { type LostRows, sumOfLost } from "./lost_rows.ts";
 import { meets } from "./plan.ts";
-import type { OrderedRequest } from "../order/nearest_units.ts";
 
 /** Segments that are looked at, counted, and converted, at a time. */
 const LOOKS_MAX = 16;
@@ -68,13 +82,18 @@ export interface DeltaLease extends Disposable {
   readonly lost: LostRows | undefined;
 }
 
+/** Which columns of rows are wanted. */
+export interface DeltaColumns {
+  /** Promoted columns that the statement reads: what is converted from now on has them. */
+  readonly promoted: readonly Column[];
+  /** What is converted for it may lack others; undefined: none. */
+  readonly needed: NeededColumns | undefined;
+}
+
 /** Which rows of a lane's segments are wanted. */
-interface WantedRows {
-  readonly range: TimeRange;
+interface WantedRows extends WantedPieces {
   /** Segments of an earlier epoch are left out. */
   readonly epoch: number;
-  /** Which rows in `range` count; undefined: all of them. Other rows may be missing. */
-  readonly nearest: OrderedRequest | undefined;
   /** Segments to which nothing is appended any more. */
   readonly complete: ReadonlySet<string>;
   /** Whether the number of the rows is all that is wanted of segments that lie in `range`. */
@@ -92,12 +111,16 @@ export interface WalDeltaOptions {
   /** Writes the files of many rows; default: the caller's thread does. */
   readonly encoder?: Pick<DeltaEncoder, "encode">;
   readonly bytesMax?: number;
+  /** Milliseconds that only rise; default: the process's. */
+  readonly nowMs?: () => number;
   /** Called for each part of a segment that cannot be read: answers lack its rows. */
   readonly onDamage?: () => void;
 }
 
 /** How a segment is converted. */
-interface Conversion {
+interface Conversion extends Pick<WantedPieces, "range" | "needed"> {
+  /** Promoted columns that the statement reads. */
+  readonly promoted: readonly Column[];
   /** Whether nothing will be appended to it any more. */
   readonly complete: boolean;
   /** Whether it is one of many that a statement waits for. */
@@ -110,6 +133,8 @@ export class WalDelta {
   readonly #segments = new Map<string, Segment>();
   /** The promoted columns that statements read, by lane and name. */
   readonly #promoted = new Map<string, Map<string, Column>>();
+  /** What statements needed lately, by lane. */
+  readonly #needed = new Map<string, NeededLately>();
   readonly #options: WalDeltaOptions;
   readonly #bytesMax: number;
   #bytes = 0;
@@ -127,21 +152,20 @@ export class WalDelta {
 
   /**
    * Leases the rows of `names` (segments of `lane`) that can lie in `range`, as far as they were
-   * whole on disk when this was called. `promoted` are promoted columns that the statement reads:
-   * what is converted from now on has them. Errors: `not_found` when a segment is gone, so that its
+   * whole on disk when this was called. Errors: `not_found` when a segment is gone, so that its
    * rows must be elsewhere by now; `unavailable` when the directory cannot be written.
    */
   async lease(
     lane: LaneId,
     names: readonly string[],
-    { range, nearest, complete, countsOnly = false, promoted = [], epoch = 0, signal }:
+    { range, nearest, complete, countsOnly = false, promoted = [], needed, epoch = 0, signal }:
       & Pick<WantedRows, "range" | "complete">
-      & Partial<WantedRows>
-      & { readonly promoted?: readonly Column[] },
+      & Partial<WantedRows & DeltaColumns>,
   ): Promise<DeltaLease> {
     const segments = names.map((name) => this.#take(lane, name));
-    const wanted = { range, nearest, complete, countsOnly, epoch, signal };
+    const wanted = { range, nearest, promoted, needed, complete, countsOnly, epoch, signal };
     this.#note(lane, promoted);
+    this.#neededOf(lane).note(needed, { isNearest: nearest !== undefined });
     let counts: ReadonlyMap<Segment, CountedRows>;
     try {
       counts = await this.#countWanted(segments, wanted);
@@ -155,7 +179,9 @@ export class WalDelta {
     const counted = current.flatMap((segment) => counts.get(segment) ?? [])
       .filter(({ rows }) => rows > 0);
     const files = current.flatMap((segment) => counts.has(segment) ? [] : segment.pieces)
-      .filter((piece) => meets(range, piece.timestampNsMin, piece.timestampNsMax));
+      .filter((piece) => meets(range, piece.timestampNsMin, piece.timestampNsMax))
+      // One that lacks a column holds no row that counts, or came after this was called.
+      .flatMap((piece) => servingFile(piece, needed) ?? []);
     const columns = current.findLast((segment) => segment.columns !== undefined)?.columns;
     const lost = sumOfLost(current.map((segment) => segment.lost));
     return { files, counted, columns, lost, [Symbol.dispose]: () => this.#giveBack(segments) };
@@ -193,6 +219,13 @@ export class WalDelta {
     for (const column of promoted) known.set(column.name, column);
   }
 
+  #neededOf(lane: LaneId): NeededLately {
+    const key = laneName(lane);
+    const lately = this.#needed.get(key) ?? new NeededLately(this.#options.nowMs);
+    this.#needed.set(key, lately);
+    return lately;
+  }
+
   #take(lane: LaneId, name: string): Segment {
     const key = keyOf(lane, name);
     const segment = this.#segments.get(key) ?? newSegment(lane, name);
@@ -210,14 +243,14 @@ export class WalDelta {
   /** Converts what can hold a wanted row, and leaves what is known to hold none. */
   async #convertWanted(
     segments: readonly Segment[],
-    { range, nearest, complete, epoch, signal }: WantedRows,
+    { range, nearest, promoted, needed, complete, epoch, signal }: WantedRows & DeltaColumns,
   ): Promise<void> {
     // A segment with an outline was sealed, also where it was listed before that.
     const refresh = async (wanted: readonly Segment[]) => {
       const isMany = sumOfRows(wanted) >= THREAD_ROWS_MIN;
       await eachOf(wanted, { atOnce: CONVERSIONS_MAX, signal }, async (segment) => {
         const isSealed = complete.has(segment.name) || segment.outline !== undefined;
-        await this.#refresh(segment, { complete: isSealed, isMany });
+        await this.#refresh(segment, { complete: isSealed, isMany, range, needed, promoted });
       });
     };
     await this.#lookAt(segments, { complete, signal });
@@ -229,7 +262,7 @@ export class WalDelta {
     const current = segments.filter((segment) => segment.epoch >= epoch);
     for (;;) {
       // A damaged segment gives fewer rows than are on record: then others count.
-      const wanted = unconverted(current, range, nearest);
+      const wanted = unconverted(current, { range, nearest, needed });
       if (wanted.length === 0) return;
       await refresh(wanted);
     }
@@ -290,11 +323,11 @@ export class WalDelta {
     }
   }
 
-  /** Converts what was appended since the last time. */
+  /** Converts what was appended since the last time, and once more what lacks a needed column. */
   async #refresh(segment: Segment, how: Conversion): Promise<void> {
     // What the running conversion saw may be older than this call, so another one follows it.
     while (segment.running !== undefined) await segment.running.catch(() => undefined);
-    if (segment.complete) return;
+    if (segment.complete && lackingPieces(segment, how).length === 0) return;
     segment.running = this.#convert(segment, how);
     try {
       await segment.running;
@@ -303,14 +336,62 @@ export class WalDelta {
     }
   }
 
-  async #convert(segment: Segment, { complete, isMany }: Conversion): Promise<void> {
+  async #convert(segment: Segment, how: Conversion): Promise<void> {
+    for (const piece of lackingPieces(segment, how)) await this.#convertAgain(segment, piece, how);
+    if (segment.complete) return;
     const frames = await this.#framesOf(segment);
-    const last = frames.at(-1);
-    if (last !== undefined) {
-      await this.#write(segment, frames, isMany);
+    const [first, last] = [frames[0], frames.at(-1)];
+    if (first !== undefined && last !== undefined) {
+      const needed = this.#neededOf(segment.lane).with(how.needed, { isNewest: !how.complete });
+      const promoted = [...this.#promoted.get(laneName(segment.lane))?.values() ?? []];
+      const file = await this.#write(segment, frames, { ...how, promoted, needed });
+      if (file !== undefined) {
+        const { rows, timestampNsMin, timestampNsMax } = file;
+        segment.pieces.push({
+          ...{ offset: first.offset, endOffset: last.endOffset, files: [file], isGone: false },
+          ...{ rows, timestampNsMin, timestampNsMax },
+        });
+      }
       segment.nextOffset = last.endOffset;
     }
-    segment.complete = complete;
+    segment.complete = how.complete;
+  }
+
+  /** Converts the rows of a piece once more, with the columns that are needed now. */
+  async #convertAgain(segment: Segment, piece: DeltaPiece, how: Conversion): Promise<void> {
+    const frames = await this.#framesAgain(segment, piece);
+    const found = frames.reduce((sum, frame) => sum + frame.rows, 0);
+    if (found < piece.rows) {
+      const lost = { bytes: 0, rows: piece.rows - found };
+      this.#tellLost(segment, lost, "rows that were read before are gone");
+    }
+    const needed = neededOfNext(piece, how.needed, present(segment.columns));
+    const file = frames.length === 0
+      ? undefined
+      : await this.#write(segment, frames, { ...how, needed });
+    if (file === undefined) piece.isGone = true;
+    else piece.files.push(file);
+  }
+
+  /**
+   * Returns frames that were read before, as far as they are still intact. Errors: the WAL's, but
+   * not that the segment is damaged.
+   */
+  async #framesAgain(
+    segment: Segment,
+    { offset, endOffset }: Pick<DeltaPiece, "offset" | "endOffset">,
+  ): Promise<WalFrame[]> {
+    const frames: WalFrame[] = [];
+    try {
+      await using reader = await this.#options.wal.open(segment.lane, segment.name);
+      for await (const frame of reader.frames(offset, { onDamage: () => {} })) {
+        if (frame.offset < endOffset) frames.push(frame);
+        if (frame.endOffset >= endOffset) break;
+      }
+    } catch (error) {
+      if (!isOperatingError(error, "corrupt")) throw error;
+    }
+    return frames;
   }
 
   /**
@@ -352,30 +433,37 @@ export class WalDelta {
     });
   }
 
+  /** Undefined: the rows cannot be read. */
   async #write(
     segment: Segment,
     frames: readonly WalFrame[],
-    isMany: boolean,
-  ): Promise<void> {
+    { needed, promoted, isMany }: Pick<Conversion, "needed" | "promoted" | "isMany">,
+  ): Promise<DeltaFile | undefined> {
     const { files, dir, encoder } = this.#options;
     this.#filesMade += 1;
     const path = `${dir}/delta-${this.#filesMade}.parquet`;
+    const [offset, endOffset] = [present(frames[0]).offset, present(frames.at(-1)).endOffset];
+    const again = async (rows: DeltaRows) => {
+      const read = await this.#framesAgain(segment, { offset, endOffset });
+      if (read.length < frames.length) throw new OperatingError("corrupt", "frames are gone");
+      return { ...rows, messages: read.map(({ message }) => message) };
+    };
     try {
       const effort = this.#bytes < this.#bytesMax * PLAIN_SHARE ? "none" : "quick";
-      const piece = await writeDeltaFile(files, path, {
+      const file = await writeDeltaFile(files, path, {
         columns: present(segment.columns),
-        ...{ frames, effort },
-        promoted: [...this.#promoted.get(laneName(segment.lane))?.values() ?? []],
-        encode: encoder && isMany ? (rows) => encoder.encode(rows) : undefined,
+        ...{ frames, effort, needed, promoted },
+        encode: encoder && isMany ? (rows) => encoder.encode(rows, () => again(rows)) : undefined,
       });
-      segment.pieces.push(piece);
-      this.#bytes += piece.byteLength;
+      this.#bytes += file.byteLength;
+      return file;
     } catch (error) {
       if (!isOperatingError(error)) throw cannotWrite(path, error);
       if (error.code !== "corrupt") throw error;
       const bytes = frames.reduce((sum, { offset, endOffset }) => sum + endOffset - offset, 0);
       const rows = frames.reduce((sum, frame) => sum + frame.rows, 0);
       this.#tellLost(segment, { bytes, rows }, messageOf(error));
+      return undefined;
     }
   }
 
@@ -388,13 +476,16 @@ export class WalDelta {
 
   #drop(segment: Segment): void {
     this.#segments.delete(keyOf(segment.lane, segment.name));
-    for (const piece of segment.pieces) {
-      this.#bytes -= piece.byteLength;
-      this.#options.files.remove(piece.path).catch((error) => {
-        log.warn("cannot remove {path}: {error}", { path: piece.path, error: messageOf(error) });
+    this.#remove(segment.pieces.splice(0).flatMap(({ files }) => files));
+  }
+
+  #remove(files: readonly DeltaFile[]): void {
+    for (const { path, byteLength } of files) {
+      this.#bytes -= byteLength;
+      this.#options.files.remove(path).catch((error) => {
+        log.warn("cannot remove {path}: {error}", { path, error: messageOf(error) });
       });
     }
-    segment.pieces = [];
   }
 }
 

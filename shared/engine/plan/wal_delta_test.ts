@@ -21,8 +21,10 @@ import type {
 import { ALL_TIME, type TimeRange } from "../../iceberg/types.ts";
 import type { OrderedRequest } from "../order/nearest_units.ts";
 import { until } from "../../testing/until.ts";
-import { type DeltaRows, encodeDelta } from "./delta_file.ts";
-import { WalDelta, type WalDeltaOptions } from "./wal_delta.ts";
+import { type DeltaFile, type DeltaRows, encodeDelta } from "./delta_file.ts";
+import type { NeededColumns } from "./left_out.ts";
+import { LATELY_MS } from "./needed_lately.ts";
+import { type DeltaColumns, type DeltaLease, WalDelta, type WalDeltaOptions } from "./wal_delta.ts";
 
 const LANE: LaneId = { tenant: "default", index: "events" };
 const NONE: ReadonlySet<string> = new Set();
@@ -161,7 +163,7 @@ interface Lab extends AsyncDisposable {
 }
 
 async function openLab(
-  options: Pick<WalDeltaOptions, "bytesMax" | "encoder"> = {},
+  options: Pick<WalDeltaOptions, "bytesMax" | "encoder" | "nowMs"> = {},
 ): Promise<Lab> {
   const dir = await Deno.makeTempDir({ prefix: "wal-delta-" });
   const wal = new CountingWal();
@@ -708,5 +710,223 @@ Deno.test({
     ok(before >= 2 && before < 8, `${before} converted`);
     using lease = await lab.delta.lease(LANE, lab.names, { range: ALL_TIME, complete });
     deepStrictEqual([rowsIn(lease), lab.wal.framesRead], [16, 8]);
+  },
+});
+
+const LONG = "a text that is so long that it is left out where nobody needs it";
+const NOTHING: NeededColumns = { ids: new Set(), holders: [] };
+const RAW: NeededColumns = { ids: new Set([RAW_ID]), holders: [] };
+
+function leftOutOf({ files }: DeltaLease): (readonly string[])[] {
+  return files.map(({ leftOut = [] }) => leftOut.map(({ name }) => name));
+}
+
+Deno.test({
+  name: "WalDelta leaves long texts out that nobody needs, and converts once more who needs them",
+  fn: async () => {
+    await using lab = await openSealedLab(0);
+    lab.wal.append("s1", [ms(0), ms(1)], () => LONG, null);
+    const lease = (needed: NeededColumns | undefined) =>
+      lab.delta.lease(LANE, ["s1"], { range: ALL_TIME, complete: new Set(["s1"]), needed });
+    const narrow = await lease(NOTHING);
+    deepStrictEqual([rowsIn(narrow), leftOutOf(narrow), lab.wal.framesRead], [2, [["raw"]], 1]);
+    const wide = await lease(RAW);
+    deepStrictEqual([rowsIn(wide), leftOutOf(wide), lab.wal.framesRead], [2, [[]], 2]);
+    using again = await lease(NOTHING);
+    deepStrictEqual([again.files, lab.wal.framesRead], [narrow.files, 2]);
+    const bytes = [narrow, wide].map(({ files }) => present(files[0]).byteLength);
+    strictEqual(lab.delta.bytes, bytes.reduce((sum, one) => sum + one));
+    for (const one of [narrow, wide, again]) one[Symbol.dispose]();
+    lab.delta.forget(LANE, ["s1"]);
+    await until(async () => await lab.filesOnDisk() === 0);
+    strictEqual(lab.delta.bytes, 0);
+  },
+});
+
+Deno.test({
+  name: "WalDelta converts the pieces of a growing segment once more that hold a wanted row",
+  fn: async () => {
+    let now = 0;
+    await using lab = await openLab({ nowMs: () => now });
+    const lease = async (needed: NeededColumns | undefined, range: TimeRange = ALL_TIME) => {
+      now += LATELY_MS;
+      using files = await lab.delta.lease(LANE, ["s1"], { range, complete: NONE, needed });
+      return files.files.map(({ rows, leftOut = [] }) => [rows, leftOut.length]);
+    };
+    lab.wal.append("s1", [ms(0)], () => LONG);
+    deepStrictEqual(await lease(undefined), [[1, 0]]);
+    lab.wal.append("s1", [ms(1), ms(2)], () => LONG);
+    deepStrictEqual(await lease(NOTHING), [[1, 0], [2, 1]]);
+    lab.wal.append("s1", [ms(3)], () => LONG);
+    deepStrictEqual(await lease(NOTHING), [[1, 0], [2, 1], [1, 1]]);
+    lab.wal.append("s1", [ms(4)], () => LONG);
+    // Only what can hold a wanted row.
+    deepStrictEqual(await lease(RAW, { minNs: ms(5), maxNs: undefined }), []);
+    deepStrictEqual(await lease(NOTHING), [[1, 0], [2, 1], [1, 1], [1, 0]]);
+    deepStrictEqual(await lease(RAW), [[1, 0], [2, 0], [1, 0], [1, 0]]);
+    const before = lab.wal.framesRead;
+    deepStrictEqual(await lease(NOTHING), [[1, 0], [2, 1], [1, 1], [1, 0]]);
+    strictEqual(lab.wal.framesRead, before);
+    strictEqual(lab.damages, 0);
+  },
+});
+
+Deno.test({
+  name: "WalDelta leaves nothing out that statements over the lane needed lately",
+  fn: async () => {
+    let now = 0;
+    await using lab = await openLab({ nowMs: () => now });
+    const [newest, all] = ["active", "sealed"];
+    const lease = async (needed: NeededColumns | undefined, nearest?: OrderedRequest) => {
+      for (const name of [newest, all]) lab.wal.append(name, [ms(0)], () => LONG);
+      using files = await lab.delta.lease(LANE, [newest, all], {
+        ...{ range: ALL_TIME, complete: new Set([all]), needed, nearest },
+      });
+      return leftOutOf(files).map((names) => names.length);
+    };
+    const first = await lease(NOTHING);
+    deepStrictEqual(first, [1, 1]);
+    // What reads just the newest rows will want those of the segment that is still written.
+    await lease(RAW, { direction: "newest", rows: 1 });
+    for (const name of [newest, all]) lab.wal.segments.delete(name);
+    lab.delta.forget(LANE, [newest, all]);
+    now += LATELY_MS - 1;
+    deepStrictEqual(await lease(NOTHING), [0, 1]);
+    lab.delta.forget(LANE, [newest, all]);
+    await lease(RAW);
+    lab.delta.forget(LANE, [newest, all]);
+    now += LATELY_MS - 1;
+    deepStrictEqual(await lease(NOTHING), [0, 0]);
+    lab.delta.forget(LANE, [newest, all]);
+    now += LATELY_MS;
+    deepStrictEqual(await lease(NOTHING), [1, 1]);
+  },
+});
+
+Deno.test({
+  name: "WalDelta leaves attributes out where columns say all that is asked of them",
+  fn: async () => {
+    await using lab = await openSealedLab(0);
+    const level = present(unaskedColumn("level"));
+    const asked = { promoted: [level], needed: { ids: new Set<number>(), holders: [[level.id]] } };
+    const lease = async (name: string, columns: Partial<DeltaColumns>) => {
+      const complete = new Set([name]);
+      using files = await lab.delta.lease(LANE, [name], { range: ALL_TIME, complete, ...columns });
+      return leftOutOf(files);
+    };
+    const append = (name: string, value: string) =>
+      lab.wal.append(name, [ms(0)], undefined, `{"level":${value},"more":"${LONG}"}`);
+    append("plain", '"warn"');
+    append("nested", '{"of":"no column"}');
+    deepStrictEqual(await lease("plain", asked), [["attributes"]]);
+    deepStrictEqual(await lease("nested", asked), [[]]);
+    // A column that is asked for later is filled where the others were.
+    append("early", '"info"');
+    deepStrictEqual(await lease("early", { needed: NOTHING }), [["attributes"]]);
+    const before = lab.wal.framesRead;
+    deepStrictEqual(await lease("early", asked), [["attributes"]]);
+    strictEqual(lab.wal.framesRead, before);
+    const code = present(unaskedColumn("more"));
+    const more = { promoted: [code], needed: { ids: new Set<number>(), holders: [[code.id]] } };
+    // The next one will be found in them.
+    deepStrictEqual(await lease("early", more), [[]]);
+    strictEqual(lab.wal.framesRead, before + 1);
+  },
+});
+
+Deno.test({
+  name: "WalDelta tells of rows that are gone when they are converted once more",
+  fn: async () => {
+    await using lab = await openSealedLab(0);
+    for (const at of [0, 1]) lab.wal.append("s1", [ms(at)], () => LONG);
+    const lease = (needed: NeededColumns | undefined) =>
+      lab.delta.lease(LANE, ["s1"], { range: ALL_TIME, complete: new Set(["s1"]), needed });
+    (await lease(NOTHING))[Symbol.dispose]();
+    lab.wal.segments.get("s1")?.pop();
+    using wide = await lease(RAW);
+    deepStrictEqual([rowsIn(wide), wide.lost?.rows, lab.damages], [1, 1, 1]);
+  },
+});
+
+function lacksIn(lease: { readonly files: readonly DeltaFile[] }): string[] {
+  return lease.files.flatMap(({ leftOut = [] }) => leftOut.map(({ name }) => name));
+}
+
+Deno.test({
+  name: "WalDelta gives no piece that lacks a needed column, also of rows that need not be there",
+  fn: async () => {
+    await using lab = await openSealedLab(0);
+    const names = ["s0", "s1"];
+    for (const [at, name] of names.entries()) lab.wal.append(name, [ms(at)], () => LONG);
+    const wanted = { range: ALL_TIME, complete: new Set(names) };
+    using all = await lab.delta.lease(LANE, names, { ...wanted, needed: NOTHING });
+    deepStrictEqual(lacksIn(all), ["raw", "raw"]);
+    const nearest = { direction: "newest", rows: 1 } as const;
+    using newest = await lab.delta.lease(LANE, names, { ...wanted, nearest });
+    deepStrictEqual([rowsIn(newest), lacksIn(newest)], [1, []]);
+  },
+});
+
+Deno.test({
+  name: "WalDelta gives no piece that another statement had converted meanwhile without a column",
+  fn: async () => {
+    let now = 0;
+    // Nothing was needed lately.
+    await using lab = await openLab({ nowMs: () => now += LATELY_MS });
+    for (const name of ["s0", "s1", "s2"]) lab.wal.append(name, [ms(0)], () => LONG);
+    const names = ["s0", "s1", "s2"];
+    const open = lab.wal.open.bind(lab.wal);
+    let meanwhile: Promise<unknown> | undefined;
+    lab.wal.open = async (lane, name) => {
+      // s0 was converted by then.
+      if (name === "s2" && meanwhile === undefined) {
+        lab.wal.append("s0", [ms(1)], () => LONG);
+        meanwhile = lab.delta.lease(LANE, ["s0"], {
+          ...{ range: ALL_TIME, complete: NONE, needed: NOTHING },
+        });
+        using _other = await meanwhile as Disposable;
+      }
+      return await open(lane, name);
+    };
+    using lease = await lab.delta.lease(LANE, names, { range: ALL_TIME, complete: NONE });
+    deepStrictEqual([rowsIn(lease), lacksIn(lease)], [3, []]);
+  },
+});
+
+Deno.test({
+  name: "WalDelta a header that was damaged since costs the rows that are converted once more",
+  fn: async () => {
+    await using lab = await openLab();
+    for (const name of ["s0", "s1"]) lab.wal.append(name, [ms(0), ms(1)], () => LONG);
+    const names = ["s0", "s1"];
+    const wanted = { range: ALL_TIME, complete: new Set(names) };
+    {
+      using narrow = await lab.delta.lease(LANE, names, { ...wanted, needed: NOTHING });
+      strictEqual(rowsIn(narrow), 4);
+    }
+    lab.wal.headless.add("s0");
+    using wide = await lab.delta.lease(LANE, names, wanted);
+    deepStrictEqual([rowsIn(wide), lacksIn(wide)], [2, []]);
+    deepStrictEqual([wide.lost?.rows, lab.damages], [2, 1]);
+  },
+});
+
+Deno.test({
+  name: "WalDelta rows that are damaged before they are read once more are told of",
+  fn: async () => {
+    const wal: CountingWal[] = [];
+    const encode = async (_rows: DeltaRows, again: () => Promise<DeltaRows>) => {
+      wal[0]?.headless.add("s0");
+      return encodeDelta(await again());
+    };
+    await using lab = await openLab({ encoder: { encode } });
+    wal.push(lab.wal);
+    lab.wal.hasOutlines = true;
+    lab.wal.append("s0", [ms(0), ms(1)]);
+    lab.wal.lostRows.set("s0", 100_000);
+    using lease = await lab.delta.lease(LANE, ["s0"], {
+      ...{ range: ALL_TIME, complete: new Set(["s0"]) },
+    });
+    deepStrictEqual([rowsIn(lease), lease.lost?.rows, lab.damages], [0, 2, 1]);
   },
 });
