@@ -24,8 +24,8 @@ export interface DeltaPiece extends Pick<DeltaFile, "rows" | "timestampNsMin" | 
   readonly endOffset: number;
   /** All these rows, with other columns in each. */
   readonly files: DeltaFile[];
-  /** Whether the rows cannot be read any more: no file follows. */
-  isGone: boolean;
+  /** How many of the rows could be read the last time. Where it is none, no file follows. */
+  readable: number;
 }
 
 /** A segment, its files, and what is known of it. */
@@ -104,7 +104,7 @@ export function lackingPieces(
   { range, needed }: Pick<WantedPieces, "range" | "needed">,
 ): DeltaPiece[] {
   return pieces.filter((piece) =>
-    !piece.isGone && meets(range, piece.timestampNsMin, piece.timestampNsMax) &&
+    piece.readable > 0 && meets(range, piece.timestampNsMin, piece.timestampNsMax) &&
     servingFile(piece, needed) === undefined
   );
 }

@@ -348,8 +348,8 @@ export class WalDelta {
       if (file !== undefined) {
         const { rows, timestampNsMin, timestampNsMax } = file;
         segment.pieces.push({
-          ...{ offset: first.offset, endOffset: last.endOffset, files: [file], isGone: false },
-          ...{ rows, timestampNsMin, timestampNsMax },
+          ...{ offset: first.offset, endOffset: last.endOffset, files: [file] },
+          ...{ rows, readable: rows, timestampNsMin, timestampNsMax },
         });
       }
       segment.nextOffset = last.endOffset;
@@ -361,16 +361,16 @@ export class WalDelta {
   async #convertAgain(segment: Segment, piece: DeltaPiece, how: Conversion): Promise<void> {
     const frames = await this.#framesAgain(segment, piece);
     const found = frames.reduce((sum, frame) => sum + frame.rows, 0);
-    if (found < piece.rows) {
-      const lost = { bytes: 0, rows: piece.rows - found };
+    if (found < piece.readable) {
+      const lost = { bytes: 0, rows: piece.readable - found };
       this.#tellLost(segment, lost, "rows that were read before are gone");
     }
     const needed = neededOfNext(piece, how.needed, present(segment.columns));
     const file = frames.length === 0
       ? undefined
       : await this.#write(segment, frames, { ...how, needed });
-    if (file === undefined) piece.isGone = true;
-    else piece.files.push(file);
+    piece.readable = file === undefined ? 0 : found;
+    if (file !== undefined) piece.files.push(file);
   }
 
   /**

@@ -838,13 +838,16 @@ Deno.test({
   name: "WalDelta tells of rows that are gone when they are converted once more",
   fn: async () => {
     await using lab = await openSealedLab(0);
-    for (const at of [0, 1]) lab.wal.append("s1", [ms(at)], () => LONG);
+    for (const at of [0, 1]) lab.wal.append("s1", [ms(at)], () => LONG, `{"a":"${LONG}"}`);
     const lease = (needed: NeededColumns | undefined) =>
       lab.delta.lease(LANE, ["s1"], { range: ALL_TIME, complete: new Set(["s1"]), needed });
     (await lease(NOTHING))[Symbol.dispose]();
     lab.wal.segments.get("s1")?.pop();
     using wide = await lease(RAW);
     deepStrictEqual([rowsIn(wide), wide.lost?.rows, lab.damages], [1, 1, 1]);
+    // Each row is told once, however often the others are converted.
+    using all = await lease(undefined);
+    deepStrictEqual([rowsIn(all), all.lost?.rows, lab.damages], [1, 1, 1]);
   },
 });
 
