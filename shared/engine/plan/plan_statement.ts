@@ -19,7 +19,7 @@ import type { FrozenTables } from "../shards/shard.ts";
 import type { QueryRequest } from "../types.ts";
 import type { TablePlan } from "./plan.ts";
 import { type PlanRequest, type PlanSource, planTables } from "./plan_tables.ts";
-import { attributeCalls } from "./attribute_calls.ts";
+import { type AttributeCall, attributeCalls } from "./attribute_calls.ts";
 import { countsOnlyRows } from "../fast_paths/counted_hint.ts";
 import { nearestHint } from "../order/nearest_hint.ts";
 import { namedColumns } from "./projection.ts";
@@ -100,6 +100,8 @@ function requestOf(
 ): PlanRequest {
   const { statement, references, bounds } = bounded;
   const named = namedColumns(statement.root);
+  let found: readonly AttributeCall[] | undefined;
+  const calls = () => found ??= attributeCalls(statement.root);
   return {
     namespace: request.namespace,
     tenant: request.tenant,
@@ -112,8 +114,10 @@ function requestOf(
     nearest: nearestHint(bounded, request),
     countsOnly: mayCount && countsOnlyRows(bounded, request),
     named,
-    attributes: () => new Set(attributeCalls(statement.root).map(({ attribute }) => attribute)),
-    needed: mayLeaveOut && named !== undefined ? () => neededOf(statement.root) : undefined,
+    attributes: () => new Set(calls().map(({ attribute }) => attribute)),
+    needed: mayLeaveOut && named !== undefined
+      ? () => neededOf(statement.root, calls())
+      : undefined,
     deadline,
     shard: request.shard,
     frozen: request.frozen,
@@ -123,8 +127,11 @@ function requestOf(
 }
 
 /** Names of columns without those that just calls of attributes look into. */
-function neededOf(root: TreeNode): ReadonlySet<string> | undefined {
-  const called = attributeCalls(root).map(({ column }) => column);
+function neededOf(
+  root: TreeNode,
+  calls: readonly AttributeCall[],
+): ReadonlySet<string> | undefined {
+  const called = calls.map(({ column }) => column);
   const isAttributes = (column: TreeNode) =>
     String(listAt(column, "column_names").at(-1)).toLowerCase() === ATTRIBUTES;
   return namedColumns(root, new Set(called.filter(isAttributes)));

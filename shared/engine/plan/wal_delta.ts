@@ -91,7 +91,7 @@ export interface DeltaColumns {
 }
 
 /** Which rows of a lane's segments are wanted. */
-interface WantedRows extends WantedPieces {
+interface WantedRows extends WantedPieces, DeltaColumns {
   /** Segments of an earlier epoch are left out. */
   readonly epoch: number;
   /** Segments to which nothing is appended any more. */
@@ -118,9 +118,7 @@ export interface WalDeltaOptions {
 }
 
 /** How a segment is converted. */
-interface Conversion extends Pick<WantedPieces, "range" | "needed"> {
-  /** Promoted columns that the statement reads. */
-  readonly promoted: readonly Column[];
+interface Conversion extends Pick<WantedPieces, "range">, DeltaColumns {
   /** Whether nothing will be appended to it any more. */
   readonly complete: boolean;
   /** Whether it is one of many that a statement waits for. */
@@ -160,7 +158,7 @@ export class WalDelta {
     names: readonly string[],
     { range, nearest, complete, countsOnly = false, promoted = [], needed, epoch = 0, signal }:
       & Pick<WantedRows, "range" | "complete">
-      & Partial<WantedRows & DeltaColumns>,
+      & Partial<WantedRows>,
   ): Promise<DeltaLease> {
     const segments = names.map((name) => this.#take(lane, name));
     const wanted = { range, nearest, promoted, needed, complete, countsOnly, epoch, signal };
@@ -243,7 +241,7 @@ export class WalDelta {
   /** Converts what can hold a wanted row, and leaves what is known to hold none. */
   async #convertWanted(
     segments: readonly Segment[],
-    { range, nearest, promoted, needed, complete, epoch, signal }: WantedRows & DeltaColumns,
+    { range, nearest, promoted, needed, complete, epoch, signal }: WantedRows,
   ): Promise<void> {
     // A segment with an outline was sealed, also where it was listed before that.
     const refresh = async (wanted: readonly Segment[]) => {
@@ -437,7 +435,7 @@ export class WalDelta {
   async #write(
     segment: Segment,
     frames: readonly WalFrame[],
-    { needed, promoted, isMany }: Pick<Conversion, "needed" | "promoted" | "isMany">,
+    { needed, promoted, isMany }: DeltaColumns & Pick<Conversion, "isMany">,
   ): Promise<DeltaFile | undefined> {
     const { files, dir, encoder } = this.#options;
     this.#filesMade += 1;
