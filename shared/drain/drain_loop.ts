@@ -2,15 +2,17 @@
  * Keeps all lanes of a WAL drained. It looks at each lane every interval, and at once when a commit
  * was asked for. It goes on with a lane while more than one commit waits.
  *
- * One lane's turn follows another's, one commit each, so no lane starves. A lane of which somebody
- * waits for a commit comes next, as a round of 1,000 lanes takes longer than senders wait. A lane
- * that fails, or in which another drain is always faster, is tried again later and later. A turn
- * that exceeds its deadline is left behind and its lane skipped until it ends. The loop itself ends
- * only when it is stopped.
+ * One lane's turn follows another's, one commit each, so no lane starves. Tenants take turns, then
+ * each tenant's lanes, those first that waited longest: 1,000 lanes of one tenant delay another's
+ * by a turn each. A lane of which somebody waits for a commit comes next, one of each tenant
+ * between two turns, as 1,000 turns take longer than senders wait. A lane that fails, or in which
+ * another drain is always faster, is tried again later and later. A turn that exceeds its deadline
+ * is left behind and its lane skipped until it ends. The loop itself ends only when it is stopped.
  */
 
 import { getLogger } from "@logtape/logtape";
 import { untilAborted } from "../base/until_aborted.ts";
+import { firstOfEach, interleaved } from "../tenant/interleaved.ts";
 import { type LaneId, laneName } from "../tenant/tenant.ts";
 import { FailureLog } from "../logging/failure_log.ts";
 import { applyDrain, type DrainDeps, lookAtLane } from "./drain.ts";
@@ -45,9 +47,14 @@ export interface DrainLoop extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** How often drain requests are looked for, and the largest share of time that this may take. */
+/**
+ * How often drain requests are looked for, and the largest share of time that this may take. A look
+ * at 1,000 lanes takes 0.1 to 0.5 s, and whoever asked waits for the next one.
+ */
 const POLL_MS = 100;
-const POLL_SHARE_MAX = 0.05;
+const POLL_SHARE_MAX = 0.25;
+/** After so long, who is next is decided anew: other lanes may be due by then. */
+const ROUND_MS_MAX = 1_000;
 const SWEEP_INTERVAL_MS = 10_000;
 const DROPPED_INTERVAL_MS = 60_000;
 const MIRROR_INTERVAL_MS = 600_000;
@@ -86,6 +93,10 @@ interface LaneTurns {
   /** When it failed last, or was overtaken more than once. */
   failedMs: number;
   notBeforeMs: number;
+  /** When it had its last turn, is looked at and is swept again. */
+  turnMs: number;
+  lookAtMs: number;
+  sweepAtMs: number;
 }
 
 class RunningLoop implements DrainLoop {
@@ -98,12 +109,13 @@ class RunningLoop implements DrainLoop {
   #stopping: Promise<void> | undefined;
   #pause = new AbortController();
   #lanes: readonly LaneTurns[] = [];
-  /** When the lanes and their requests are read again, if anybody may have asked. */
+  /** When each tenant had its last turn. */
+  readonly #tenantTurnsMs = new Map<string, number>();
+  /** When it is asked again whether anybody asked, and when the lanes are listed all the same. */
   #pollAtMs = 0;
+  #listAtMs = 0;
   /** `WalConsumerAdmin.requestedMs` when requests were taken last. */
   #requestedMs: number | undefined;
-  #lookAtMs = 0;
-  #sweepAtMs = 0;
   #droppedAtMs = 0;
   #mirrorAtMs = 0;
   #failures = 0;
@@ -146,25 +158,23 @@ class RunningLoop implements DrainLoop {
   async #run(): Promise<void> {
     const { clock } = this.#deps;
     while (this.#stopping === undefined) {
-      const startMs = clock.monotonicMs();
       let pauseMs;
       try {
-        const isRequested = await this.#isRequested();
-        if (isRequested || this.#isDue(startMs)) await this.#poll(isRequested);
-        else this.#pollAtMs = startMs + this.#pollMs();
-        await this.#round(startMs);
+        await this.#listen();
+        await this.#sweepShared();
+        await this.#round();
         this.#failures = 0;
         this.#failureLog.worked(LISTING);
-        pauseMs = Math.max(0, this.#pollAtMs - clock.monotonicMs());
+        const nowMs = clock.monotonicMs();
+        if (this.#lanes.some((turns) => this.#due(turns, nowMs) !== undefined)) continue;
+        pauseMs = Math.max(0, this.#pollAtMs - nowMs);
       } catch (error) {
         this.#failures += 1;
         pauseMs = backoffMs(this.#failures);
         this.#failureLog.failed(LISTING, "list the WAL's lanes", error);
       }
-      const nowMs = clock.monotonicMs();
-      const isDue = ({ more, notBeforeMs }: LaneTurns) => more && notBeforeMs <= nowMs;
-      if (this.#lanes.some(isDue)) continue;
       await clock.sleep(pauseMs, { signal: this.#pause.signal }).catch(() => {});
+      this.#pollAtMs = 0;
     }
   }
 
@@ -172,9 +182,13 @@ class RunningLoop implements DrainLoop {
     return this.#options.pollMs?.() ?? POLL_MS;
   }
 
-  /** Whether every lane is looked at or swept now. */
-  #isDue(nowMs: number): boolean {
-    return nowMs >= this.#lookAtMs || (this.#options.sweeps && nowMs >= this.#sweepAtMs);
+  /** What a turn of this lane would do now; undefined: nothing. */
+  #due(turns: LaneTurns, nowMs: number): Tasks | undefined {
+    if (turns.busy || nowMs < turns.notBeforeMs) return undefined;
+    const { requested, more, lookAtMs, sweepAtMs } = turns;
+    const drains = this.#options.drains && (requested || more || nowMs >= lookAtMs);
+    const sweeps = this.#options.sweeps && nowMs >= sweepAtMs;
+    return drains || sweeps ? { drains, sweeps } : undefined;
   }
 
   /** Whether a commit may have been asked for since requests were taken last. */
@@ -183,6 +197,16 @@ class RunningLoop implements DrainLoop {
     if (this.#pause.signal.aborted) return true;
     const { admin } = this.#deps;
     return admin.requestedMs === undefined || await admin.requestedMs() !== this.#requestedMs;
+  }
+
+  /** Looks for requests and new lanes, if it is time. */
+  async #listen(): Promise<void> {
+    const { clock } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    if (nowMs < this.#pollAtMs) return;
+    const isRequested = await this.#isRequested();
+    if (isRequested || nowMs >= this.#listAtMs) await this.#poll(isRequested);
+    else this.#pollAtMs = nowMs + this.#pollMs();
   }
 
   /** Reads which lanes there are, and takes their requests where there may be some. */
@@ -194,6 +218,7 @@ class RunningLoop implements DrainLoop {
       this.#requestedMs = await admin.requestedMs?.();
     }
     this.#lanes = (await wal.lanes()).map((lane) => this.#turnsOf(lane));
+    this.#listAtMs = startMs + this.#options.intervalMs;
     if (isRequested) {
       for (const turns of this.#lanes) {
         if (await admin.takeDrainRequest(turns.lane)) request(turns);
@@ -211,17 +236,49 @@ class RunningLoop implements DrainLoop {
     let turns = this.#turns.get(name);
     if (turns === undefined) {
       const fresh = { requested: false, more: false, busy: false, failures: 0, overtaken: 0 };
-      turns = { lane, ...fresh, failedMs: 0, notBeforeMs: 0 };
+      const times = { failedMs: 0, notBeforeMs: 0, turnMs: 0, lookAtMs: 0, sweepAtMs: 0 };
+      turns = { lane, ...fresh, ...times };
       this.#turns.set(name, turns);
     }
     return turns;
   }
 
-  async #round(nowMs: number): Promise<void> {
-    const looks = nowMs >= this.#lookAtMs;
-    const sweeps = this.#options.sweeps && nowMs >= this.#sweepAtMs;
-    if (looks) this.#lookAtMs = nowMs + this.#options.intervalMs;
-    if (sweeps) this.#sweepAtMs = nowMs + SWEEP_INTERVAL_MS;
+  /** The turns that are due now, or as many of them as a round has time for. */
+  async #round(): Promise<void> {
+    const { clock } = this.#deps;
+    const startMs = clock.monotonicMs();
+    const due = this.#lanes.filter((turns) => this.#due(turns, startMs) !== undefined);
+    for (const turns of interleaved(this.#longestWaiting(due), tenantOf)) {
+      await this.#requestsFirst();
+      const nowMs = clock.monotonicMs();
+      if (this.#stopping !== undefined || nowMs - startMs >= ROUND_MS_MAX) return;
+      const tasks = this.#due(turns, nowMs);
+      if (tasks !== undefined) await this.#turn(turns, tasks);
+    }
+  }
+
+  /** A turn for each tenant of whose lanes somebody asked for a commit. */
+  async #requestsFirst(): Promise<void> {
+    await this.#listen();
+    const { clock } = this.#deps;
+    const isDue = (turns: LaneTurns) =>
+      turns.requested && !turns.busy && clock.monotonicMs() >= turns.notBeforeMs;
+    const due = this.#longestWaiting(this.#lanes.filter(isDue));
+    for (const turns of firstOfEach(due, tenantOf)) {
+      if (this.#stopping !== undefined) return;
+      await this.#turn(turns, { drains: true, sweeps: false });
+    }
+  }
+
+  /** In the order of their tenants' last turns, then of their own. */
+  #longestWaiting(lanes: readonly LaneTurns[]): LaneTurns[] {
+    const tenantMs = (turns: LaneTurns) => this.#tenantTurnsMs.get(tenantOf(turns)) ?? 0;
+    return lanes.toSorted((a, b) => tenantMs(a) - tenantMs(b) || a.turnMs - b.turnMs);
+  }
+
+  /** What belongs to no lane, now and then. */
+  async #sweepShared(): Promise<void> {
+    const nowMs = this.#deps.clock.monotonicMs();
     if (this.#options.sweeps && nowMs >= this.#droppedAtMs) {
       this.#droppedAtMs = nowMs + DROPPED_INTERVAL_MS;
       await this.#sweepDropped();
@@ -229,29 +286,6 @@ class RunningLoop implements DrainLoop {
     if (this.#options.sweeps && nowMs >= this.#mirrorAtMs) {
       this.#mirrorAtMs = nowMs + MIRROR_INTERVAL_MS;
       await this.#sweepMirror();
-    }
-    for (const turns of this.#lanes) {
-      await this.#requestsFirst();
-      if (this.#stopping !== undefined) return;
-      if (turns.busy || nowMs < turns.notBeforeMs) continue;
-      const drains = this.#options.drains && (looks || turns.more || turns.requested);
-      if (drains || sweeps) await this.#turn(turns, { drains, sweeps });
-    }
-  }
-
-  /** The turns of lanes for which a commit was asked since the round began. */
-  async #requestsFirst(): Promise<void> {
-    const { clock } = this.#deps;
-    if (this.#stopping !== undefined || clock.monotonicMs() < this.#pollAtMs) return;
-    if (!await this.#isRequested()) {
-      this.#pollAtMs = clock.monotonicMs() + this.#pollMs();
-      return;
-    }
-    await this.#poll(true);
-    for (const turns of this.#lanes) {
-      if (this.#stopping !== undefined) return;
-      const isDue = turns.requested && !turns.busy && clock.monotonicMs() >= turns.notBeforeMs;
-      if (isDue) await this.#turn(turns, { drains: true, sweeps: false });
     }
   }
 
@@ -291,6 +325,10 @@ class RunningLoop implements DrainLoop {
       TURN_MS_MAX,
     );
     const signal = AbortSignal.any([timeout.signal, this.#abandon.signal]);
+    turns.turnMs = this.#deps.clock.monotonicMs();
+    this.#tenantTurnsMs.set(tenantOf(turns), turns.turnMs);
+    if (what.drains) turns.lookAtMs = turns.turnMs + this.#options.intervalMs;
+    if (what.sweeps) turns.sweepAtMs = turns.turnMs + SWEEP_INTERVAL_MS;
     turns.busy = true;
     const work = this.#work(turns, { ...what, signal }).finally(() => turns.busy = false);
     try {
@@ -336,6 +374,10 @@ class RunningLoop implements DrainLoop {
     }
     if (what.sweeps) await sweepLane(this.#deps, lane, { isLookedAt: what.drains });
   }
+}
+
+function tenantOf({ lane }: LaneTurns): string {
+  return lane.tenant;
 }
 
 /** Someone waits: a lane that failed does not, though never without a pause, as anybody may ask. */

@@ -65,16 +65,6 @@ Deno.test({
   fn: () => {
     const options = { ...OPTIONS, sweeps: false, gate: { ...OPTIONS.gate, ageMsMax: 0 } };
     const lanes = Array.from({ length: 40 }, (_, at) => ({ tenant: `t${at + 10}`, index: "web" }));
-    const slowly = (deps: DrainDeps, clock: FakeClock): DrainDeps => ({
-      ...deps,
-      encoder: {
-        ...deps.encoder,
-        async encode(input, options) {
-          await clock.sleep(1_000);
-          return await deps.encoder.encode(input, options);
-        },
-      },
-    });
     return withLoop(options, async ({ lab, clock }) => {
       await clock.advance(500);
       for (const lane of lanes) await lab.seal([[1]], lane);
@@ -93,6 +83,54 @@ Deno.test({
       assert.deepEqual(await lab.tableNumbers(lanes[30] ?? EVENTS_LANE), []);
       await clock.advance(60_000);
       assert.deepEqual(await lab.tableNumbers(lanes[30] ?? EVENTS_LANE), [1]);
+    }, slowly);
+  },
+});
+
+Deno.test({
+  name: "DrainLoop gives each tenant a turn before another has all of its lanes drained",
+  fn: () => {
+    const options = { ...OPTIONS, sweeps: false, gate: { ...OPTIONS.gate, ageMsMax: 0 } };
+    const lanes = [10, 11, 12].flatMap((tenant) =>
+      Array.from({ length: 40 }, (_, at) => ({ tenant: `t${tenant}`, index: `web-${at}` }))
+    );
+    const small = { tenant: "t13", index: "web" };
+    return withLoop(options, async ({ lab, clock }) => {
+      await clock.advance(500);
+      for (const lane of lanes) await lab.seal([[1]], lane);
+      await clock.advance(5_000);
+      for (const number of [1, 2, 3]) {
+        await lab.seal([[number]], small);
+        await clock.advance(10_000);
+        assert.equal((await lab.tableNumbers(small)).length, number);
+      }
+      await clock.advance(120_000);
+      for (const lane of lanes) assert.deepEqual(await lab.tableNumbers(lane), [1]);
+    }, slowly);
+  },
+});
+
+Deno.test({
+  name: "DrainLoop commits what one tenant asks for before all that another asked for",
+  fn: () => {
+    const lanes = Array.from({ length: 40 }, (_, at) => ({ tenant: "t10", index: `web-${at}` }));
+    const small = { tenant: "t11", index: "web" };
+    return withLoop({ ...OPTIONS, sweeps: false }, async ({ lab, clock }) => {
+      await clock.advance(500);
+      const ask = async (lane: LaneId) => {
+        await using wal = await lab.openWal();
+        await wal.append(lane, encodeBatch(batchOf([1])), "wait_for");
+        await wal.seal(lane);
+        await wal.requestDrain(lane);
+      };
+      for (const lane of lanes) await ask(lane);
+      await clock.advance(5_000);
+      await ask(small);
+      await clock.advance(5_000);
+      assert.deepEqual(await lab.tableNumbers(small), [1]);
+      assert.deepEqual(await lab.tableNumbers(lanes[30] ?? EVENTS_LANE), []);
+      await clock.advance(60_000);
+      for (const lane of lanes) assert.deepEqual(await lab.tableNumbers(lane), [1]);
     }, slowly);
   },
 });
@@ -321,6 +359,20 @@ interface LoopTest {
   readonly lab: DrainLab<FakeClock>;
   readonly clock: FakeClock;
   readonly loop: ReturnType<typeof startDrainLoop>;
+}
+
+/** A commit takes a second. */
+function slowly(deps: DrainDeps, clock: FakeClock): DrainDeps {
+  return {
+    ...deps,
+    encoder: {
+      ...deps.encoder,
+      async encode(input, options) {
+        await clock.sleep(1_000);
+        return await deps.encoder.encode(input, options);
+      },
+    },
+  };
 }
 
 async function withLoop(

@@ -2,8 +2,9 @@
  * Keeps all tables of a catalog in order, for ever: every sweep of `table_sweeps.ts` on every
  * table, when it is due.
  *
- * One turn follows another's, so what is read at a time is bounded. No table starves: one that has
- * more to do gets its next turn after all others had theirs. A turn that fails is tried again later
+ * One turn follows another's, so what is read at a time is bounded. Tenants take turns, then the
+ * sweeps and tables of each: the one that waited longest comes next. So no table starves, and no
+ * tenant waits for all that another has to do. A turn that fails is tried again later
  * and later. A turn that exceeds its deadline is left behind, and its sweep of that table skipped
  * until it ends. The loop ends only when it is stopped. It does not stand in a drain's way: it runs
  * beside `shared/drain/drain_loop.ts`.
@@ -11,6 +12,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import type { CatalogReader } from "../catalog/catalog.ts";
+import { interleaved } from "../tenant/interleaved.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 import type { Clock } from "../os/clock.ts";
 import { FailureLog } from "../logging/failure_log.ts";
@@ -36,6 +38,8 @@ export interface MaintenanceLoop extends AsyncDisposable {
 
 const POLL_MS = 1_000;
 const TABLES_INTERVAL_MS = 5_000;
+/** After so long, who is next is decided anew: other turns may be due by then. */
+const ROUND_MS_MAX = 1_000;
 /** A merge of the largest size takes about a minute on a slow machine. */
 const TURN_MS_MAX = 600_000;
 /** How long a turn may take to end. */
@@ -66,6 +70,10 @@ export async function allTables(
 
 /** One sweep of one table. */
 interface Turns {
+  readonly sweep: TableSweep;
+  readonly ident: TableIdent;
+  /** When it had its last turn. */
+  turnMs: number;
   notBeforeMs: number;
   failures: number;
   /** A turn that was abandoned has not ended. */
@@ -78,9 +86,10 @@ class RunningLoop implements MaintenanceLoop {
   readonly #failureLog: FailureLog;
   readonly #stop = new AbortController();
   readonly #ended: Promise<void>;
-  #tables: readonly TableIdent[] = [];
   #tablesAtMs = -Infinity;
   #turns = new Map<string, Turns>();
+  /** When each namespace, which is a tenant's, had its last turn. */
+  readonly #tenantTurnsMs = new Map<string, number>();
 
   constructor(deps: MaintenanceLoopDeps, sweeps: readonly TableSweep[]) {
     this.#deps = deps;
@@ -108,22 +117,31 @@ class RunningLoop implements MaintenanceLoop {
     const rest = (ms: number) => clock.sleep(ms, { signal }).catch(() => {});
     if (pauseMs > 0) await rest(pauseMs);
     while (!signal.aborted) {
-      const hasMore = await this.#round();
-      if (!hasMore) await rest(POLL_MS);
+      await this.#listTables();
+      if (!await this.#round()) await rest(POLL_MS);
     }
   }
 
-  /** Every turn that is due; true: one of them wants another at once. */
+  /** The turns that are due, or as many as a round has time for; true: others are due at once. */
   async #round(): Promise<boolean> {
-    await this.#listTables();
+    const { clock } = this.#deps;
+    const startMs = clock.monotonicMs();
+    const due = [...this.#turns.values()].filter(({ busy, notBeforeMs }) =>
+      !busy && notBeforeMs <= startMs
+    );
     let hasMore = false;
-    for (const sweep of this.#sweeps) {
-      for (const ident of this.#tables) {
-        if (this.#stop.signal.aborted) return false;
-        if (await this.#turn(sweep, ident)) hasMore = true;
-      }
+    for (const turns of interleaved(this.#longestWaiting(due), ({ ident }) => ident.namespace)) {
+      if (this.#stop.signal.aborted) return false;
+      if (clock.monotonicMs() - startMs >= ROUND_MS_MAX) return true;
+      if (await this.#turn(turns)) hasMore = true;
     }
     return hasMore;
+  }
+
+  /** In the order of their tenants' last turns, then of their own. */
+  #longestWaiting(due: readonly Turns[]): Turns[] {
+    const tenantMs = ({ ident }: Turns) => this.#tenantTurnsMs.get(ident.namespace) ?? 0;
+    return due.toSorted((a, b) => tenantMs(a) - tenantMs(b) || a.turnMs - b.turnMs);
   }
 
   async #listTables(): Promise<void> {
@@ -131,23 +149,22 @@ class RunningLoop implements MaintenanceLoop {
     if (nowMs - this.#tablesAtMs < TABLES_INTERVAL_MS) return;
     this.#tablesAtMs = nowMs;
     try {
-      this.#tables = await allTables(this.#deps.catalog);
-      this.#deps.observer?.listed?.(this.#tables);
+      const tables = await allTables(this.#deps.catalog);
+      this.#deps.observer?.listed?.(tables);
+      const all = this.#sweeps.flatMap((sweep) => tables.map((ident) => ({ sweep, ident })));
+      this.#turns = new Map(all.map((turns) => [turnsName(turns), this.#turnsOf(turns)]));
       this.#failureLog.worked(LISTING);
     } catch (error) {
       this.#failureLog.failed(LISTING, "list the tables", error);
     }
-    const names = new Set(
-      this.#tables.flatMap((ident) => this.#sweeps.map((sweep) => turnsName(sweep, ident))),
-    );
-    for (const name of this.#turns.keys()) if (!names.has(name)) this.#turns.delete(name);
-    this.#failureLog.keep(names.add(LISTING));
+    this.#failureLog.keep(new Set([LISTING, ...this.#turns.keys()]));
   }
 
-  async #turn(sweep: TableSweep, ident: TableIdent): Promise<boolean> {
+  async #turn(turns: Turns): Promise<boolean> {
     const { clock, observer } = this.#deps;
-    const turns = this.#turnsOf(sweep, ident);
-    if (turns.busy || clock.monotonicMs() < turns.notBeforeMs) return false;
+    const { sweep, ident } = turns;
+    turns.turnMs = clock.monotonicMs();
+    this.#tenantTurnsMs.set(ident.namespace, turns.turnMs);
     const over = new AbortController();
     const timeout = new AbortController();
     const timer = setTimeout(
@@ -163,7 +180,7 @@ class RunningLoop implements MaintenanceLoop {
       const more = await Promise.race([ended, longAfter(signal, over.signal)]);
       turns.failures = 0;
       turns.notBeforeMs = more ? 0 : clock.monotonicMs() + sweep.intervalMs;
-      this.#failureLog.worked(turnsName(sweep, ident));
+      this.#failureLog.worked(turnsName(turns));
       return more;
     } catch (error) {
       if (this.#stop.signal.aborted) return false;
@@ -172,7 +189,7 @@ class RunningLoop implements MaintenanceLoop {
       turns.notBeforeMs = clock.monotonicMs() + pauseMs;
       observer?.failed?.(ident, sweep.name, error);
       const what = `carry out ${sweep.name} of table ${ident.namespace}.${ident.name}`;
-      this.#failureLog.failed(turnsName(sweep, ident), what, error);
+      this.#failureLog.failed(turnsName(turns), what, error);
       return false;
     } finally {
       over.abort();
@@ -180,14 +197,9 @@ class RunningLoop implements MaintenanceLoop {
     }
   }
 
-  #turnsOf(sweep: TableSweep, ident: TableIdent): Turns {
-    const name = turnsName(sweep, ident);
-    let turns = this.#turns.get(name);
-    if (turns === undefined) {
-      turns = { notBeforeMs: 0, failures: 0, busy: false };
-      this.#turns.set(name, turns);
-    }
-    return turns;
+  #turnsOf(what: Pick<Turns, "sweep" | "ident">): Turns {
+    const fresh = { turnMs: 0, notBeforeMs: 0, failures: 0, busy: false };
+    return this.#turns.get(turnsName(what)) ?? { ...what, ...fresh };
   }
 }
 
@@ -206,6 +218,6 @@ function longAfter(signal: AbortSignal, over: AbortSignal): Promise<never> {
   });
 }
 
-function turnsName(sweep: TableSweep, { namespace, name }: TableIdent): string {
-  return `${sweep.name} ${namespace} ${name}`;
+function turnsName({ sweep, ident }: Pick<Turns, "sweep" | "ident">): string {
+  return `${sweep.name} ${ident.namespace} ${ident.name}`;
 }

@@ -9,6 +9,7 @@
  */
 
 import { isOperatingError } from "../../base/errors.ts";
+import { interleaved } from "../../tenant/interleaved.ts";
 import { type LaneId, laneName } from "../../tenant/tenant.ts";
 import { mkdirDurable } from "../../os/durable_directory.ts";
 import type { ObjectStore } from "../../storage/object_store.ts";
@@ -44,7 +45,8 @@ export async function mirrorActive(
   { copies, mirrored }: { readonly copies: ActiveCopies; readonly mirrored: Mirrored },
   signal: AbortSignal,
 ): Promise<void> {
-  for (const lane of await lanesIn(deps.fs, deps.root)) {
+  const lanes = await lanesIn(deps.fs, deps.root);
+  for (const lane of interleaved(lanes, ({ tenant }) => tenant)) {
     if (!isMirrorable(lane)) continue;
     const known = copies.get(laneName(lane)) ?? await copiesThere(deps, lane);
     copies.set(laneName(lane), known);

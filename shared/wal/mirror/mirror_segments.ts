@@ -1,8 +1,9 @@
 /**
  * One round of an ingester's mirror: every sealed segment that is not in the mirror is put there,
- * oldest first, at most `parallel` of them in memory. A segment that cannot be read, or whose name
- * another object has, holds up no other. Any other failure stops the round. What it did stays done.
- * README.md has the protocol.
+ * each lane's oldest first, at most `parallel` of them in memory. Tenants take turns of a few
+ * segments, those as well whose segments are sealed meanwhile: a round of 1,000 lanes takes long. A
+ * segment that cannot be read, or whose name another object has, holds up no other. Any other
+ * failure stops the round. What it did stays done. README.md has the protocol.
  */
 
 import { areSameBytes } from "../../base/bytes.ts";
@@ -33,7 +34,7 @@ import {
 } from "./packed_segment.ts";
 import type { SegmentPacker } from "./segment_packer.ts";
 
-/** Segments that one sync of their directory pins. */
+/** Segments of one turn of a lane; one sync of their directory pins them. */
 const PINNED_MAX = 16;
 
 export interface MirrorDeps {
@@ -51,6 +52,8 @@ export interface MirrorDeps {
    * default: each is.
    */
   readonly isUrgent?: (name: string) => boolean;
+  /** Lanes that get a turn now, beside those of the round. Asked when each tenant had a turn. */
+  readonly sealedMeanwhile?: () => readonly LaneId[];
   readonly onEvent: (event: MirrorEvent) => void;
 }
 
@@ -96,21 +99,66 @@ export async function mirrorSegments(
   signal: AbortSignal,
   lanes?: readonly LaneId[],
 ): Promise<void> {
-  const faults: unknown[] = [];
-  for (const lane of lanes ?? await lanesIn(deps.fs, deps.root)) {
-    if (!isMirrorable(lane)) continue;
-    const sealed = await sealedIn(deps, lane);
-    const there = sealed.length === 0
-      ? new Set<string>()
-      : mirrored.get(laneName(lane)) ?? await listMirrored(deps, lane);
-    const queue = sealed.filter((name) => !there.has(name));
-    mirrored.set(laneName(lane), there);
-    const still = new Set(sealed);
-    for (const name of there) if (!still.has(name)) there.delete(name);
-    await releasePins(deps, lane, new Set(queue));
-    await uploadAll(deps, { lane, queue, there, faults, signal });
+  const faults = new Map<string, unknown>();
+  const round = { mirrored, faults, signal };
+  const all = (lanes ?? await lanesIn(deps.fs, deps.root)).map((lane): LaneUploads => ({ lane }));
+  const left = Map.groupBy(all, ({ lane }) => lane.tenant);
+  while (left.size > 0 && !signal.aborted) {
+    for (const [tenant, own] of left) {
+      const uploads = own[0];
+      if (uploads === undefined) left.delete(tenant);
+      else if (!await mirrorLane(deps, uploads, round)) own.shift();
+    }
+    for (const lane of deps.sealedMeanwhile?.() ?? []) await mirrorLane(deps, { lane }, round);
   }
-  if (faults.length > 0) throw faults[0];
+  for (const fault of faults.values()) throw fault;
+}
+
+interface LaneUploads {
+  readonly lane: LaneId;
+  /** What waits: names, oldest first. Listed at the first turn. */
+  queue?: string[];
+}
+
+interface MirrorRound {
+  readonly mirrored: Mirrored;
+  /** Segments that cannot be mirrored. They are tried once in a round. */
+  readonly faults: Map<string, unknown>;
+  readonly signal: AbortSignal;
+}
+
+/** One turn of a lane; whether it has more. */
+async function mirrorLane(
+  deps: MirrorDeps,
+  uploads: LaneUploads,
+  { mirrored, faults, signal }: MirrorRound,
+): Promise<boolean> {
+  const { lane } = uploads;
+  if (!isMirrorable(lane)) return false;
+  const queue = uploads.queue ??= await unmirrored(deps, lane, mirrored);
+  const there = mirrored.get(laneName(lane)) ?? new Set();
+  const pinned = queue.splice(0, PINNED_MAX)
+    .filter((name) => !there.has(name) && !faults.has(name));
+  if (pinned.length > 0) {
+    await mkdirDurable(deps.fs, deps.root, pinsDirectory(deps.root, lane));
+    await pin(deps, lane, pinned);
+    await uploadPinned(deps, { lane, queue: pinned, there, faults, signal });
+  }
+  return queue.length > 0;
+}
+
+/** Which sealed segments of the lane are not in the mirror, oldest first. */
+async function unmirrored(deps: MirrorDeps, lane: LaneId, mirrored: Mirrored): Promise<string[]> {
+  const sealed = await sealedIn(deps, lane);
+  const there = sealed.length === 0
+    ? new Set<string>()
+    : mirrored.get(laneName(lane)) ?? await listMirrored(deps, lane);
+  const queue = sealed.filter((name) => !there.has(name));
+  mirrored.set(laneName(lane), there);
+  const still = new Set(sealed);
+  for (const name of there) if (!still.has(name)) there.delete(name);
+  await releasePins(deps, lane, new Set(queue));
+  return queue;
 }
 
 /** What waits for the mirror now. */
@@ -164,19 +212,8 @@ interface Uploads {
   /** Names, oldest first. */
   readonly queue: string[];
   readonly there: Set<string>;
-  /** Gets what befell single segments. */
-  readonly faults: unknown[];
+  readonly faults: Map<string, unknown>;
   readonly signal: AbortSignal;
-}
-
-async function uploadAll(deps: MirrorDeps, { queue, ...work }: Uploads): Promise<void> {
-  if (queue.length === 0) return;
-  await mkdirDurable(deps.fs, deps.root, pinsDirectory(deps.root, work.lane));
-  while (queue.length > 0 && !work.signal.aborted) {
-    const pinned = queue.splice(0, PINNED_MAX);
-    await pin(deps, work.lane, pinned);
-    await uploadPinned(deps, { ...work, queue: pinned });
-  }
 }
 
 async function uploadPinned(deps: MirrorDeps, work: Uploads): Promise<void> {
@@ -189,7 +226,7 @@ async function uploadPinned(deps: MirrorDeps, work: Uploads): Promise<void> {
         if (await upload(deps, lane, name)) there.add(name);
       } catch (error) {
         if (isOfSegment(error)) {
-          faults.push(error);
+          faults.set(name, error);
           continue;
         }
         failed = true;

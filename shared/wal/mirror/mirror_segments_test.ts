@@ -11,6 +11,7 @@ import { pinsDirectory, segmentNamesIn, segmentPath, stateDirectory } from "../l
 import { openWalReader } from "../reader.ts";
 import { openWal } from "../wal.ts";
 import { segmentKey } from "./mirror_layout.ts";
+import { type LaneId as Lane, laneName } from "../../tenant/tenant.ts";
 import { openMirrorWalReader } from "./mirror_wal_reader.ts";
 import { mirrorBacklog, type MirrorEvent, mirrorSegments } from "./mirror_segments.ts";
 
@@ -120,6 +121,58 @@ Deno.test({
     const mirrored = new Map([["default/events", new Set<string>()]]);
     await assert.rejects(mirrorSegments({ ...lab.deps, fs }, mirrored, GOING), /EIO/);
     assert.deepEqual([...mirrored.get("default/events") ?? []], names.slice(2));
+  },
+});
+
+Deno.test({
+  name: "mirrorSegments gives tenants turns, and those whose segments are sealed meanwhile",
+  async fn() {
+    const [fs, clock] = [new CrashableFileSystem(), new FakeClock()];
+    await using wal = await openWal({
+      ...{ fs, clock, random: new SeededRandom(5), root: ROOT, freeBytesMin: 0 },
+    });
+    const lane = (tenant: string, at: number) => ({ tenant, index: `web-${10 + at}` });
+    const seal = async (to: Lane, segments: number) => {
+      for (let at = 0; at < segments; at += 1) {
+        await wal.append(to, numberedBatch([at]), "wait_for");
+        await wal.seal(to);
+      }
+    };
+    await seal(lane("a", 0), 20);
+    for (let at = 1; at < 30; at += 1) await seal(lane("a", at), 1);
+    await seal(lane("b", 0), 40);
+    const order: string[] = [];
+    let meanwhile: Lane[] = [];
+    await mirrorSegments(
+      {
+        ...{ fs, root: ROOT, store: new MemoryStore(), prefix: PREFIX, parallel: 1 },
+        sealedMeanwhile: () => meanwhile.splice(0, 1),
+        onEvent: ({ lane }) => order.push(laneName(lane)),
+      },
+      new Map(),
+      GOING,
+    );
+    const runs = order.filter((name, at) => name !== order[at - 1]);
+    assert.deepEqual(runs.slice(0, 7), [
+      ...["a/web-10", "b/web-10", "a/web-10", "b/web-10", "a/web-11", "b/web-10", "a/web-12"],
+    ]);
+    assert.equal(order.length, 89);
+
+    await seal(lane("a", 0), 40);
+    await seal(lane("c", 0), 1);
+    meanwhile = [lane("c", 0)];
+    order.length = 0;
+    await mirrorSegments(
+      {
+        ...{ fs, root: ROOT, store: new MemoryStore(), prefix: PREFIX, parallel: 1 },
+        sealedMeanwhile: () => meanwhile.splice(0, 1),
+        onEvent: ({ lane }) => order.push(laneName(lane)),
+      },
+      new Map([["a/web-10", new Set()], ["c/web-10", new Set()]]),
+      GOING,
+      [lane("a", 0)],
+    );
+    assert.equal(order.indexOf("c/web-10"), 16);
   },
 });
 

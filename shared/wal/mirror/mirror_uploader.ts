@@ -1,12 +1,13 @@
 /**
  * Keeps a mirror behind the WAL of this process, by rounds of `mirrorSegments`. A round begins with
- * a seal and is about the lanes that sealed, now and then about all. `mirrorActive` runs at its
- * interval. Pauses grow while the store does not answer. Nothing waits for it, and it holds no more
- * than `parallel` segments in memory.
+ * a seal and is about the lanes that sealed, now and then about all. Lanes that seal during a round
+ * have turns in it. `mirrorActive` runs at its interval. Pauses grow while the store does not
+ * answer. Nothing waits for it, and it holds no more than `parallel` segments in memory.
  */
 
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../base/errors.ts";
+import { firstOfEach } from "../../tenant/interleaved.ts";
 import { type LaneId, laneName } from "../../tenant/tenant.ts";
 import type { Clock } from "../../os/clock.ts";
 import type { Random } from "../../os/random.ts";
@@ -31,7 +32,7 @@ const PAUSE_MS_MAX = 30_000;
 /** How long `stop` waits for the last round; what is left is uploaded at the next start. */
 const STOP_MS_MAX = 5_000;
 
-export interface UploaderOptions extends Omit<MirrorDeps, "isUrgent"> {
+export interface UploaderOptions extends Omit<MirrorDeps, "isUrgent" | "sealedMeanwhile"> {
   readonly clock: Clock;
   readonly random: Random;
   /** How often segments that are being written are copied; 0 never. */
@@ -64,7 +65,11 @@ export class MirrorUploader implements AsyncDisposable {
 
   constructor(options: UploaderOptions) {
     this.#options = options;
-    this.#deps = { ...options, isUrgent: (name) => this.#isUrgent(name) };
+    this.#deps = {
+      ...options,
+      isUrgent: (name) => this.#isUrgent(name),
+      sealedMeanwhile: () => this.#takeNext(),
+    };
     this.#running = this.#run();
   }
 
@@ -140,6 +145,13 @@ export class MirrorUploader implements AsyncDisposable {
     if (!this.#over.signal.aborted && clock.monotonicMs() < this.#allAtMs) return lanes;
     this.#allAtMs = clock.monotonicMs() + POLL_MS;
     return undefined;
+  }
+
+  /** One lane of each tenant, of those that sealed since the round began. */
+  #takeNext(): readonly LaneId[] {
+    const lanes = firstOfEach([...this.#sealed.values()], ({ tenant }) => tenant);
+    for (const lane of lanes) this.#sealed.delete(laneName(lane));
+    return lanes;
   }
 
   async #copyActive(signal: AbortSignal): Promise<void> {

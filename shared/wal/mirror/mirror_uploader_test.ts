@@ -170,6 +170,39 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "MirrorUploader mirrors a tenant's segment before all that another tenant has",
+  async fn() {
+    const [fs, clock, random] = [new CrashableFileSystem(), new FakeClock(), new SeededRandom(6)];
+    await using wal = await openWal({ fs, clock, random, root: ROOT, freeBytesMin: 0 });
+    const lanes = Array.from({ length: 20 }, (_, at) => ({ tenant: "a", index: `web-${10 + at}` }));
+    const small = { tenant: "b", index: "web" };
+    const seal = async (lane: Lane) => {
+      await wal.append(lane, numberedBatch([1]), "wait_for");
+      await wal.seal(lane);
+    };
+    for (const lane of lanes) await seal(lane);
+    const order: string[] = [];
+    const store = new MemoryStore();
+    const putNew = store.putNew.bind(store);
+    store.putNew = async (key, bytes) => {
+      if (order.push(key.split("/")[1] ?? "") === 3) {
+        await seal(small);
+        uploader.wake(small);
+      }
+      await putNew(key, bytes);
+    };
+    await using uploader = new MirrorUploader({
+      ...{ fs, clock, random, store, root: ROOT, prefix: "m", parallel: 1, activeIntervalMs: 0 },
+      patienceMs: 10_000,
+      onEvent: () => {},
+      onFailure: (error) => assert.fail(String(error)),
+    });
+    await until(() => order.length === 21);
+    assert.equal(order.indexOf("b"), 3);
+  },
+});
+
 class UnsteadyStore extends MemoryStore {
   isAway = false;
 
