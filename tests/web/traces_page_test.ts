@@ -10,7 +10,7 @@ import { TRACES_SCHEMA } from "../../shared/schema/traces.ts";
 import { HAS_CHROMIUM } from "../clients/chromium.ts";
 import { spanId, traceId } from "../tracing/trace_lab.ts";
 import { expectAccessible } from "./axe.ts";
-import { openPageLab, type PageLab, withPage } from "./page_lab.ts";
+import { isTrueIn, openPageLab, type PageLab, withPage } from "./page_lab.ts";
 import {
   HOSTILE,
   largeTrace,
@@ -52,7 +52,8 @@ function openLab(): Promise<PageLab> {
 /** Waits until so many traces are listed. */
 async function tracesAre(page: Page, count: number): Promise<void> {
   await page.locator(".trace-list header strong", { hasText: new RegExp(`^${count}$`) }).waitFor();
-  strictEqual(await page.locator(".trace-row").count(), count);
+  // The list draws its rows once it knows its height.
+  await isTrueIn(page, `document.querySelectorAll(".trace-row").length === ${count}`);
 }
 
 async function submit(page: Page, field: string, text: string): Promise<void> {
