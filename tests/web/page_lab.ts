@@ -24,6 +24,10 @@ const STORED = "cookies,local_storage,indexeddb,cache_storage,service_workers";
 export const PAINTED =
   "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))";
 
+/** In the page: tells what its policy refused, also to code that catches the error. */
+const TELL_REFUSED = `addEventListener("securitypolicyviolation", (event) =>
+  console.error("the policy refuses", event.effectiveDirective, event.blockedURI))`;
+
 export interface PageLab extends AsyncDisposable {
   readonly url: string;
   readonly browser: Browser;
@@ -120,6 +124,7 @@ export async function withPage(
   const { origin } = new URL(at);
   const known = other === undefined ? [origin] : [origin, other];
   await forgetAll(page, known);
+  await page.addInitScript(TELL_REFUSED);
   const faults: string[] = [];
   page.on("console", (message) => {
     const isAllowed = allowed?.test(message.text()) ?? false;

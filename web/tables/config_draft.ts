@@ -4,6 +4,7 @@
  * through is what the server takes.
  */
 
+import "./no_eval.ts";
 import {
   type FieldType,
   type IndexConfig,
