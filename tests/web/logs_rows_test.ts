@@ -167,6 +167,12 @@ Deno.test({
           await page.getByText("copied").waitFor({ state: "detached" });
           const stack = openField(page, "exception.stacktrace").getByText("copy");
           strictEqual(await copiedText(page, () => stack.click()), STACK);
+          // A page without HTTPS off this machine has none.
+          await page.evaluate("Object.defineProperty(navigator, 'clipboard', {})");
+          await raw.click();
+          await page.fill("#search", "");
+          await page.keyboard.press("Control+V");
+          strictEqual(await page.inputValue("#search"), SHAPED[0]?.raw);
         }),
     );
 

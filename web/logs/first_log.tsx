@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { CopyButton } from "./copy_text.tsx";
+import { CopyButton } from "../view/copy_button.tsx";
 import { table } from "./log_address.ts";
 
 /** The ingest server's port, where nobody chose another. */

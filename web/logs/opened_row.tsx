@@ -6,7 +6,7 @@ import { goTo } from "../frame/router.ts";
 import { useEscape } from "../view/escape.ts";
 import { wholeText } from "../view/number_text.ts";
 import { ContextView } from "./context_view.tsx";
-import { CopyButton } from "./copy_text.tsx";
+import { CopyButton } from "../view/copy_button.tsx";
 import { fieldTerm } from "./field_term.ts";
 import { columns, linkTo, openRow, toggleColumn, toggleRow, zone } from "./log_address.ts";
 import { fieldsOf, type LogRow, type RowField, sentFieldsOf } from "./log_rows.ts";

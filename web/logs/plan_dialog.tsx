@@ -7,7 +7,7 @@ import { requestJson } from "../api/request.ts";
 import { goTo } from "../frame/router.ts";
 import { bytesText } from "../view/bytes_text.ts";
 import { durationText, wholeText } from "../view/number_text.ts";
-import { CopyButton } from "./copy_text.tsx";
+import { CopyButton } from "../view/copy_button.tsx";
 import { type Cost, failureOf, histogramMs, rowsCost } from "./log_state.ts";
 import { refreshed } from "./refreshed.ts";
 

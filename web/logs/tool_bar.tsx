@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { bytesText } from "../view/bytes_text.ts";
 import { PopoverMenu } from "../view/popover_menu.tsx";
-import { CopyButton } from "./copy_text.tsx";
+import { CopyButton } from "../view/copy_button.tsx";
 import { download, DOWNLOAD_FORMATS, downloadFailure, startDownload } from "./download.ts";
 import { fieldList } from "./field_state.ts";
 import { LiveSwitch } from "./live_view.tsx";

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { bytesText } from "../view/bytes_text.ts";
-import { CopyButton } from "./copy_text.tsx";
+import { CopyButton } from "../view/copy_button.tsx";
 import type { RowField } from "./log_rows.ts";
 import { type Marker, marksIn } from "./marks.ts";
 import { MarkedText } from "./marked_text.tsx";

@@ -2,8 +2,9 @@
 
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Value } from "../api/sql_client.ts";
+import { CopyButton } from "../view/copy_button.tsx";
 import { wholeText } from "../view/number_text.ts";
 import { readableText, valueText } from "./value_text.ts";
 import { ShownText } from "../view/shown_text.tsx";
@@ -21,11 +22,9 @@ export function openValue(value: OpenValue): void {
 
 export function ValueDialog(): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
-  const [isCopied, setCopied] = useState(false);
   const open = shown.value;
   // At once, so that Escape right after Enter finds it open.
   useLayoutEffect(() => {
-    setCopied(false);
     if (open === undefined) dialog.current?.close();
     else dialog.current?.showModal();
   }, [open]);
@@ -43,25 +42,9 @@ export function ValueDialog(): JSX.Element {
       </pre>
       <form method="dialog">
         <span>{wholeText(text.length)} letters</span>
-        <button
-          type="button"
-          onClick={() => copyText(text).then(() => setCopied(true))}
-        >
-          {isCopied ? "Copied" : "Copy"}
-        </button>
+        <CopyButton text={() => text}>Copy</CopyButton>
         <button type="submit">Close</button>
       </form>
     </dialog>
   );
-}
-
-/** Browsers give a page without HTTPS no clipboard, but copy what is selected. */
-async function copyText(text: string): Promise<void> {
-  if (navigator.clipboard !== undefined) return await navigator.clipboard.writeText(text);
-  const field = document.createElement("textarea");
-  field.value = text;
-  document.querySelector(".value-dialog")?.append(field);
-  field.select();
-  document.execCommand("copy");
-  field.remove();
 }

@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { PlaceLink } from "../frame/place_link.tsx";
 import { severityClass } from "../logs/severity_view.ts";
+import { CopyButton } from "../view/copy_button.tsx";
 import { Figure } from "../view/figure.tsx";
 import { countText, durationText, shareText, wholeText } from "../view/number_text.ts";
 import { TimeView } from "../view/time_view.tsx";
@@ -173,9 +174,7 @@ function Attributes({ title, attributes }: {
               >
                 traces
               </button>
-              <button type="button" onClick={() => navigator.clipboard.writeText(text)}>
-                copy
-              </button>
+              <CopyButton text={() => text}>copy</CopyButton>
             </td>
           </tr>
         ))}
