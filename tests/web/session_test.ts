@@ -3,7 +3,7 @@
  * proxy puts before the page.
  */
 
-import { match, ok, strictEqual } from "node:assert/strict";
+import { deepStrictEqual, match, ok, strictEqual } from "node:assert/strict";
 import type { Page } from "playwright-core";
 import { until } from "../../shared/testing/until.ts";
 import { HAS_CHROMIUM } from "../clients/chromium.ts";
@@ -231,10 +231,19 @@ const STEPS: readonly {
         await page.click("text=Try again");
         await page.waitForSelector(".traces");
 
-        // An upgrade gives files other names.
+        // An upgrade gives files other names: the page reloads itself, once.
+        const documents: string[] = [];
+        await page.route("**/ui/tables_page-*", (route) => route.fulfill({ status: 404 }));
+        await page.route(/\/ui\/(?:tables|jobs)$/, (route) => {
+          documents.push(new URL(route.request().url()).pathname);
+          return page.unroute("**/ui/tables_page-*").then(() => route.continue());
+        });
+        await page.click("nav >> text=Tables");
+        await page.getByRole("button", { name: "New index" }).waitFor();
         await page.route("**/ui/jobs_page-*", (route) => route.fulfill({ status: 404 }));
         await page.click("nav >> text=Jobs");
         await page.waitForSelector("text=The server may have a newer page");
+        deepStrictEqual(documents, ["/ui/tables", "/ui/jobs"]);
         await expectAccessible(page);
         await page.unroute("**/ui/jobs_page-*");
         await page.click("text=Reload the page");

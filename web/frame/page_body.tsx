@@ -4,10 +4,17 @@ import { signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { loadPart } from "../api/load_part.ts";
+import { serverState } from "../api/server_state.ts";
 import type { PageEntry } from "./pages.ts";
 
 /** Until then the page before it stays. */
 const LATE_MS = 300;
+
+/**
+ * In the tab's storage while a reload may help: the server may have a newer page, and Firefox never
+ * asks again for a script that it failed to load. A second failure is told.
+ */
+const RELOADED = "svc.reloaded";
 
 const shown = signal<{ readonly entry: PageEntry; readonly Page: () => JSX.Element } | undefined>(
   undefined,
@@ -23,9 +30,15 @@ export function PageBody({ entry }: { readonly entry: PageEntry }): JSX.Element 
     failure.value = undefined;
     const timer = setTimeout(() => isLate.value = true, LATE_MS);
     loadPart(entry.load, leaving.signal).then((Page) => {
+      sessionStorage.removeItem(RELOADED);
       if (!leaving.signal.aborted) shown.value = { entry, Page };
     }).catch((error: Error) => {
-      if (!leaving.signal.aborted) failure.value = error.message;
+      if (leaving.signal.aborted) return;
+      if (serverState.peek() === "here" && sessionStorage.getItem(RELOADED) === null) {
+        sessionStorage.setItem(RELOADED, entry.path);
+        return location.reload();
+      }
+      failure.value = error.message;
     });
     return () => {
       clearTimeout(timer);
