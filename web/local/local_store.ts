@@ -27,18 +27,20 @@ export async function listKept(): Promise<readonly KeptTable[]> {
 
 /** Returns the rows of a table; undefined where it is gone. */
 export async function readKept(name: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  const kept: Blob | undefined = await within(
+  const kept: Uint8Array<ArrayBuffer> | Blob | undefined = await within(
     [BYTES],
     "readonly",
     (store) => answerOf(store(BYTES).get(name)),
   );
-  return kept === undefined ? undefined : new Uint8Array(await kept.arrayBuffer());
+  // Earlier versions kept a Blob.
+  return kept instanceof Blob ? new Uint8Array(await kept.arrayBuffer()) : kept;
 }
 
 /** Keeps a table, in place of one of the same name. Errors: the browser's, when it has no room. */
 export async function writeKept(table: KeptTable, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
   await within([TABLES, BYTES], "readwrite", async (store) => {
-    store(BYTES).put(new Blob([bytes]), table.name);
+    // No Blob: a private window of Safari refuses it.
+    store(BYTES).put(bytes, table.name);
     await answerOf(store(TABLES).put(table, table.name));
   });
 }

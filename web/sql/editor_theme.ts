@@ -22,7 +22,10 @@ export const EDITOR_THEME = EditorView.theme({
   ".cm-matchingBracket": { backgroundColor: "var(--sql-selection)", color: "inherit" },
   ".cm-lintRange-error": {
     backgroundImage: "none",
-    textDecoration: "underline wavy var(--error)",
+    // Each by itself: Safari takes no style in the shorthand.
+    textDecorationLine: "underline",
+    textDecorationStyle: "wavy",
+    textDecorationColor: "var(--error)",
     textDecorationSkipInk: "none",
   },
   ".cm-tooltip": {
