@@ -161,6 +161,43 @@ Deno.test({
       await page.locator("tbody tr[aria-rowindex='3001']").waitFor();
     });
 
+    await step(
+      "of many columns those in view are in the document, by mouse and keys",
+      async (page) => {
+        const names = Array.from({ length: 300 }, (_, at) => `range + ${at} AS c${at}`).join(", ");
+        await runSql(page, `SELECT ${names} FROM range(1000)`);
+        const table = page.locator("table[role=grid]");
+        strictEqual(await table.getAttribute("aria-colcount"), "301");
+        ok(
+          await page.locator("tbody tr[aria-rowindex='2'] td").count() < 40,
+          "cells in the document",
+        );
+        await table.focus();
+        for (const key of ["ArrowDown", "End"]) await page.keyboard.press(key);
+        const last = page.locator("td.active");
+        strictEqual(await last.textContent(), "299");
+        strictEqual(await last.getAttribute("aria-colindex"), "301");
+        const [pane, cell] = [
+          await page.locator(".result-table").boundingBox(),
+          await last.boundingBox(),
+        ];
+        ok(
+          pane !== null && cell !== null && cell.x + cell.width < pane.x + pane.width + 1,
+          "in view",
+        );
+        strictEqual(await page.locator("th .name", { hasText: "c0" }).count(), 0);
+        const head = await page.locator("th", { hasText: "c299" }).boundingBox();
+        ok(head !== null && Math.abs(head.x - cell.x) < 1, "the head is above its cells");
+        await expectAccessible(page, { within: ".result-table" });
+        await page.click("th button[title='Sort by c299']");
+        await page.click("th button[title='Sort by c299']");
+        await page.locator("tbody tr[aria-rowindex='2'] td", { hasText: /^1298$/ }).waitFor();
+        await table.focus();
+        await page.keyboard.press("Home");
+        await page.locator("td.active", { hasText: /^999$/ }).waitFor();
+      },
+    );
+
     await step("a chart follows the columns, and can be another", async (page) => {
       await runSql(
         page,

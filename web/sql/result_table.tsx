@@ -1,4 +1,4 @@
-/** The rows of a result: only those in view are in the document. A head sorts, a cell opens. */
+/** The cells of a result: only those in view are in the document. A head sorts, a cell opens. */
 
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -15,20 +15,28 @@ type Rows = readonly (readonly Value[])[];
 /** As sql.css has it. */
 const ROW_PX = 24;
 const HEAD_PX = 44;
+/** Of a letter, about, until one is measured. */
+const LETTER_PX = 7.5;
+/** Letters of the column that numbers the rows. */
+const PLACE_LETTERS = 6;
 /** Rows before and after those in view, so that scrolling shows no gap. */
 const SPARE_ROWS = 12;
+/** Letters at both sides of what is in view, likewise. */
+const SPARE_LETTERS = 60;
 
 export function ResultTable({ columns, rows }: {
   readonly columns: readonly ResultColumn[];
   readonly rows: Rows;
 }): JSX.Element {
   const [sort, setSort] = useState<SortOrder | undefined>(undefined);
-  const { pane, first, last } = useRowsInView(rows.length);
+  const widths = useMemo(() => columns.map((column, at) => widthOf(column, at, rows)), [rows]);
+  const starts = useMemo(() => startsOf(widths), [widths]);
+  const { pane, inView } = useCellsInView(rows, starts);
+  const { first, last } = inView;
   const [active, setActive] = useState<Cell | undefined>(undefined);
   useEffect(() => setActive(undefined), [rows]);
   // At once, lest it takes back a scroll that came before the next frame.
-  useLayoutEffect(() => show(pane.current, active), [active]);
-  const widths = useMemo(() => columns.map((column, at) => widthOf(column, at, rows)), [rows]);
+  useLayoutEffect(() => show(pane.current, active, starts), [active]);
   const order = useMemo(() => {
     const kind = columns[sort?.column ?? 0]?.kind ?? "text";
     return sort === undefined ? undefined : sortedPlaces(rows, sort, kind);
@@ -54,19 +62,23 @@ export function ResultTable({ columns, rows }: {
         aria-label="Rows of the result: arrows move, Enter opens a value"
         aria-activedescendant={active === undefined ? undefined : idOf(active)}
         aria-rowcount={rows.length + 1}
-        style={{ width: `${sum(widths) + 6}ch` }}
+        aria-colcount={columns.length + 1}
+        style={{ width: `${starts.at(-1)}ch` }}
         onKeyDown={onKeyDown}
       >
         <colgroup>
-          <col style={{ width: "6ch" }} />
+          <col style={{ width: `${PLACE_LETTERS}ch` }} />
           {widths.map((width, at) => <col key={at} style={{ width: `${width}ch` }} />)}
         </colgroup>
         <thead>
           <tr>
-            <th scope="col" class="place" aria-label="Row">#</th>
-            {columns.map((column, at) => (
-              <Head key={at} column={column} at={at} sort={sort} onSort={setSort} />
-            ))}
+            <th scope="col" class="place" aria-label="Row" aria-colindex={1}>#</th>
+            <LeftOut columns={inView.left} />
+            {columns.slice(inView.left, inView.right).map((column, index) => {
+              const at = inView.left + index;
+              return <Head key={at} column={column} at={at} sort={sort} onSort={setSort} />;
+            })}
+            <LeftOut columns={columns.length - inView.right} />
           </tr>
         </thead>
         <tbody>
@@ -77,6 +89,7 @@ export function ResultTable({ columns, rows }: {
               place={place}
               row={rowAt(place)}
               columns={columns}
+              inView={inView}
               active={active?.row === place ? active.column : undefined}
             />
           ))}
@@ -87,14 +100,26 @@ export function ResultTable({ columns, rows }: {
   );
 }
 
-/** Which rows the pane shows: `last` is not included. */
-function useRowsInView(rows: number) {
+/** Rows and columns that are drawn; `last` and `right` are not included. */
+interface CellsInView {
+  readonly first: number;
+  readonly last: number;
+  readonly left: number;
+  readonly right: number;
+}
+
+/** Which cells the pane shows. */
+function useCellsInView(rows: Rows, starts: readonly number[]) {
   const pane = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ top: 0, height: 600 });
+  const [view, setView] = useState({ top: 0, height: 600, left: 0, width: 1_200, px: LETTER_PX });
   useEffect(() => {
     const { current } = pane;
     if (current === null) return;
-    const look = () => setView({ top: current.scrollTop, height: current.clientHeight });
+    const look = () => {
+      const { scrollTop, clientHeight, scrollLeft, clientWidth } = current;
+      const px = letterPx(current, starts);
+      setView({ top: scrollTop, height: clientHeight, left: scrollLeft, width: clientWidth, px });
+    };
     const sizes = new ResizeObserver(look);
     sizes.observe(current);
     current.addEventListener("scroll", look, { passive: true });
@@ -102,11 +127,34 @@ function useRowsInView(rows: number) {
       sizes.disconnect();
       current.removeEventListener("scroll", look);
     };
-  }, []);
-  useEffect(() => pane.current?.scrollTo({ top: 0 }), [rows]);
-  const first = Math.max(0, Math.min(rows, Math.floor(view.top / ROW_PX) - SPARE_ROWS));
-  const last = Math.min(rows, Math.ceil((view.top + view.height) / ROW_PX) + SPARE_ROWS);
-  return { pane, first, last: Math.max(first, last) };
+  }, [starts]);
+  useEffect(() => pane.current?.scrollTo({ top: 0, left: 0 }), [rows]);
+  const first = Math.max(0, Math.min(rows.length, Math.floor(view.top / ROW_PX) - SPARE_ROWS));
+  const last = Math.min(rows.length, Math.ceil((view.top + view.height) / ROW_PX) + SPARE_ROWS);
+  const from = view.left / view.px - SPARE_LETTERS;
+  const to = (view.left + view.width) / view.px + SPARE_LETTERS;
+  const left = starts.slice(1).filter((end) => end < from).length;
+  const right = starts.slice(0, -1).filter((start) => start < to).length;
+  const inView: CellsInView = { first, last: Math.max(first, last), left, right };
+  return { pane, inView };
+}
+
+/** How wide a letter is in the table that is drawn, which has columns at `starts`. */
+function letterPx(pane: HTMLElement, starts: readonly number[]): number {
+  const width = pane.querySelector("table")?.offsetWidth ?? 0;
+  return width / (starts.at(-1) ?? 1) || LETTER_PX;
+}
+
+/** The letter at which each column begins, and after them that at which the last one ends. */
+function startsOf(widths: readonly number[]): readonly number[] {
+  const starts = [PLACE_LETTERS];
+  for (const width of widths) starts.push((starts.at(-1) ?? 0) + width);
+  return starts;
+}
+
+/** Stands for columns that are not in the document. */
+function LeftOut({ columns }: { readonly columns: number }): JSX.Element | null {
+  return columns <= 0 ? null : <td aria-hidden="true" class="gap" colSpan={columns} />;
 }
 
 /** Stands for rows that are not in the document. */
@@ -130,7 +178,7 @@ function Head({ column, at, sort, onSort }: {
   const order = own === undefined ? "none" : own.isDescending ? "descending" : "ascending";
   const { name, type, kind } = column;
   return (
-    <th scope="col" class={kind} aria-sort={order}>
+    <th scope="col" class={kind} aria-sort={order} aria-colindex={at + 2}>
       <button type="button" title={`Sort by ${name}`} onClick={() => onSort(next)}>
         <span class="name">{name}</span>
         <span class="arrow">{own === undefined ? "" : own.isDescending ? "↓" : "↑"}</span>
@@ -148,32 +196,44 @@ function idOf({ row, column }: Cell): string {
   return `cell-${row}-${column}`;
 }
 
-/** Scrolls so that the cell is in view; rows that are not in the document come into it. */
-function show(pane: HTMLElement | null, cell: Cell | undefined): void {
+/** Scrolls so that the cell is in view, which draws it. */
+function show(
+  pane: HTMLElement | null,
+  cell: Cell | undefined,
+  starts: readonly number[],
+): void {
   if (pane === null || cell === undefined) return;
   const top = cell.row * ROW_PX;
-  const most = top + HEAD_PX + ROW_PX - pane.clientHeight;
+  const topLeast = top + HEAD_PX + ROW_PX - pane.clientHeight;
   if (top < pane.scrollTop) pane.scrollTop = top;
-  else if (most > pane.scrollTop) pane.scrollTop = most;
-  document.getElementById(idOf(cell))?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  else if (topLeast > pane.scrollTop) pane.scrollTop = topLeast;
+  const px = letterPx(pane, starts);
+  const left = ((starts[cell.column] ?? 0) - PLACE_LETTERS) * px;
+  const leftLeast = (starts[cell.column + 1] ?? 0) * px - pane.clientWidth;
+  if (left < pane.scrollLeft) pane.scrollLeft = left;
+  else if (leftLeast > pane.scrollLeft) pane.scrollLeft = Math.min(left, leftLeast);
 }
 
-function Row({ place, row, columns, active }: {
+function Row({ place, row, columns, inView: { left, right }, active }: {
   readonly place: number;
   readonly row: readonly Value[];
   readonly columns: readonly ResultColumn[];
+  readonly inView: CellsInView;
   /** The column of the cell that keys move from; undefined: another row has it. */
   readonly active: number | undefined;
 }): JSX.Element {
   return (
     <tr aria-rowindex={place + 2}>
-      <td class="place">{place + 1}</td>
-      {columns.map(({ name, kind }, at) => {
+      <td class="place" aria-colindex={1}>{place + 1}</td>
+      <LeftOut columns={left} />
+      {columns.slice(left, right).map(({ name, kind }, index) => {
+        const at = left + index;
         const value = row[at] ?? null;
         return (
           <td
             key={at}
             id={idOf({ row: place, column: at })}
+            aria-colindex={at + 2}
             class={`${value === null ? "null" : kind}${active === at ? " active" : ""}`}
             title="Open the value"
             onClick={() => openValue({ name, value })}
@@ -182,6 +242,7 @@ function Row({ place, row, columns, active }: {
           </td>
         );
       })}
+      <LeftOut columns={columns.length - right} />
     </tr>
   );
 }
@@ -195,8 +256,4 @@ function widthOf({ name, type = "" }: ResultColumn, at: number, rows: Rows): num
   const values = rows.slice(0, ROWS_MEASURED).map((row) => cellText(row[at] ?? null).length);
   const head = Math.max(name.length + 2, Math.min(24, shortType(type).length));
   return Math.min(WIDTH_MOST, Math.max(WIDTH_LEAST, head, ...values)) + 3;
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
 }
