@@ -95,6 +95,8 @@ export class EngineClient {
   readonly #checks: ReturnType<typeof setInterval>;
   /** Set once its database is open. How long that may take is bounded by `openMsMax` alone. */
   #resident: ResidentWatch | undefined;
+  /** What it had when its database was open, with its memory pool. */
+  #fullBytes = Infinity;
   #late: ReturnType<typeof setTimeout> | undefined;
   #last = 0;
   #end: EngineEnd | undefined;
@@ -154,6 +156,7 @@ export class EngineClient {
     engine.#beatMs = performance.now();
     const roomBytes = options.memoryBytesMax + client.headroomBytes;
     const atStart = engine.#beat.residentBytes;
+    engine.#fullBytes = atStart + options.memoryBytesMax;
     engine.#resident = new ResidentWatch({
       bytesMax: atStart + roomBytes,
       bytesEnd: atStart + roomBytes + client.headroomBytes,
@@ -168,6 +171,11 @@ export class EngineClient {
   /** Bytes of its resident memory, as it told last. */
   get residentBytes(): number {
     return this.#beat.residentBytes;
+  }
+
+  /** Bytes that it takes and that neither its start nor a full memory pool explains. */
+  get unexplainedBytes(): number {
+    return Math.max(0, this.#beat.residentBytes - this.#fullBytes);
   }
 
   get isOver(): boolean {

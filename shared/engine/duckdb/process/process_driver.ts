@@ -4,6 +4,10 @@
  * fail with an `EngineFault` of kind `lost`, or of kind `memory` where that ended them. A request
  * for a connection waits for the next process meanwhile. What lay in the database is gone.
  *
+ * A process that takes much more than its pool while no connection is lent is renewed, before its
+ * statements would be interrupted for it. DuckDB keeps the metadata of every Parquet file that it
+ * read, also of those that are gone, and counts a third of the bytes.
+ *
  * With `idleMsMax` the database rests while nobody needs it: it has no process, and so no memory.
  * The first connection starts one. It ends once none was lent for so long, but to a probe.
  */
@@ -55,6 +59,11 @@ export interface ProcessDriverOptions {
    * count.
    */
   readonly headroomBytes: number;
+  /**
+   * With more bytes beyond its pool it is renewed when no connection is lent; default: half of
+   * `headroomBytes`.
+   */
+  readonly idleBytesMax?: number;
   /** How long `open` may take. */
   readonly openMsMax?: number;
   /** After how long without a connection it rests, as it does first; default: it never rests. */
@@ -202,7 +211,21 @@ class ProcessDatabase implements EngineDatabase {
 
   #takeBack(): void {
     this.#lent -= 1;
+    if (this.#lent === 0) this.#renewLarge();
     this.#restLater();
+  }
+
+  #renewLarge(): void {
+    const { engine, headroomBytes, idleBytesMax = headroomBytes / 2 } = this.options;
+    const client = this.#client;
+    if (client === undefined || client.isOver || this.#closing.signal.aborted) return;
+    if (client.unexplainedBytes <= idleBytesMax) return;
+    log.info("DuckDB for {engine} statements is renewed: it takes {bytes} bytes of memory", {
+      engine,
+      bytes: client.residentBytes,
+    });
+    this.#rest();
+    this.#wake();
   }
 
   #restLater(): void {

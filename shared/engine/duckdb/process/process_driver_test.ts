@@ -136,6 +136,28 @@ Deno.test({
     }, { idleMsMax: IDLE_MS }),
 });
 
+for (const [what, idleBytesMax, times] of [["more", -1, 1], ["no more", undefined, 0]] as const) {
+  Deno.test({
+    name: `processDriver: a process is renewed ${times} times that takes ${what} than it may idle`,
+    ignore,
+    fn: () =>
+      withLab(async ({ dir, database, connection, ends, tooLarge, connect }) => {
+        let renewed = 0;
+        database.onRenewed = () => renewed += 1;
+        const [first] = await processesBelow(Deno.pid, dir);
+        const other = await connect();
+        await connection.release();
+        strictEqual(await readAll(other, "SELECT 'x' FROM numbers LIMIT 7"), 7);
+        strictEqual(renewed, 0, "it is at work");
+        await other.release();
+        strictEqual(await readAll(await connect(), "SELECT 'x' FROM numbers LIMIT 7"), 7);
+        const [second] = await processesBelow(Deno.pid, dir);
+        deepStrictEqual([renewed, second !== first], [times, times > 0]);
+        deepStrictEqual([ends, tooLarge], [[], []]);
+      }, idleBytesMax === undefined ? {} : { idleBytesMax }),
+  });
+}
+
 Deno.test({
   name: "processDriver, EngineDatabase.close ends what runs, whose connection can be released then",
   ignore,
