@@ -3,7 +3,7 @@
  * one line on stderr and an exit status: 0 done, 1 operating error, 2 wrong usage.
  */
 
-import { OperatingError, UsageError } from "../shared/base/errors.ts";
+import { OperatingError, placedMessageOf, UsageError } from "../shared/base/errors.ts";
 import { nearestName } from "../shared/base/nearest_name.ts";
 import { VERSION } from "../shared/base/version.ts";
 import { DATA_DIR_OPTION } from "../shared/config/process_options.ts";
@@ -30,7 +30,7 @@ export async function runCommand(argv: readonly string[], options: RunOptions): 
     if (error instanceof OutputClosed) return 0;
     const status = exitStatusOf(error);
     if (status === undefined) throw error;
-    await options.console.notes.write(`svc: ${(error as Error).message}\n`);
+    await options.console.notes.write(`svc: ${placedMessageOf(error)}\n`);
     return status;
   }
 }

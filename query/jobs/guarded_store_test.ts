@@ -35,7 +35,7 @@ for (const [state, what, status] of STATES) {
     name: `guardedStore tells ${what} (${state}) as ${status}`,
     async fn() {
       const cause = Object.assign(new Error(what), { code: state });
-      const error = await failureOf(postgresError("read a job", cause, "--jobs-postgres-uri"));
+      const error = await failureOf(postgresError(cause, CALL));
       assert.equal(error.httpStatus, status);
       assert.equal(error.retryAfterSecs, status === 503 ? 5 : undefined);
       const reason = status === 503 ? "job_store_unavailable" : "job_store_failed";
@@ -45,10 +45,12 @@ for (const [state, what, status] of STATES) {
   });
 }
 
+const CALL = { what: "read a job", option: "--jobs-postgres-uri", place: "postgres://db/jobs" };
+
 Deno.test({
   name: "guardedStore tells a pool that has no connection in time, and SQLite's lock, as 503",
   async fn() {
-    const pool = postgresError("read a job", new Error("timeout exceeded when trying to connect"));
+    const pool = postgresError(new Error("timeout exceeded when trying to connect"), CALL);
     const locked = new OperatingError("unavailable", "database is locked", { retryAfterSecs: 1 });
     for (const error of [pool, locked]) {
       assert.deepEqual([
@@ -75,7 +77,7 @@ Deno.test({
       assert.ok(isOperatingError(error, "unavailable"));
       assert.match(
         error.message,
-        /job store postgres:.*the server of --jobs-postgres-uri \(else --catalog-uri\) runs/,
+        /job store: .*the server of --jobs-postgres-uri \(else --catalog-uri\) runs/,
       );
       return true;
     });

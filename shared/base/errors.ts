@@ -47,6 +47,11 @@ export interface OperatingErrorOptions {
   /** Whole seconds a client should wait; rendered as `Retry-After`. */
   readonly retryAfterSecs?: number;
   readonly cause?: unknown;
+  /**
+   * Where it went wrong and how, in words that name hosts or users of the installation. For the
+   * command line and logs: a client never reads it.
+   */
+  readonly place?: string;
   /** Further members of the JSON error body, for example `cost`. Never secrets. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
@@ -60,6 +65,7 @@ export class OperatingError extends Error {
   readonly code: ErrorCode;
   readonly reason: string | undefined;
   readonly retryAfterSecs: number | undefined;
+  readonly place: string | undefined;
   readonly details: Readonly<Record<string, unknown>> | undefined;
 
   constructor(code: ErrorCode, message: string, options: OperatingErrorOptions = {}) {
@@ -67,6 +73,7 @@ export class OperatingError extends Error {
     this.code = code;
     this.reason = options.reason;
     this.retryAfterSecs = options.retryAfterSecs;
+    this.place = options.place;
     this.details = options.details;
   }
 
@@ -94,6 +101,12 @@ export class UsageError extends OperatingError {
 /** Whether `error` is an operating error, of `code` when one is given. */
 export function isOperatingError(error: unknown, code?: ErrorCode): error is OperatingError {
   return error instanceof OperatingError && (code === undefined || error.code === code);
+}
+
+/** What whoever started the program reads of an error: its message, and the place. */
+export function placedMessageOf(error: unknown): string {
+  const place = error instanceof OperatingError ? error.place : undefined;
+  return place === undefined ? messageOf(error) : `${messageOf(error)} (${place})`;
 }
 
 /** The message of anything that was thrown, for log lines and error texts. */

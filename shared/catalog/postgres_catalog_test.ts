@@ -170,8 +170,8 @@ Deno.test({
           catalog.metadataLocation(EVENTS),
           (error) =>
             isOperatingError(error, "unavailable") && error.retryAfterSecs === 1 &&
-            error.message.includes(`postgres://127.0.0.1:${postgres.port}/`) &&
-            !error.message.includes("svc@"),
+            error.place?.startsWith(`postgres://127.0.0.1:${postgres.port}/`) === true &&
+            !/127\.0\.0\.1|svc@/.test(error.message) && !error.place.includes("svc@"),
         );
         await postgres.resume();
         assert.equal(await catalog.metadataLocation(EVENTS), "m1");

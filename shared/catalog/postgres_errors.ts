@@ -11,6 +11,8 @@ interface Failure {
   readonly code: ErrorCode;
   /** `{option}` stands for the option that names the database. */
   readonly remedy: string;
+  /** Whether it is about the place: words of the server or client may name hosts and users. */
+  readonly isPrivate?: boolean;
 }
 
 const TRY_AGAIN = "try again";
@@ -26,11 +28,17 @@ const FAILURES: readonly Failure[] = [
   { state: "25006", code: "unavailable", remedy: "point {option} at the primary server" },
   { state: "57014", code: "unavailable", remedy: TRY_AGAIN },
   { state: "55P03", code: "unavailable", remedy: TRY_AGAIN },
-  { state: "3D", code: "unavailable", remedy: "create the database that {option} names" },
+  {
+    state: "3D",
+    code: "unavailable",
+    remedy: "create the database that {option} names",
+    isPrivate: true,
+  },
   {
     state: "28",
     code: "permission_denied",
     remedy: "check user and password of {option}",
+    isPrivate: true,
   },
   { state: "08", code: "unavailable", remedy: TRY_AGAIN },
   { state: "40", code: "unavailable", remedy: TRY_AGAIN },
@@ -57,36 +65,44 @@ export function sqlStateOf(error: unknown): string | undefined {
 /** The option that names a database unless it is told. */
 export const CATALOG_OPTION = "--catalog-uri";
 
-/** `error` as an operating error that says what was tried; `option` named the database. */
-export function postgresError(
-  what: string,
-  error: unknown,
-  option: string = CATALOG_OPTION,
-): unknown {
+/** What failed, and where: `option` named the database, `place` is it in logs. */
+export interface PostgresCall {
+  readonly what: string;
+  readonly option?: string;
+  readonly place: string;
+}
+
+/**
+ * `error` as an operating error that says what was tried. Clients read its message, so that names
+ * no host and no user.
+ */
+export function postgresError(error: unknown, call: PostgresCall): unknown {
   if (error instanceof OperatingError) return error;
   const state = sqlStateOf(error);
   const failure = state === undefined
     ? undefined
     : FAILURES.find((candidate) => state.startsWith(candidate.state));
-  if (failure !== undefined) return told(what, error, { ...failure, option });
-  if (CONNECTION_CODES.test(codeOf(error) ?? "") || CONNECTION_WORDS.test(messageOf(error))) {
-    return told(what, error, {
-      code: "unavailable",
-      option,
-      remedy: "check that the server of {option} runs and can be reached",
-    });
+  if (failure !== undefined) return told(error, failure, call);
+  if (!CONNECTION_CODES.test(codeOf(error) ?? "") && !CONNECTION_WORDS.test(messageOf(error))) {
+    return error;
   }
-  return error;
+  return told(error, {
+    code: "unavailable",
+    remedy: "check that the server of {option} runs and can be reached",
+    isPrivate: true,
+  }, call);
 }
 
 function told(
-  what: string,
   error: unknown,
-  { code, remedy, option }: Omit<Failure, "state"> & { readonly option: string },
+  { code, remedy, isPrivate = false }: Omit<Failure, "state">,
+  { what, option = CATALOG_OPTION, place }: PostgresCall,
 ) {
+  const words = isPrivate ? codeOf(error) ?? messageOf(error) : messageOf(error);
   const advice = remedy.replace("{option}", option);
-  return new OperatingError(code, `Cannot ${what}: ${messageOf(error)}; ${advice}`, {
+  return new OperatingError(code, `Cannot ${what}: ${words}; ${advice}`, {
     cause: error,
+    ...(isPrivate ? { place: `${place}: ${messageOf(error)}` } : {}),
     ...(code === "unavailable" ? { retryAfterSecs: 1 } : {}),
   });
 }

@@ -8,7 +8,9 @@
 import { getLogger } from "@logtape/logtape";
 // @ts-types="@types/pg"
 import type pg from "pg";
-import { messageOf, OperatingError } from "../base/errors.ts";
+import { isOperatingError, messageOf, OperatingError } from "../base/errors.ts";
+import { FailureLog } from "../logging/failure_log.ts";
+import { SystemClock } from "../os/clock.ts";
 import { isPostgresUri } from "./catalog_uri.ts";
 import { CATALOG_OPTION, postgresError } from "./postgres_errors.ts";
 
@@ -43,11 +45,17 @@ export class PostgresPool implements AsyncDisposable {
   /** Server and database for messages: never the password. */
   readonly place: string;
   readonly #purpose: DatabasePurpose;
+  readonly #failureLog: FailureLog;
   #closing: Promise<void> | undefined;
 
   constructor({ uri, readOnly, purpose = CATALOG }: PostgresPoolOptions) {
     this.#purpose = purpose;
     this.place = postgresPlace(uri, purpose.option);
+    this.#failureLog = new FailureLog({
+      clock: new SystemClock(),
+      log: getLogger(["svc", "catalog"]),
+      over: `${purpose.noun} ${this.place} answers again`,
+    });
     this.#settings = {
       connectionString: uri,
       max: CONNECTIONS_MAX,
@@ -134,14 +142,22 @@ export class PostgresPool implements AsyncDisposable {
   }
 
   async #guard<T>(verb: string, action: () => Promise<T>): Promise<T> {
-    const what = `${verb} in ${this.#purpose.noun} ${this.place}`;
+    const { noun, option } = this.#purpose;
+    const what = `${verb} in the ${noun}`;
     if (this.#closing !== undefined) {
       throw new OperatingError("unavailable", `Cannot ${what}: it is closed`);
     }
     try {
-      return await action();
+      const done = await action();
+      this.#failureLog.worked(this.place);
+      return done;
     } catch (error) {
-      throw postgresError(what, error, this.#purpose.option);
+      const told = postgresError(error, { what, option, place: this.place });
+      // Its message goes to clients, without the place.
+      if (isOperatingError(told) && told.place !== undefined) {
+        this.#failureLog.failed(this.place, `use ${noun} ${this.place}`, error);
+      }
+      throw told;
     }
   }
 }

@@ -8,7 +8,7 @@
  */
 
 import { getLogger } from "@logtape/logtape";
-import { isOperatingError, UsageError } from "../base/errors.ts";
+import { isOperatingError, placedMessageOf, UsageError } from "../base/errors.ts";
 import { configureLogging, type LogThreshold } from "../logging/logging.ts";
 import { variableNames } from "../os/environment.ts";
 import { listenForEnd } from "../os/signals.ts";
@@ -55,7 +55,7 @@ async function statusOf<T extends ProgramOptions>(
     return 0;
   } catch (error) {
     if (!isOperatingError(error)) throw error;
-    await print(Deno.stderr, `${program.name}: ${error.message}\n`);
+    await print(Deno.stderr, `${program.name}: ${placedMessageOf(error)}\n`);
     return error instanceof UsageError ? 2 : 1;
   }
 }
