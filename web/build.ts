@@ -54,7 +54,7 @@ async function buildPage(): Promise<void> {
       format: "esm",
       splitting: true,
       minify: true,
-      target: ["chrome123", "firefox121", "safari17.5"],
+      target: ["chrome123", "firefox125", "safari17.5"],
       jsx: "automatic",
       jsxImportSource: "preact",
       entryNames: "[name]-[hash]",

@@ -28,21 +28,37 @@ export const PAINTED =
 const TELL_REFUSED = `addEventListener("securitypolicyviolation", (event) =>
   console.error("the policy refuses", event.effectiveDirective, event.blockedURI))`;
 
-export interface PageLab extends AsyncDisposable {
+/** A server that serves the page. */
+export interface PageServer extends AsyncDisposable {
   readonly url: string;
-  readonly browser: Browser;
   /** Ends the server, and begins another at the same address, with other options if given. */
   stop(): Promise<void>;
   start(args?: readonly string[]): Promise<void>;
 }
 
-/**
- * Builds the page and starts a server over the rows that `fill` commits; `args` are its options.
- */
+/** And a Chromium. */
+export interface PageLab extends PageServer {
+  readonly browser: Browser;
+}
+
+/** A page server over the rows that `fill` commits, and a Chromium; `args` are its options. */
 export async function openPageLab(
   fill: (lab: WarehouseLab) => Promise<unknown>,
   args: readonly string[] = [],
 ): Promise<PageLab> {
+  await using held = new AsyncDisposableStack();
+  const server = held.use(await openPageServer(fill, args));
+  const browser = await launchForPages();
+  held.defer(() => browser.close());
+  const all = held.move();
+  return { ...server, browser, [Symbol.asyncDispose]: () => all.disposeAsync() };
+}
+
+/** Builds the page and starts a server over the rows that `fill` commits. */
+export async function openPageServer(
+  fill: (lab: WarehouseLab) => Promise<unknown>,
+  args: readonly string[] = [],
+): Promise<PageServer> {
   await buildPage();
   await using held = new AsyncDisposableStack();
   const lab = held.use(await WarehouseLab.open());
@@ -62,12 +78,9 @@ export async function openPageLab(
   };
   await start();
   held.defer(stop);
-  const browser = await launchForPages();
-  held.defer(() => browser.close());
   const all = held.move();
   return {
     url: `http://127.0.0.1:${port}`,
-    browser,
     stop,
     start,
     [Symbol.asyncDispose]: () => all.disposeAsync(),
