@@ -10,7 +10,12 @@
 import { getLogger } from "@logtape/logtape";
 import { assert } from "../../shared/base/assert.ts";
 import { isLeftOut } from "../../shared/base/damaged_file.ts";
-import { isOperatingError, messageOf, OperatingError } from "../../shared/base/errors.ts";
+import {
+  isOperatingError,
+  messageOf,
+  OperatingError,
+  placedMessageOf,
+} from "../../shared/base/errors.ts";
 import { ENGINE_REPLACED } from "../../shared/engine/duckdb/fault_error.ts";
 import { MIDFLIGHT_ROWS_SCANNED } from "../../shared/engine/duckdb/rows_breaker.ts";
 import { DAMAGED_ATTEMPTS_MAX, POOL_RETRY_AFTER_SECS } from "../../shared/engine/limits.ts";
@@ -429,7 +434,7 @@ export class SqlCall implements AsyncDisposable {
     if (outcome !== "failed" || !isOperatingError(failure)) return; // A bug is logged where it is answered.
     // Never the statement: its literals may be secrets.
     getLogger(["svc", "query"]).error("query failed: {error}", {
-      error: failure.message,
+      error: placedMessageOf(failure),
       cause: messageOf(failure.cause ?? "none"),
     });
   }

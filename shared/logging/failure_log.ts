@@ -5,7 +5,7 @@
  */
 
 import type { Logger } from "@logtape/logtape";
-import { isOperatingError } from "../base/errors.ts";
+import { isOperatingError, placedMessageOf } from "../base/errors.ts";
 import type { Clock } from "../os/clock.ts";
 
 const INTERVAL_MS = 60_000;
@@ -38,7 +38,7 @@ export class FailureLog {
    * `subject` is one of those that may fail; `what` says what of it did, behind "cannot": `drain
    * lane default/events`.
    */
-  failed(subject: string, what: string, error: unknown): void {
+  failed(subject: string, what: string, thrown: unknown): void {
     const { clock, log } = this.#options;
     const nowMs = clock.monotonicMs();
     if (this.#failing.size === 0) {
@@ -48,7 +48,8 @@ export class FailureLog {
     this.#count += 1;
     const isDue = nowMs - this.#toldMs >= INTERVAL_MS;
     if (isDue) this.#kinds = new Set();
-    const kind = kindOf(error);
+    const kind = kindOf(thrown);
+    const error = placedMessageOf(thrown);
     if (!isDue && (this.#kinds.has(kind) || this.#kinds.size >= KINDS_MAX)) return;
     this.#kinds.add(kind);
     if (isDue) this.#toldMs = nowMs;

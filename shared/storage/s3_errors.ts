@@ -3,7 +3,7 @@
  * remedy. Never a key of the credentials.
  */
 
-import { messageOf, OperatingError } from "../base/errors.ts";
+import { messageOf, OperatingError, type OperatingErrorOptions } from "../base/errors.ts";
 
 /** `reason` of an answer that asks for fewer requests. */
 export const THROTTLED = "throttled";
@@ -107,14 +107,16 @@ export function s3Error(what: string, thrown: unknown, service: S3Service): Oper
     });
   }
   if (isForeign(thrown, status)) {
-    return fail("unavailable", `${told}; check that ${placeOf(service)} is one of S3`, {
+    return fail("unavailable", `${told}; check that ${storeOf(service)} is one of S3`, {
       reason: "not_s3",
+      place: placeOf(service),
       retryAfterSecs: TRY_AGAIN_SECS,
     });
   }
   const isSilent = thrown instanceof Unanswered;
   // Another writer of the same key is at work, the store failed, or it was not reached.
-  return fail("unavailable", `${told}; check that ${placeOf(service)} runs and answers`, {
+  return fail("unavailable", `${told}; check that ${storeOf(service)} runs and answers`, {
+    place: placeOf(service),
     reason: isSilent ? SILENT : "object_store_unavailable",
     retryAfterSecs: isSilent ? SILENT_SECS : TRY_AGAIN_SECS,
   });
@@ -122,7 +124,7 @@ export function s3Error(what: string, thrown: unknown, service: S3Service): Oper
   function fail(
     code: "invalid_argument" | "not_found" | "permission_denied" | "conflict" | "unavailable",
     message: string,
-    options: { readonly reason?: string; readonly retryAfterSecs?: number } = {},
+    options: Pick<OperatingErrorOptions, "reason" | "retryAfterSecs" | "place"> = {},
   ): OperatingError {
     return new OperatingError(code, message, { ...options, cause: thrown });
   }
@@ -157,8 +159,13 @@ function isRedirect(status: number): boolean {
   return status >= 300 && status < 400;
 }
 
-function placeOf({ endpoint, isNamed }: S3Service): string {
+/** Clients read it: it names no host. */
+function storeOf({ isNamed }: S3Service): string {
+  return `the store (${isNamed ? "AWS_ENDPOINT_URL" : "AWS_REGION"})`;
+}
+
+function placeOf({ endpoint }: S3Service): string {
   // Without user and password, if it has any.
   const { protocol, host } = new URL(endpoint);
-  return `the store at ${protocol}//${host} (${isNamed ? "AWS_ENDPOINT_URL" : "AWS_REGION"})`;
+  return `${protocol}//${host}`;
 }

@@ -6,7 +6,7 @@
  */
 
 import { getLogger } from "@logtape/logtape";
-import { messageOf } from "../../base/errors.ts";
+import { placedMessageOf } from "../../base/errors.ts";
 import { firstOfEach } from "../../tenant/interleaved.ts";
 import { type LaneId, laneName } from "../../tenant/tenant.ts";
 import type { Clock } from "../../os/clock.ts";
@@ -129,7 +129,7 @@ export class MirrorUploader implements AsyncDisposable {
       this.#allAtMs = 0;
       if (this.#failures === 1) {
         this.#log.warn("cannot mirror the WAL, rows are kept here until it can: {error}", {
-          error: messageOf(error),
+          error: placedMessageOf(error),
         });
       }
     }
