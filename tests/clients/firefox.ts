@@ -14,7 +14,7 @@ const ADDRESS = "WebDriverBiDiServer.json";
 const ANSWER_MS_MAX = 60_000;
 
 /** Keys that are no letters: https://w3c.github.io/webdriver/#keyboard-actions. */
-export const KEY = { enter: "\uE007", control: "\uE009" } as const;
+export const KEY = { tab: "\uE004", enter: "\uE007", control: "\uE009" } as const;
 
 export const HAS_FIREFOX = await isInstalled(PROGRAM);
 

@@ -53,6 +53,16 @@ Deno.test({
       await firefox.isTrue("document.querySelector('dialog[open] input') !== null");
     });
 
+    await step("the Tab key goes from the tools to the rows", async () => {
+      await firefox.goTo(at("?range=7d"));
+      await firefox.isTrue("document.querySelector('.row') !== null");
+      await firefox.isTrue(
+        "[...document.querySelectorAll('.tool-bar button')].at(-1).focus() ?? true",
+      );
+      await firefox.type(KEY.tab);
+      await firefox.isTrue("document.activeElement.role === 'grid'");
+    });
+
     await step("a search is typed, and keys open a row", async () => {
       await firefox.goTo(at("?range=7d"));
       await firefox.click("#search");

@@ -44,6 +44,8 @@ export function RowsView(): JSX.Element {
     <div
       class="rows-pane"
       ref={scroller}
+      // The list within is the stop; Firefox makes one of whatever scrolls.
+      tabIndex={-1}
       data-density={density.value}
       data-wraps={wraps.value}
     >

@@ -55,7 +55,8 @@ export function ResultTable({ columns, rows }: {
     setActive(next);
   };
   return (
-    <div class="result-table" ref={pane}>
+    // The table within is the stop of the Tab key; Firefox makes one of whatever scrolls.
+    <div class="result-table" ref={pane} tabIndex={-1}>
       <table
         role="grid"
         tabIndex={0}
