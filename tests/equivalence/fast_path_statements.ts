@@ -90,10 +90,15 @@ function makeTopStatement(random: SeededRandom): string {
     `ORDER BY ${order} DESC, 1 LIMIT ${pick([1, 2, 3, 5])}${offset}`;
 }
 
-/** Rows with words by minute and level, as the page Logs asks for them. */
+/**
+ * Rows with words by minute and level, as the page Logs asks for them; or by another column, as
+ * dashboards do.
+ */
 export function makeWordStatement(random: SeededRandom, { instantsNs }: TimeSpan): string {
   const pick = <T>(values: readonly T[]) => values[Math.floor(random.float() * values.length)] as T;
-  const level = pick(["level", "level", "level", "coalesce(level, name)", "coalesce(level, raw)"]);
+  const other = pick([undefined, "name", "hits", "code", "region", "ok"]);
+  const level = other ??
+    pick(["level", "level", "level", "coalesce(level, name)", "coalesce(level, raw)"]);
   const bin = pick([
     "",
     ...BUCKETS.slice(0, 4),
@@ -103,7 +108,7 @@ export function makeWordStatement(random: SeededRandom, { instantsNs }: TimeSpan
   const from = pick(instantsNs) ?? 0n;
   const conditions = [
     pick(WORDS.slice(0, 6)),
-    pick(["", "", ...LEVEL_CONDITIONS]),
+    pick(["", "", ...(other === undefined ? LEVEL_CONDITIONS : conditionsOf(other))]),
     pick(["", `timestamp >= make_timestamptz(${from / 1_000n})`]),
     pick(["", `timestamp < make_timestamptz(${from / 1_000n + 240_000_000n})`]),
   ].filter((condition) => condition !== "");
@@ -111,6 +116,11 @@ export function makeWordStatement(random: SeededRandom, { instantsNs }: TimeSpan
   return `SELECT ${[...items, "count(*)"].join(", ")} FROM metrics ` +
     `WHERE ${conditions.join(" AND ")}${group}`;
 }
+
+const conditionsOf = (column: string) => [
+  `${column} IS NOT NULL`,
+  `(${column} = ${column === "name" ? "'cpu'" : "'1'"}) IS NOT TRUE`,
+];
 
 const LEVEL_CONDITIONS = [
   "level = 'INFO'",

@@ -194,7 +194,9 @@ function* partsOf(file: FileRows, valuesMax: number): Generator<Blob> {
  * Tags first: they are asked most. A promoted column was promoted for being asked. Then come all
  * that a table has for attributes of its rows, texts before numbers.
  */
-function groupColumns({ schema: { columns, tags, promoted = [] } }: Pick<FileRows, "schema">) {
+export function groupColumns(
+  { schema: { columns, tags, promoted = [] } }: Pick<FileRows, "schema">,
+) {
   const isTag = ({ name }: Column) =>
     !isUnasked(name) && (tags.includes(name) || promoted.includes(name));
   const counted = columns.filter(({ type }) => type !== "timestamptz");

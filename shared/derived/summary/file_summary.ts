@@ -23,7 +23,7 @@ import {
 } from "./value_counts.ts";
 import { corruptSummary } from "./summary_bytes.ts";
 import { type FileWordRows, findWordRows, WORD_COUNTS_TYPE } from "../text/word_counts.ts";
-import { findWordLevels, type LevelRows, WORD_LEVELS_TYPE } from "../text/word_levels.ts";
+import { findWordGroups, type GroupRows, WORD_GROUPS_TYPE } from "../text/word_groups.ts";
 
 /** What the summary does not have is undefined. Errors of all: `corrupt`; the store's. */
 export class FileSummary {
@@ -94,14 +94,14 @@ export class FileSummary {
     return blob === undefined ? undefined : findWordRows(blob, words, this.rows);
   }
 
-  /** These rows by minute and by the value of the column `level`. */
-  async wordLevels(
-    { text, level }: { readonly text: number; readonly level: number },
+  /** These rows by minute and by the value of another column. */
+  async wordGroups(
+    { text, column }: { readonly text: number; readonly column: number },
     words: readonly string[],
-  ): Promise<readonly LevelRows[] | undefined> {
-    const levels = await this.#read(WORD_LEVELS_TYPE, [text, level]);
-    const counts = levels && await this.#read(WORD_COUNTS_TYPE, [text]);
-    return counts && findWordLevels({ levels, counts }, words, this.rows);
+  ): Promise<readonly GroupRows[] | undefined> {
+    const groups = await this.#read(WORD_GROUPS_TYPE, [text, column]);
+    const counts = groups && await this.#read(WORD_COUNTS_TYPE, [text]);
+    return counts && findWordGroups({ groups, counts }, words, this.rows);
   }
 
   /** Reads and decodes everything that cubes are made of. */
@@ -111,8 +111,8 @@ export class FileSummary {
       if (type === GROUP_COUNTS_BLOB) await this.groupCounts(last);
       if (type === CUBE_COUNTS_BLOB) await this.cubeCounts(fields);
       if (type === WORD_COUNTS_TYPE) await this.wordRows(last, []);
-      if (type === WORD_LEVELS_TYPE) {
-        await this.wordLevels({ text: fields[0] ?? 0, level: last }, []);
+      if (type === WORD_GROUPS_TYPE) {
+        await this.wordGroups({ text: fields[0] ?? 0, column: last }, []);
       }
       if (type === MEASURES_BLOB) await this.measures(fields.slice(0, -1), last);
     }

@@ -147,6 +147,16 @@ export class ByteReader {
     }
   }
 
+  /** Goes past the next `count` varints, without a look at what they are. */
+  skipVarints(count: number): void {
+    let [left, at] = [count, this.at];
+    for (; left > 0 && at < this.#end; at += 1) {
+      if ((this.bytes[at] as number) < 0x80) left -= 1;
+    }
+    if (left > 0) throw pastEnd();
+    this.at = at;
+  }
+
   /** A view of the next `count` bytes. */
   take(count: number): Uint8Array {
     const start = this.skip(count);

@@ -1,6 +1,6 @@
 /**
  * How many rows have each frequent word of a text column, and each pair of them side by side. They
- * are counted minute by minute, and by the level of the rows besides. A word that is in few
+ * are counted minute by minute, and by the values of other columns besides. A word that is in few
  * granules is not counted: its index finds its rows.
  */
 
@@ -9,9 +9,9 @@ import { isNull } from "../../columns/rows.ts";
 import type { GroupIds } from "../summary/group_ids.ts";
 import { type Minutes, rowsOfRun } from "../summary/minutes.ts";
 import type { ColumnPart, Sequence, Words } from "./collect_words.ts";
-import { scratchInts } from "./scratch.ts";
+import { scratchInts, scratchShorts } from "./scratch.ts";
 import type { CountedWords, WordCounts } from "./word_counts.ts";
-import type { LevelCell, WordLevels } from "./word_levels.ts";
+import type { GroupCell, WordGroups } from "./word_groups.ts";
 import { granulesOf } from "./words_format.ts";
 
 /** A word in a smaller share of the granules is found by its index. */
@@ -20,18 +20,25 @@ const GRANULES_SHARE_MIN = 1 / 4;
 const WORDS_MAX = 512;
 /** Pairs of these words that are counted, the most frequent first, and those that may be so. */
 const PAIRS_MAX = 512;
-const PAIRS_SEEN_MAX = 2 ** 16;
+const PAIRS_SEEN_MAX = 2 ** 16 - WORDS_MAX - 1;
 /** A pair in a smaller share of the rows is not counted. */
 const PAIR_SHARE_MIN = 1 / 1_024;
 /** A longer word is nobody's question. */
 const WORD_BYTES_MAX = 64;
 /** Counts by minute of a file, for each of its rows: the most frequent words have them. */
 const CELLS_PER_ROW = 1 / 4;
-/** Counts by minute and level of a file, for each of its rows. */
-const LEVEL_CELLS_PER_ROW = 1 / 2;
+/** Counts by minute and value of a file, for each of its rows and columns. */
+const GROUP_CELLS_PER_ROW = 1 / 2;
 
-/** A value of one column for each row: 0 is NULL. */
-export type Levels = Pick<GroupIds, "ids" | "values">;
+/** The value of one column for each row: 0 is NULL. */
+export type Groups = Pick<GroupIds, "ids" | "values">;
+
+/** What is counted of a text column. */
+export interface TextCounts {
+  readonly counts: WordCounts;
+  /** For each of the other columns; undefined: it has too many minutes and values. */
+  readonly groups: readonly (WordGroups | undefined)[];
+}
 
 /**
  * The counts of a column whose words are `words`, in granules of 2^`shift` rows. undefined: there
@@ -39,30 +46,27 @@ export type Levels = Pick<GroupIds, "ids" | "values">;
  */
 export function countWords(
   words: Words & { readonly sequence: Sequence },
-  { parts, shift, runs, levels }: {
+  { parts, shift, runs, groups }: {
     readonly parts: readonly ColumnPart[];
     readonly shift: number;
     readonly runs: Minutes;
-    /** undefined: words are not counted by level. */
-    readonly levels: Levels | undefined;
+    /** Columns by whose values the words are counted, too. */
+    readonly groups: readonly Groups[];
   },
-): { readonly counts: WordCounts; readonly levels: WordLevels | undefined } | undefined {
+): TextCounts | undefined {
   const rows = parts.reduce((sum, part) => sum + part.rows, 0);
   const terms = frequentTerms(words, granulesOf(rows, shift));
   if (words.disputed.length > 0 || terms.length === 0) return undefined;
-  const { ids, values } = levels ?? { ids: new Uint16Array(rows), values: [null] };
-  const counter = new RowCounter(words.sequence, {
-    ...{ terms, termCount: words.table.count, ids, width: values.length },
-  });
+  const counter = new RowCounter(words.sequence, terms, words.table.count);
   const counts = runs.minutes.map((_, at) =>
     counter.countTo(runs.starts[at] as number, runs.starts[at + 1] as number)
   );
-  const rowsOf = rowsOfThings(counts, counter);
+  const rowsOf = rowsOfThings(counts, counter.things);
   const wanted = wantedThings(rowsOf, { words: terms.length, rows });
   const texts = terms.map((term) =>
     textOf(words.table.bytes.subarray(words.table.startOf(term), words.table.endOf(term)))
   );
-  const placeOf = new Int32Array(counter.things).fill(NO_PLACE);
+  const placeOf = new Uint32Array(counter.things + 1).fill(NO_PLACE);
   wanted.forEach((thing, place) => placeOf[thing] = place);
   const named = wanted.map((thing): CountedWords =>
     counter.isPair(thing)
@@ -70,7 +74,7 @@ export function countWords(
       : { word: texts[thing] as string }
   );
   const timed = Math.min(wanted.length, Math.floor(CELLS_PER_ROW * rows / runs.minutes.length));
-  const byMinute = minuteCounts(counts, { placeOf, timed, width: values.length });
+  const byMinute = minuteCounts(counts, { placeOf, timed });
   return {
     counts: {
       minutes: runs.minutes,
@@ -83,7 +87,7 @@ export function countWords(
         byMinute: byMinute[place],
       })),
     },
-    levels: levels && countLevels(counts, { levels, runs, placeOf, wanted: wanted.length }),
+    groups: countGroups(counter, { groups, runs, placeOf, wanted: wanted.length }),
   };
 }
 
@@ -101,16 +105,13 @@ function frequentTerms({ table, places }: Words, granules: number): readonly num
 }
 
 /** In place of the place of a thing: it is not wanted. */
-const NO_PLACE = -1;
+const NO_PLACE = 2 ** 32 - 1;
 
-function rowsOfThings(
-  runs: readonly RunCounts[],
-  { things, width }: { readonly things: number; readonly width: number },
-): Float64Array {
+function rowsOfThings(runs: readonly RunCounts[], things: number): Float64Array {
   const rowsOf = new Float64Array(things);
-  for (const { slots, counts } of runs) {
-    for (let at = 0; at < slots.length; at += 1) {
-      const thing = Math.floor(slots[at] as number / width);
+  for (const { met, counts } of runs) {
+    for (let at = 0; at < met.length; at += 1) {
+      const thing = met[at] as number;
       if (thing < things) rowsOf[thing] = rowsOf[thing] as number + (counts[at] as number);
     }
   }
@@ -120,69 +121,67 @@ function rowsOfThings(
 /** Rows by minute of the first `timed` things. */
 function minuteCounts(
   runs: readonly RunCounts[],
-  { placeOf, timed, width }: {
-    readonly placeOf: Int32Array;
-    readonly timed: number;
-    readonly width: number;
-  },
+  { placeOf, timed }: { readonly placeOf: Uint32Array; readonly timed: number },
 ): readonly Float64Array[] {
   const counted = Array.from({ length: timed }, () => new Float64Array(runs.length));
-  for (const [minute, { slots, counts }] of runs.entries()) {
-    for (let at = 0; at < slots.length; at += 1) {
-      const own = counted[placeOf[Math.floor(slots[at] as number / width)] ?? NO_PLACE];
-      if (own !== undefined) own[minute] = own[minute] as number + (counts[at] as number);
+  for (const [minute, { met, counts }] of runs.entries()) {
+    for (let at = 0; at < met.length; at += 1) {
+      const own = counted[placeOf[met[at] as number] ?? NO_PLACE];
+      if (own !== undefined) own[minute] = counts[at] as number;
     }
   }
   return counted;
 }
 
-/** undefined: there are too many minutes and levels. */
-function countLevels(
-  counts: readonly RunCounts[],
-  { levels: { ids, values }, runs, placeOf, wanted }: {
-    readonly levels: Levels;
+function countGroups(
+  counter: RowCounter,
+  { groups, runs, placeOf, wanted }: {
+    readonly groups: readonly Groups[];
     readonly runs: Minutes;
-    readonly placeOf: Int32Array;
+    readonly placeOf: Uint32Array;
     /** Things that have a place. */
     readonly wanted: number;
   },
-): WordLevels | undefined {
-  const cellsMax = LEVEL_CELLS_PER_ROW * ids.length;
-  if (runs.minutes.length > cellsMax) return undefined;
-  const width = values.length;
-  const { cells, cellOf } = levelCells({ ids, width }, runs);
-  const length = Math.min(wanted, Math.floor(cellsMax / cells.length));
-  const entries = Array.from({ length }, () => new Float64Array(cells.length));
-  for (const [minute, { slots, counts: own }] of counts.entries()) {
-    for (let at = 0; at < slots.length; at += 1) {
-      const slot = slots[at] as number;
-      const byCell = entries[placeOf[Math.floor(slot / width)] ?? NO_PLACE];
-      if (byCell === undefined) continue;
-      byCell[cellOf[minute * width + slot % width] as number] = own[at] as number;
-    }
-  }
-  return entries.length === 0 ? undefined : { values, cells, entries };
+): readonly (WordGroups | undefined)[] {
+  return groups.map(({ ids, values }) => {
+    const cellsMax = GROUP_CELLS_PER_ROW * ids.length;
+    if (runs.minutes.length > cellsMax) return undefined;
+    const { cells, cellOf } = groupCells({ ids, width: values.length }, runs);
+    const length = Math.min(wanted, Math.floor(cellsMax / cells.length));
+    if (length === 0) return undefined;
+    const counts = counter.countCells(placeOf, { length, cellOf, width: cells.length });
+    const entries = Array.from(
+      { length },
+      (_, at) => counts.subarray(at * cells.length, (at + 1) * cells.length),
+    );
+    return { values, cells, entries };
+  });
 }
 
-/** Minutes and levels that rows have together; the place of each among them. */
-function levelCells(
+/** Minutes and values that rows have together; the place of each row's among them. */
+function groupCells(
   { ids, width }: { readonly ids: Uint16Array; readonly width: number },
   { minutes, starts }: Minutes,
-): { readonly cells: readonly LevelCell[]; readonly cellOf: Uint32Array } {
+): { readonly cells: readonly GroupCell[]; readonly cellOf: Uint32Array } {
   const rowsOf = new Uint32Array(minutes.length * width);
+  const cellOf = new Uint32Array(ids.length);
   for (let at = 0; at < minutes.length; at += 1) {
     const end = starts[at + 1] as number;
     for (let row = starts[at] as number; row < end; row += 1) {
       const slot = at * width + (ids[row] as number);
       rowsOf[slot] = rowsOf[slot] as number + 1;
+      cellOf[row] = slot;
     }
   }
-  const cells: LevelCell[] = [];
-  const cellOf = new Uint32Array(rowsOf.length);
+  const cells: GroupCell[] = [];
+  const placeOf = new Uint32Array(rowsOf.length);
   for (const [slot, rows] of rowsOf.entries()) {
     if (rows === 0) continue;
-    cellOf[slot] = cells.length;
+    placeOf[slot] = cells.length;
     cells.push({ minute: minutes[Math.floor(slot / width)] as number, value: slot % width, rows });
+  }
+  for (let row = 0; row < cellOf.length; row += 1) {
+    cellOf[row] = placeOf[cellOf[row] as number] as number;
   }
   return { cells, cellOf };
 }
@@ -217,22 +216,18 @@ function nullsOf(parts: readonly ColumnPart[], { minutes, starts }: Minutes): re
   return nulls;
 }
 
-/** Rows of a run by slot: how many of them have a thing, and a level. */
+/** The things of a run, and how many of its rows have each. */
 interface RunCounts {
-  readonly slots: Uint32Array;
+  readonly met: Uint32Array;
   readonly counts: Uint32Array;
 }
 
 /**
- * Counts rows by *thing*: words are the first of them, in the order of `terms`; pairs follow. A
- * thing has `width` slots side by side, one for each level.
+ * Counts rows by *thing*: words are the first of them, in the order of `terms`; pairs follow.
  */
 class RowCounter {
-  readonly width: number;
   readonly #sequence: Sequence;
   readonly #words: number;
-  /** By row. */
-  readonly #levels: Uint16Array;
   /** By term: one more than its word; 0: it is not counted. */
   readonly #wordOf: Uint16Array;
   /** By both words: the pair's thing; 0: it is none. */
@@ -241,32 +236,29 @@ class RowCounter {
   readonly #pairs: number[] = [];
   /** By thing: one more than the row that had it last. */
   readonly #seen: Uint32Array;
-  /** By slot: how many rows of the run had it. */
+  /** By thing: how many rows of the run had it. */
   readonly #counts: Uint32Array;
-  /** Slots of the run. */
+  /** Things of the run. */
   readonly #met: Uint32Array;
+  /** The things of each row, row by row. */
+  readonly #things: Uint16Array;
+  /** Where in `#things` each row ends. */
+  readonly #thingEnds: Uint32Array;
 
-  constructor(
-    sequence: Sequence,
-    { terms, termCount, ids, width }: {
-      readonly terms: readonly number[];
-      readonly termCount: number;
-      /** Levels of the rows, below `width`. */
-      readonly ids: Uint16Array;
-      readonly width: number;
-    },
-  ) {
-    this.width = width;
+  constructor(sequence: Sequence, terms: readonly number[], termCount: number) {
     this.#sequence = sequence;
     this.#words = terms.length;
-    this.#levels = ids;
     this.#wordOf = new Uint16Array(termCount);
     terms.forEach((term, word) => this.#wordOf[term] = word + 1);
     this.#pairOf = scratchInts(terms.length ** 2).fill(0);
     const most = terms.length + PAIRS_SEEN_MAX + 1;
     this.#seen = scratchInts(most).fill(0);
-    this.#counts = scratchInts(most * width).fill(0);
-    this.#met = scratchInts(most * width);
+    this.#counts = scratchInts(most).fill(0);
+    this.#met = scratchInts(most);
+    const { rowEnds } = sequence;
+    // Each word makes itself and a pair.
+    this.#things = scratchShorts(2 * (rowEnds.at(-1) ?? 0));
+    this.#thingEnds = scratchInts(rowEnds.length);
   }
 
   /** Words and pairs so far. */
@@ -289,41 +281,66 @@ class RowCounter {
     const { terms, rowEnds } = this.#sequence;
     const [wordOf, pairOf, words] = [this.#wordOf, this.#pairOf, this.#words];
     const [seen, counts, met] = [this.#seen, this.#counts, this.#met];
-    const [levels, width] = [this.#levels, this.width];
+    const [things, thingEnds] = [this.#things, this.#thingEnds];
     let metCount = 0;
     let at = from === 0 ? 0 : rowEnds[from - 1] as number;
+    let thingCount = from === 0 ? 0 : thingEnds[from - 1] as number;
     for (let row = from; row < end; row += 1) {
       const rowEnd = rowEnds[row] as number;
-      const level = levels[row] as number;
       for (let before = 0; at < rowEnd; at += 1) {
         const word = wordOf[terms[at] as number] as number;
         if (word !== 0) {
           if (seen[word - 1] !== row + 1) {
             seen[word - 1] = row + 1;
-            const slot = (word - 1) * width + level;
-            const count = counts[slot] as number;
-            if (count === 0) met[metCount++] = slot;
-            counts[slot] = count + 1;
+            things[thingCount++] = word - 1;
+            const count = counts[word - 1] as number;
+            if (count === 0) met[metCount++] = word - 1;
+            counts[word - 1] = count + 1;
           }
           if (before !== 0) {
             const place = (before - 1) * words + word - 1;
             const pair = pairOf[place] || this.#addPair(place);
             if (seen[pair] !== row + 1) {
               seen[pair] = row + 1;
-              const slot = pair * width + level;
-              const count = counts[slot] as number;
-              if (count === 0) met[metCount++] = slot;
-              counts[slot] = count + 1;
+              things[thingCount++] = pair;
+              const count = counts[pair] as number;
+              if (count === 0) met[metCount++] = pair;
+              counts[pair] = count + 1;
             }
           }
         }
         before = word;
       }
+      thingEnds[row] = thingCount;
     }
-    const slots = met.slice(0, metCount);
-    const taken = slots.map((slot) => counts[slot] as number);
-    for (const slot of slots) counts[slot] = 0;
-    return { slots, counts: taken };
+    const own = met.slice(0, metCount);
+    const taken = own.map((thing) => counts[thing] as number);
+    for (const thing of own) counts[thing] = 0;
+    return { met: own, counts: taken };
+  }
+
+  /**
+   * How many rows of each cell have each of the first `length` things that have a place, by place
+   * and cell. All runs must have been counted before.
+   */
+  countCells(placeOf: Uint32Array, { length, cellOf, width }: {
+    readonly length: number;
+    /** By row, below `width`. */
+    readonly cellOf: Uint32Array;
+    readonly width: number;
+  }): Uint32Array {
+    const counts = new Uint32Array(length * width);
+    const [things, thingEnds] = [this.#things, this.#thingEnds];
+    for (let row = 0, at = 0; row < thingEnds.length; row += 1) {
+      const [end, cell] = [thingEnds[row] as number, cellOf[row] as number];
+      for (; at < end; at += 1) {
+        const place = placeOf[things[at] as number] as number;
+        if (place >= length) continue;
+        const slot = place * width + cell;
+        counts[slot] = (counts[slot] as number) + 1;
+      }
+    }
+    return counts;
   }
 
   /** The thing of a new pair. Past `PAIRS_SEEN_MAX` all are one thing, which is no pair. */

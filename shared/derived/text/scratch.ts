@@ -20,6 +20,11 @@ export function scratchBytes(length: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(take(length), 0, length);
 }
 
+/** An array of `length` 16-bit integers with anything in it. */
+export function scratchShorts(length: number): Uint16Array<ArrayBuffer> {
+  return new Uint16Array(take(2 * length), 0, length);
+}
+
 /** An array of `length` 32-bit integers with anything in it. */
 export function scratchInts(length: number): Uint32Array<ArrayBuffer> {
   return new Uint32Array(take(4 * length), 0, length);

@@ -7,20 +7,22 @@ import { zstdCompressSync } from "node:zlib";
 import { present } from "../../base/assert.ts";
 import { ATTRIBUTES, seenColumns } from "../../schema/promoted.ts";
 import type { Column } from "../../schema/schema.ts";
+import { groupColumns } from "../summary/build_summary.ts";
 import { groupIds } from "../summary/group_ids.ts";
+import type { GroupType } from "../summary/summary_blobs.ts";
 import { minutesOf } from "../summary/minutes.ts";
 import type { Blob, FileRows } from "../types.ts";
 import { collectValues } from "./collect_values.ts";
 import { collectPairs } from "./collect_pairs.ts";
 import { collectWords, type ColumnPart, type Words } from "./collect_words.ts";
-import { countWords, type Levels } from "./count_words.ts";
+import { countWords, type Groups } from "./count_words.ts";
 import { TooMuchToIndex } from "./occurrences.ts";
 import { GRANULES_MIN_PROPERTY, PAIRS_TYPE } from "./pairs_format.ts";
 import { releaseScratch } from "./scratch.ts";
 import { FILTER_TYPE, writeValueFilter } from "./value_filter.ts";
 import { NESTED_PROPERTY, RISING_VALUES_TYPE, VALUES_TYPE } from "./values_format.ts";
 import { encodeWordCounts, WORD_COUNTS_TYPE } from "./word_counts.ts";
-import { encodeWordLevels, WORD_LEVELS_TYPE } from "./word_levels.ts";
+import { encodeWordGroups, WORD_GROUPS_TYPE } from "./word_groups.ts";
 import {
   HEADER_BYTES_PROPERTY,
   MIXED_WORDS_TYPE,
@@ -55,7 +57,7 @@ const PAIRS_BYTES_FREE = 16 * 1024;
 const COARSE_ROWS = 32_768;
 /**
  * Columns that tell the level of a row, in the order in which a search asks for it
- * (`shared/search/search_fields.ts`), and the values that it may have.
+ * (`shared/search/search_fields.ts`).
  */
 const LEVEL_COLUMNS = [
   "level",
@@ -63,7 +65,9 @@ const LEVEL_COLUMNS = [
   `${ATTRIBUTES}:severity_text`,
   `${ATTRIBUTES}:level`,
 ];
-const LEVELS_MAX = 16;
+/** Columns by whose values words are counted, and how many values each may have. */
+const GROUPED_MAX = 4;
+const GROUPED_VALUES_MAX = 64;
 /** Pieces of a column that are compressed to estimate its bytes in the data file. */
 const SAMPLES = 4;
 const SAMPLE_BYTES = 128 * 1024;
@@ -152,31 +156,43 @@ function wordCountsBlob(
   const time = file.schema.columns.find(({ name }) => name === "timestamp");
   const runs = time && minutesOf(partsOf(file, time));
   if (sequence === undefined || runs === undefined) return [];
-  const level = levelOf(file);
+  const grouped = groupedColumns(file);
   const counted = countWords({ ...words, sequence }, {
     ...{ parts, shift, runs },
-    levels: level?.levels,
+    groups: grouped.map(({ groups }) => groups),
   });
   if (counted === undefined) return [];
-  const { counts, levels } = counted;
-  return [
-    { type: WORD_COUNTS_TYPE, fields: [id], data: encodeWordCounts(counts) },
-    ...level === undefined || levels === undefined
+  const byValue = counted.groups.flatMap((groups, at): Blob[] => {
+    const column = present(grouped[at]).id;
+    return groups === undefined
       ? []
-      : [{ type: WORD_LEVELS_TYPE, fields: [id, level.id], data: encodeWordLevels(levels) }],
+      : [{ type: WORD_GROUPS_TYPE, fields: [id, column], data: encodeWordGroups(groups) }];
+  });
+  return [
+    { type: WORD_COUNTS_TYPE, fields: [id], data: encodeWordCounts(counted.counts) },
+    ...byValue,
   ];
 }
 
-/** The first of these columns that has a value, if it has few of them. */
-function levelOf(file: FileRows): { readonly id: number; readonly levels: Levels } | undefined {
-  for (const name of LEVEL_COLUMNS) {
-    const column = file.schema.columns.find((column) => column.name === name);
-    if (column?.type !== "string") continue;
-    const levels = groupIds("string", partsOf(file, column), LEVELS_MAX);
-    if (levels === undefined) return undefined;
-    if (levels.values.length > 1) return { id: column.id, levels };
+/**
+ * The columns by whose values words are counted: the level first. A column with one value in all
+ * rows tells nothing.
+ */
+function groupedColumns(file: FileRows): { readonly id: number; readonly groups: Groups }[] {
+  const grouped: { readonly id: number; readonly groups: Groups }[] = [];
+  const levels = LEVEL_COLUMNS.flatMap((name) =>
+    file.schema.columns.filter((column) => column.name === name && column.type === "string")
+  );
+  const others = groupColumns(file).filter(({ type }) => type !== "double");
+  for (const column of new Set([...levels, ...others])) {
+    if (grouped.length === GROUPED_MAX) break;
+    const groups = groupIds(column.type as GroupType, partsOf(file, column), GROUPED_VALUES_MAX);
+    if (groups === undefined) continue;
+    const isOne = groups.values.length === 1 ||
+      (groups.values.length === 2 && !groups.ids.includes(0));
+    if (!isOne) grouped.push({ id: column.id, groups });
   }
-  return undefined;
+  return grouped;
 }
 
 function valueBlobs(file: FileRows, columns: readonly Column[]): Blob[] {

@@ -117,6 +117,7 @@ function findEntry(
       ? words.length === 2 && entry.pair.every((own, at) => own === places[at])
       : words.length === 1 && places[0] === place;
     if (isWanted) return { place, entry };
+    counts.skipMinutes();
   }
   counts.end();
   return undefined;
@@ -126,11 +127,11 @@ function findEntry(
 export function decodeWordCounts(blob: Uint8Array, rows: number): WordCounts {
   const counts = new CountsReader(blob, rows);
   const entries = Array.from({ length: counts.length }, (): CountedEntry => {
-    const { word, pair, rows, byMinute } = counts.next();
+    const entry = counts.next();
     return {
-      ...word === undefined ? { pair } : { word: textOf(word) },
-      rows,
-      byMinute,
+      ...entry.word === undefined ? { pair: entry.pair } : { word: textOf(entry.word) },
+      rows: entry.rows,
+      byMinute: counts.minutesOf(entry),
     };
   });
   counts.end();
@@ -143,7 +144,6 @@ interface ReadEntry {
   readonly word: Uint8Array | undefined;
   readonly pair: readonly number[];
   readonly rows: number;
-  readonly byMinute: Float64Array | undefined;
 }
 
 /** The parts of a blob, one entry after the other. */
@@ -177,24 +177,34 @@ class CountsReader {
     this.#bytes = bytes;
   }
 
+  /** The next entry. Its minutes follow, which must be read or skipped. */
   next(): ReadEntry {
     const reader = this.#reader;
     const kind = reader.varint();
     const word = kind === 0 ? reader.take(reader.varint()) : undefined;
     const pair = kind === 0 ? [] : [kind - 1, reader.varint()];
-    const rows = reader.varint();
-    const byMinute = this.#read < this.timed
-      ? Float64Array.from(this.minutes, () => reader.varint())
-      : undefined;
     this.#read += 1;
-    if (byMinute !== undefined && sum(byMinute) !== rows) throw impossibleCounts();
-    return { word, pair, rows, byMinute };
+    return { word, pair, rows: reader.varint() };
   }
 
-  rowsOf({ rows, byMinute }: ReadEntry): FileWordRows {
+  /** The minutes of `entry`, which was read last. */
+  minutesOf({ rows }: ReadEntry): Float64Array | undefined {
+    if (this.#read > this.timed) return undefined;
+    const byMinute = Float64Array.from(this.minutes, () => this.#reader.varint());
+    if (sum(byMinute) !== rows) throw impossibleCounts();
+    return byMinute;
+  }
+
+  skipMinutes(): void {
+    if (this.#read <= this.timed) this.#reader.skipVarints(this.minutes.length);
+  }
+
+  /** The rows of `entry`, which was read last. */
+  rowsOf(entry: ReadEntry): FileWordRows {
+    const byMinute = this.minutesOf(entry);
     return {
       rows: sum(this.rowsOfMinutes),
-      withWords: rows,
+      withWords: entry.rows,
       nulls: sum(this.nulls),
       byMinute: byMinute &&
         this.minutes.map((minute, at) => ({

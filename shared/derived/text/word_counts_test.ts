@@ -4,7 +4,7 @@ import { SeededRandom } from "../../testing/seeded_random.ts";
 import { textPart } from "../../testing/text_part.ts";
 import type { Minutes } from "../summary/minutes.ts";
 import { collectWords } from "./collect_words.ts";
-import { countWords, type Levels } from "./count_words.ts";
+import { countWords, type Groups, type TextCounts } from "./count_words.ts";
 import { tokenize } from "./tokenize.ts";
 import {
   decodeWordCounts,
@@ -12,7 +12,7 @@ import {
   findWordRows,
   type WordCounts,
 } from "./word_counts.ts";
-import { encodeWordLevels, findWordLevels, type WordLevels } from "./word_levels.ts";
+import { encodeWordGroups, findWordGroups, type WordGroups } from "./word_groups.ts";
 
 const ROWS = 3_000;
 const SHIFT = 4;
@@ -51,25 +51,26 @@ function makeRuns(random: SeededRandom, count: number): Minutes {
 }
 
 const LEVELS = [null, "INFO", "ERROR", "été"];
+const HOSTS = [null, "a", "b"];
 
-function makeLevels(random: SeededRandom): Levels {
-  return { ids: Uint16Array.from({ length: ROWS }, () => random.below(4)), values: LEVELS };
+function makeGroups(random: SeededRandom, values: readonly (string | null)[]): Groups {
+  return { ids: Uint16Array.from({ length: ROWS }, () => random.below(values.length)), values };
 }
 
 function countsOf(texts: Texts, runs: Minutes): WordCounts | undefined {
-  return countedOf(texts, runs, undefined)?.counts;
+  return countedOf(texts, runs, [])?.counts;
 }
 
 function countedOf(
   texts: Texts,
   runs: Minutes,
-  levels: Levels | undefined,
-): { readonly counts: WordCounts; readonly levels: WordLevels | undefined } | undefined {
+  groups: readonly Groups[],
+): TextCounts | undefined {
   const parts = [textPart(texts.slice(0, 700)), textPart(texts.slice(700))];
   const words = collectWords(parts, { shift: SHIFT, keepsSequence: true });
   assert.ok(words.sequence !== undefined);
   return countWords({ ...words, sequence: words.sequence }, {
-    ...{ parts, shift: SHIFT, runs, levels },
+    ...{ parts, shift: SHIFT, runs, groups },
   });
 }
 
@@ -129,37 +130,42 @@ for (let seed = 0; seed < SEEDS; seed += 1) {
 }
 
 for (let seed = 0; seed < SEEDS; seed += 1) {
-  Deno.test(`each counted word and pair has its rows of each minute and level: seed ${seed}`, () => {
+  Deno.test(`each counted word and pair has its rows of each minute and value: seed ${seed}`, () => {
     const random = new SeededRandom(seed);
     const texts = makeTexts(random);
     const runs = makeRuns(random, 16);
-    const levels = makeLevels(random);
-    const counted = countedOf(texts, runs, levels);
-    assert.ok(counted?.levels !== undefined);
-    const { counts, levels: { entries } } = counted;
-    assert.deepEqual(counts, countsOf(texts, runs));
-    const blobs = {
-      levels: encodeWordLevels(counted.levels),
-      counts: encodeWordCounts(counts),
-    };
-    const tokens = texts.map((text) => text === null ? [] : tokenize(text));
-    const wordAt = (place: number) => (counts.entries[place] as { readonly word: string }).word;
-    assert.ok(entries.length > 15 && entries.length < counts.entries.length, `${entries.length}`);
-    counts.entries.forEach((entry, place) => {
-      const words = "word" in entry ? [entry.word] : entry.pair.map(wordAt);
-      const found = findWordLevels(blobs, words, ROWS);
-      const expected = runs.minutes.flatMap((minute, at) =>
-        LEVELS.map((value, id) => {
-          const own = tokens.map((row, n) => levels.ids[n] === id ? row : []);
-          const span = [runs.starts[at] as number, runs.starts[at + 1] as number] as const;
-          return { minute, value, rows: rowsWith(own, words, span) };
-        })
-      ).filter(({ rows }) => rows > 0);
-      assert.deepEqual(found, place < entries.length ? expected : undefined, words.join(" "));
-    });
-    assert.ok(counts.entries.slice(0, entries.length).some((entry) => "pair" in entry));
-    for (const words of [["n17"], ["failed", "nobody"], []]) {
-      assert.equal(findWordLevels(blobs, words, ROWS), undefined, words.join(" "));
+    const groups = [LEVELS, HOSTS].map((values) => makeGroups(random, values));
+    const counted = countedOf(texts, runs, groups);
+    assert.ok(counted !== undefined);
+    assert.deepEqual(counted.counts, countsOf(texts, runs));
+    for (const [at, { ids, values }] of groups.entries()) {
+      const own: WordGroups | undefined = counted.groups[at];
+      assert.ok(own !== undefined);
+      const blobs: Record<"groups" | "counts", Uint8Array> = {
+        groups: encodeWordGroups(own),
+        counts: encodeWordCounts(counted.counts),
+      };
+      const tokens = texts.map((text) => text === null ? [] : tokenize(text));
+      const tokensOf = values.map((_, id) => tokens.map((row, at) => ids[at] === id ? row : []));
+      const { entries } = counted.counts;
+      const wordAt = (place: number) => (entries[place] as { readonly word: string }).word;
+      const { length } = own.entries;
+      assert.ok(length > 15 && length < entries.length, `${length} of ${entries.length}`);
+      entries.forEach((entry, place) => {
+        const words = "word" in entry ? [entry.word] : entry.pair.map(wordAt);
+        const found = findWordGroups(blobs, words, ROWS);
+        const expected = runs.minutes.flatMap((minute, at) =>
+          values.map((value, id) => {
+            const span = [runs.starts[at] as number, runs.starts[at + 1] as number] as const;
+            return { minute, value, rows: rowsWith(tokensOf[id] ?? [], words, span) };
+          })
+        ).filter(({ rows }) => rows > 0);
+        assert.deepEqual(found, place < length ? expected : undefined, words.join(" "));
+      });
+      assert.ok(entries.slice(0, length).some((entry) => "pair" in entry));
+      for (const words of [["n17"], ["failed", "nobody"], []]) {
+        assert.equal(findWordGroups(blobs, words, ROWS), undefined, words.join(" "));
+      }
     }
   });
 }
@@ -192,23 +198,23 @@ Deno.test("no damaged byte goes unseen", () => {
   assert.throws(() => findWordRows(blob, ["login"], ROWS - 1));
 });
 
-Deno.test("no damaged byte of counts by level goes unseen, nor counts of other words", () => {
+Deno.test("no damaged byte of counts by value goes unseen, nor counts of other words", () => {
   const random = new SeededRandom(1);
   const runs = { minutes: [1], starts: [0, ROWS] };
   const texts = makeTexts(random);
-  const own = countedOf(texts, runs, makeLevels(random));
+  const own = countedOf(texts, runs, [makeGroups(random, LEVELS)]);
   const other = countsOf(texts.toSpliced(0, 200, ...Array(200).fill("failed")), runs);
-  assert.ok(own?.levels !== undefined && other !== undefined);
-  const [levels, counts] = [encodeWordLevels(own.levels), encodeWordCounts(own.counts)];
-  assert.ok(findWordLevels({ levels, counts }, ["failed"], ROWS) !== undefined);
-  const refused = (blobs: { readonly levels: Uint8Array; readonly counts: Uint8Array }) =>
+  assert.ok(own?.groups[0] !== undefined && other !== undefined);
+  const [groups, counts] = [encodeWordGroups(own.groups[0]), encodeWordCounts(own.counts)];
+  assert.ok(findWordGroups({ groups, counts }, ["failed"], ROWS) !== undefined);
+  const refused = (blobs: { readonly groups: Uint8Array; readonly counts: Uint8Array }) =>
     assert.throws(
-      () => findWordLevels(blobs, ["failed"], ROWS),
+      () => findWordGroups(blobs, ["failed"], ROWS),
       (error) => isOperatingError(error, "corrupt"),
     );
-  for (let at = 0; at < levels.length; at += 1) {
-    refused({ levels: levels.with(at, (levels[at] as number) ^ 1 << at % 8), counts });
+  for (let at = 0; at < groups.length; at += 1) {
+    refused({ groups: groups.with(at, (groups[at] as number) ^ 1 << at % 8), counts });
   }
-  refused({ levels, counts: encodeWordCounts(other) });
-  assert.throws(() => findWordLevels({ levels, counts }, ["failed"], ROWS - 1));
+  refused({ groups, counts: encodeWordCounts(other) });
+  assert.throws(() => findWordGroups({ groups, counts }, ["failed"], ROWS - 1));
 });

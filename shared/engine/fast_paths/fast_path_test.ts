@@ -86,9 +86,10 @@ const PATHS: readonly (readonly [sql: string, path: ServedBy | RegExp])[] = [
     "SELECT lower(host) AS raw, count(*) FROM events WHERE match_terms(raw, 'row') GROUP BY 1",
     /it calls match_terms/,
   ],
+  ["SELECT host, count(*) FROM events WHERE match_terms(raw, 'row') GROUP BY 1", "tier1_inline"],
   [
-    "SELECT host, count(*) FROM events WHERE match_terms(raw, 'row') GROUP BY host",
-    /count frequent words, alone and by minute and level/,
+    "SELECT host, source, count(*) FROM events WHERE match_terms(raw, 'row') GROUP BY ALL",
+    /count frequent words, by minute and one other column/,
   ],
   ["SELECT host FROM events", /it lists rows/],
   ["SELECT host, raw, count(*) FROM events GROUP BY ALL", /raw, which is no tag/],

@@ -129,17 +129,21 @@ export class PartReader {
     const [column, ...more] = this.#columns;
     if (!this.#summary.columnIds.has(text)) return NO_CELLS;
     if (more.length > 0) return undefined;
-    if (column === undefined) {
+    const only = column === undefined ? null : await this.#onlyValue(column);
+    const values = column && this.#values(column);
+    if (only !== undefined) {
+      const id = values === undefined ? 0 : values.id(only);
       const found = await this.#summary.wordRows(text, words);
-      if (!minutes) return found && cellsOf([0], [found.withWords]);
+      if (id === undefined) return undefined;
+      if (!minutes) return found && cellsOf([cellKey(0, id)], [found.withWords]);
       const own = found?.byMinute;
       return own && cellsOf(
-        own.map(({ minute }) => cellKey(minute, 0)),
+        own.map(({ minute }) => cellKey(minute, id)),
         own.map(({ withWords }) => withWords),
       );
     }
-    const found = await this.#summary.wordLevels({ text, level: column.id }, words);
-    const values = this.#values(column);
+    if (column === undefined || values === undefined) return undefined;
+    const found = await this.#summary.wordGroups({ text, column: column.id }, words);
     const keys: number[] = [];
     for (const { minute, value } of found ?? []) {
       const id = values.id(value);
@@ -147,6 +151,14 @@ export class PartReader {
       keys.push(cellKey(minutes ? minute : 0, id));
     }
     return found && cellsOf(keys, found.map(({ rows }) => rows));
+  }
+
+  /** The value that all rows of the file have; undefined: they have several, or nobody knows. */
+  async #onlyValue({ id }: CountedColumn): Promise<GroupValue | undefined> {
+    const counted = await this.#summary.groupCounts(id);
+    const met = [...counted?.counts.entries() ?? []].filter(([, rows]) => rows > 0);
+    const [[own = 0] = []] = met;
+    return met.length === 1 ? counted?.values[own] : undefined;
   }
 
   async #groupCounts(

@@ -124,7 +124,7 @@ const READ_SHARE_MIN = 4;
  */
 const WORDS_READ_SHARE_MIN = 8;
 const FEW_COUNT_WORDS =
-  "summaries count frequent words, alone and by minute and level, and these are not in most files";
+  "summaries count frequent words, by minute and one other column, and these are not in most files";
 
 /** So are rows read where it takes several columns to tell a value. */
 const FEW_FILLED = "several columns tell one value, and few files have the first one in each row";

@@ -1,7 +1,7 @@
 /**
  * `svc-word-levels-v1`: how many rows of a data file have a frequent word of a text column, or two
- * of them side by side. They are counted by minute and by the value of another column. README.md
- * has the bytes.
+ * of them side by side. They are counted by minute and by the value of another column: at first
+ * that was the level alone, hence the name. README.md has the bytes.
  *
  * The words are those of the counts of words (`word_counts.ts`) of the text column.
  */
@@ -13,20 +13,20 @@ import type { ByteReader } from "./bits.ts";
 import { impossibleCounts, openCounts, packCounts } from "./packed_counts.ts";
 import { findCountedWords } from "./word_counts.ts";
 
-export const WORD_LEVELS_TYPE = "svc-word-levels-v1";
+export const WORD_GROUPS_TYPE = "svc-word-levels-v1";
 
-/** What is counted of a text column and a column of levels. */
-export interface WordLevels {
-  /** Values of the column of levels, NULL first. */
+/** What is counted of a text column and another one. */
+export interface WordGroups {
+  /** Values of the other column, NULL first. */
   readonly values: readonly (string | null)[];
   /** Ascending by minute, then by value. */
-  readonly cells: readonly LevelCell[];
+  readonly cells: readonly GroupCell[];
   /** For the first entries of the counts of words: how many rows of each cell have the words. */
-  readonly entries: readonly Float64Array[];
+  readonly entries: readonly Uint32Array[];
 }
 
-/** Rows of one minute and level. */
-export interface LevelCell {
+/** Rows of one minute and value. */
+export interface GroupCell {
   /** Since 1970. */
   readonly minute: number;
   /** A place among the values. */
@@ -34,14 +34,14 @@ export interface LevelCell {
   readonly rows: number;
 }
 
-/** Rows of one minute and level that have certain words. */
-export interface LevelRows {
+/** Rows of one minute and value that have certain words. */
+export interface GroupRows {
   readonly minute: number;
   readonly value: string | null;
   readonly rows: number;
 }
 
-export function encodeWordLevels({ values, cells, entries }: WordLevels): Uint8Array {
+export function encodeWordGroups({ values, cells, entries }: WordGroups): Uint8Array {
   const plain = new ByteBuilder();
   writeVarint(plain, values.length);
   for (const value of values.slice(1)) {
@@ -73,22 +73,22 @@ export function encodeWordLevels({ values, cells, entries }: WordLevels): Uint8A
 
 /**
  * The rows of a file of `rows` rows that have a word, or two of them side by side, by minute and
- * level. `counts` is the blob of the counts of words. undefined: these words are not counted.
+ * value. `counts` is the blob of the counts of words. undefined: these words are not counted.
  * Errors: `corrupt`.
  */
-export function findWordLevels(
-  { levels, counts }: { readonly levels: Uint8Array; readonly counts: Uint8Array },
+export function findWordGroups(
+  { groups, counts }: { readonly groups: Uint8Array; readonly counts: Uint8Array },
   words: readonly string[],
   rows: number,
-): readonly LevelRows[] | undefined {
-  const { reader, bytes } = openCounts(levels);
+): readonly GroupRows[] | undefined {
+  const { reader, bytes } = openCounts(groups);
   const values = readValues(reader);
   const cells = readCells(reader, { values: values.length, bytes, rows });
   const entries = reader.varint();
   if (entries * cells.length > bytes) throw impossibleCounts();
   const counted = findCountedWords(counts, words, rows);
   if (counted === undefined || counted.place >= entries) return undefined;
-  for (let skipped = counted.place * cells.length; skipped > 0; skipped -= 1) reader.varint();
+  reader.skipVarints(counted.place * cells.length);
   const expected = new ExpectedRows(values.length);
   const found = cells.map((cell) => {
     const own = expected.of(cell) + unzigzag(reader.varint());
@@ -102,33 +102,33 @@ export function findWordLevels(
 
 /**
  * How many rows of a cell should have the words, by those of the cells before. It is as large a
- * share as of the cells with this level, or of all where there was none. What is stored is how many
+ * share as of the cells with this value, or of all where there was none. What is stored is how many
  * more there are.
  */
 class ExpectedRows {
-  /** By level; those of all are the last. */
+  /** By value; those of all are the last. */
   readonly #with: Float64Array;
   readonly #rows: Float64Array;
 
-  constructor(levels: number) {
-    this.#with = new Float64Array(levels + 1);
-    this.#rows = new Float64Array(levels + 1);
+  constructor(values: number) {
+    this.#with = new Float64Array(values + 1);
+    this.#rows = new Float64Array(values + 1);
   }
 
-  of({ value, rows }: LevelCell): number {
+  of({ value, rows }: GroupCell): number {
     const own = this.#rows[value] === 0 ? this.#rows.length - 1 : value;
     const known = this.#rows[own] as number;
     return known === 0 ? 0 : Math.round((this.#with[own] as number) * rows / known);
   }
 
-  add({ value, rows }: LevelCell, own: number): void {
+  add({ value, rows }: GroupCell, own: number): void {
     this.#add(value, rows, own);
     this.#add(this.#rows.length - 1, rows, own);
   }
 
-  #add(level: number, rows: number, own: number): void {
-    this.#rows[level] = (this.#rows[level] as number) + rows;
-    this.#with[level] = (this.#with[level] as number) + own;
+  #add(value: number, rows: number, own: number): void {
+    this.#rows[value] = (this.#rows[value] as number) + rows;
+    this.#with[value] = (this.#with[value] as number) + own;
   }
 }
 
@@ -148,7 +148,7 @@ function readCells(
     readonly bytes: number;
     readonly rows: number;
   },
-): readonly LevelCell[] {
+): readonly GroupCell[] {
   const count = reader.varint();
   if (count > bytes) throw impossibleCounts();
   let minute = unzigzag(reader.varint());
