@@ -104,7 +104,9 @@ export function makeWordStatement(random: SeededRandom, { instantsNs }: TimeSpan
     ...BUCKETS.slice(0, 4),
     "epoch_ms(date_bin(INTERVAL '60 seconds', timestamp))",
   ]);
-  const items = [bin, pick([level, level, ""])].filter((item) => item !== "");
+  // Files may lack one of two columns.
+  const second = bin === "" ? pick(["", "", "region", "hits", "ok"]) : "";
+  const items = [bin, pick([level, level, ""]), second].filter((item) => item !== "");
   const from = pick(instantsNs) ?? 0n;
   const conditions = [
     pick(WORDS.slice(0, 6)),

@@ -28,7 +28,7 @@ import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { openWalConsumerAdmin } from "../../shared/wal/admin.ts";
 import { openWalReader } from "../../shared/wal/reader.ts";
 import { makeStatement, makeWordStatement } from "./fast_path_statements.ts";
-import { addColumns } from "./sql_lab.ts";
+import { addColumns, drain } from "./sql_lab.ts";
 
 const FIRST_SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 7_009);
 const SEEDS = Number(Deno.env.get("SVC_FAST_PATH_SEEDS") ?? 4);
@@ -360,6 +360,36 @@ for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
     }
   });
 }
+
+Deno.test("counts of words by a column of two are right where files lack the other one", async () => {
+  await using lab = await EngineLab.open({ wal: true });
+  await ensureTable(lab, { ident: IDENT, schema: SCHEMA });
+  const rows = Array.from({ length: 2_000 }, (_, at) => ({
+    ...{ timestamp: FIRST_NS / 1_000n + BigInt(at), timestamp_ns: FIRST_NS + BigInt(at) * 1_000n },
+    ...{ name: at % 2 === 0 ? "cpu" : "mem", level: at % 3 === 0 ? "INFO" : "ERROR" },
+    ...{
+      hits: BigInt(at % 2),
+      code: at % 5,
+      took: BigInt(at),
+      value: 1,
+      even: 1,
+      raw: `row ${at}`,
+    },
+  }));
+  await lab.wal?.append(LANE, encodeBatch(batchOfRows(SCHEMA, rows)), "auto");
+  await lab.wal?.seal(LANE);
+  await drain(lab);
+  await addColumns(lab, LATER);
+  for (const columns of ["name, region", "level, region", "code, region", "hits, ok"]) {
+    const [column = "", lacked = ""] = columns.split(", ");
+    for (const asked of [columns, column]) {
+      const sql = `SELECT ${asked}, count(*) FROM metrics WHERE match_terms(raw, 'row') ` +
+        `AND ${lacked} IS NULL GROUP BY ALL`;
+      assert.equal(await pathOf(lab, sql), "tier1_inline", sql);
+      await askBoth(lab, sql, sql);
+    }
+  }
+});
 
 /** Asks a statement that a fast path answers by it and by a scan. */
 async function askBoth(lab: EngineLab, sql: string, told: string): Promise<void> {

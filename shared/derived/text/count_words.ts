@@ -20,6 +20,7 @@ const GRANULES_SHARE_MIN = 1 / 4;
 const WORDS_MAX = 512;
 /** Pairs of these words that are counted, the most frequent first, and those that may be so. */
 const PAIRS_MAX = 512;
+/** Things are numbers of 16 bits. One of them stands for all pairs beyond these. */
 const PAIRS_SEEN_MAX = 2 ** 16 - WORDS_MAX - 1;
 /** A pair in a smaller share of the rows is not counted. */
 const PAIR_SHARE_MIN = 1 / 1_024;

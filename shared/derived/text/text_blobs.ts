@@ -68,6 +68,8 @@ const LEVEL_COLUMNS = [
 /** Columns by whose values words are counted, and how many values each may have. */
 const GROUPED_MAX = 4;
 const GROUPED_VALUES_MAX = 64;
+/** Characters of all of a column's values. */
+const GROUPED_LENGTH_MAX = 4_096;
 /** Pieces of a column that are compressed to estimate its bytes in the data file. */
 const SAMPLES = 4;
 const SAMPLE_BYTES = 128 * 1024;
@@ -174,10 +176,7 @@ function wordCountsBlob(
   ];
 }
 
-/**
- * The columns by whose values words are counted: the level first. A column with one value in all
- * rows tells nothing.
- */
+/** The columns by whose values words are counted: the level first, in one column. */
 function groupedColumns(file: FileRows): { readonly id: number; readonly groups: Groups }[] {
   const grouped: { readonly id: number; readonly groups: Groups }[] = [];
   const levels = LEVEL_COLUMNS.flatMap((name) =>
@@ -186,13 +185,19 @@ function groupedColumns(file: FileRows): { readonly id: number; readonly groups:
   const others = groupColumns(file).filter(({ type }) => type !== "double");
   for (const column of new Set([...levels, ...others])) {
     if (grouped.length === GROUPED_MAX) break;
-    const groups = groupIds(column.type as GroupType, partsOf(file, column), GROUPED_VALUES_MAX);
-    if (groups === undefined) continue;
-    const isOne = groups.values.length === 1 ||
-      (groups.values.length === 2 && !groups.ids.includes(0));
-    if (!isOne) grouped.push({ id: column.id, groups });
+    const isSecondLevel = levels.includes(column) && grouped.length > 0;
+    const groups = isSecondLevel
+      ? undefined
+      : groupIds(column.type as GroupType, partsOf(file, column), GROUPED_VALUES_MAX);
+    if (groups !== undefined && isTelling(groups)) grouped.push({ id: column.id, groups });
   }
   return grouped;
+}
+
+/** Whether rows have several values. Where they have one, counts by minute tell the same. */
+function isTelling({ ids, values }: Groups): boolean {
+  const length = values.reduce((sum, value) => sum + (value?.length ?? 0), 0);
+  return length <= GROUPED_LENGTH_MAX && values.length > (ids.includes(0) ? 1 : 2);
 }
 
 function valueBlobs(file: FileRows, columns: readonly Column[]): Blob[] {

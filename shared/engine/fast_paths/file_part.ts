@@ -3,6 +3,7 @@
 import { present } from "../../base/assert.ts";
 import { cellKey, type Cells, cellsOf, IDS_MAX, NO_CELLS } from "../../derived/summary/cells.ts";
 import type { FileSummary } from "../../derived/summary/file_summary.ts";
+import type { GroupRows } from "../../derived/text/word_groups.ts";
 import type { MeasuredCell, MeasuredCells } from "../../derived/summary/measured_cells.ts";
 import type {
   CubeCells,
@@ -124,41 +125,41 @@ export class PartReader {
     return undefined;
   }
 
-  async #filteredCells({ text, words }: WordFilter): Promise<Cells | undefined> {
-    const { minutes } = this.#spec;
-    const [column, ...more] = this.#columns;
-    if (!this.#summary.columnIds.has(text)) return NO_CELLS;
-    if (more.length > 0) return undefined;
-    const only = column === undefined ? null : await this.#onlyValue(column);
-    const values = column && this.#values(column);
-    if (only !== undefined) {
-      const id = values === undefined ? 0 : values.id(only);
-      const found = await this.#summary.wordRows(text, words);
-      if (id === undefined) return undefined;
-      if (!minutes) return found && cellsOf([cellKey(0, id)], [found.withWords]);
-      const own = found?.byMinute;
-      return own && cellsOf(
-        own.map(({ minute }) => cellKey(minute, id)),
-        own.map(({ withWords }) => withWords),
-      );
-    }
-    if (column === undefined || values === undefined) return undefined;
-    const found = await this.#summary.wordGroups({ text, column: column.id }, words);
+  async #filteredCells(filter: WordFilter): Promise<Cells | undefined> {
+    if (!this.#summary.columnIds.has(filter.text)) return NO_CELLS;
+    const found = await this.#rowsWithWords(filter);
+    if (found === undefined) return undefined;
+    const { minutes, columns } = this.#spec;
+    const [column] = this.#columns;
+    const isFirst = !minutes && columns.length === 2 && column?.id === columns[0]?.id;
     const keys: number[] = [];
-    for (const { minute, value } of found ?? []) {
-      const id = values.id(value);
+    for (const { minute, value } of found) {
+      const id = column === undefined ? 0 : this.#values(column).id(value);
       if (id === undefined) return undefined;
-      keys.push(cellKey(minutes ? minute : 0, id));
+      keys.push(isFirst ? cellKey(id, 0) : cellKey(minutes ? minute : 0, id));
     }
-    return found && cellsOf(keys, found.map(({ rows }) => rows));
+    return cellsOf(keys, found.map(({ rows }) => rows));
+  }
+
+  /** By the value of the one column that the file has, and by minute where minutes are wanted. */
+  async #rowsWithWords({ text, words }: WordFilter): Promise<readonly GroupRows[] | undefined> {
+    const [column, ...more] = this.#columns;
+    if (more.length > 0) return undefined;
+    const value = column === undefined ? null : await this.#onlyValue(column);
+    if (value !== undefined) {
+      const all = await this.#summary.wordRows(text, words);
+      const found = this.#spec.minutes ? all?.byMinute : all && [{ ...all, minute: 0 }];
+      if (found !== undefined || column === undefined) {
+        return found?.map(({ minute, withWords }) => ({ minute, value, rows: withWords }));
+      }
+    }
+    return column && await this.#summary.wordGroups({ text, column: column.id }, words);
   }
 
   /** The value that all rows of the file have; undefined: they have several, or nobody knows. */
   async #onlyValue({ id }: CountedColumn): Promise<GroupValue | undefined> {
     const counted = await this.#summary.groupCounts(id);
-    const met = [...counted?.counts.entries() ?? []].filter(([, rows]) => rows > 0);
-    const [[own = 0] = []] = met;
-    return met.length === 1 ? counted?.values[own] : undefined;
+    return counted?.values[counted.counts.indexOf(this.#summary.rows)];
   }
 
   async #groupCounts(
