@@ -14,7 +14,8 @@ import { catalogStatement } from "./pg_catalog/catalog_statement.ts";
 import { planStatement } from "./plan/plan_statement.ts";
 import type { PrepareDeps } from "./prepare.ts";
 import { bindParameters, parameterNames } from "./statement/bind_parameters.ts";
-import { parse, type Statement, textAsItIs, textOfTree } from "./statement/parse.ts";
+import { parseSent } from "./statement/parse_sent.ts";
+import { type Statement, textAsItIs, textOfTree } from "./statement/parse.ts";
 import { shownOf } from "./statement/shown.ts";
 import {
   cloneTree,
@@ -37,7 +38,7 @@ export async function parameterTypes(
   { deps, deadline }: { readonly deps: PrepareDeps; readonly deadline: Deadline },
 ): Promise<ReadonlyMap<string, string | null>> {
   const cached = deps.statements.over(connection);
-  const parsed = await parse(cached.serialize, request.sql);
+  const parsed = await parseSent(cached, request.sql);
   const names = [...parameterNames(parsed.document)];
   if (names.length === 0) return new Map();
   // DESCRIBE and SUMMARIZE are told of rows that are made for them.
@@ -54,7 +55,7 @@ export async function parameterTypes(
   const asked = gateStatement(await exchanged(await bindParameters(parsed, context)), context);
   const planned = await planStatement(await boundStatement(asked, context), context);
   using _leases = planned.leases;
-  const own = gateStatement(await exchanged(await parse(cached.serialize, request.sql)), {
+  const own = gateStatement(await exchanged(await parseSent(cached, request.sql)), {
     request,
     takesParameters: true,
   });

@@ -25,6 +25,7 @@ import { type Prepared, preparedOf } from "./prepared.ts";
 import { pruneStatement, type PruneStatementDeps } from "./pruning/prune_statement.ts";
 import { inCallersText } from "./statement/error_place.ts";
 import { bindParameters } from "./statement/bind_parameters.ts";
+import { parseSent } from "./statement/parse_sent.ts";
 import { parse, type Statement } from "./statement/parse.ts";
 import { describeSql, type Shown, shownOf, summarizeSql, tablesSql } from "./statement/shown.ts";
 import type { CachedConnection } from "./statement/statement_cache.ts";
@@ -70,7 +71,7 @@ export async function prepareStatement(
   const startMs = deps.nowMs();
   const cached = deps.statements.over(connection);
   const context: PrepareContext = { connection, cached, request, deps, deadline, usesPromoted };
-  const parsed = await parse(cached.serialize, request.sql);
+  const parsed = await parseSent(cached, request.sql);
   const bound = await bindParameters(parsed, context);
   const shown = shownOf(bound.root);
   return shown === undefined

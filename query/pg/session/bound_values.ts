@@ -15,7 +15,8 @@ import {
 } from "../types/parameters.ts";
 import type { MessageFields } from "../wire/message_fields.ts";
 import type { Prepared } from "./prepared_statements.ts";
-import { type NumberedParameter, numberedParameters, sqlTokens } from "./split_statements.ts";
+import { sqlTokens } from "../../../shared/engine/statement/sql_tokens.ts";
+import { type NumberedParameter, numberedParameters } from "./split_statements.ts";
 
 /** Values as they were sent. */
 export interface SentValues {

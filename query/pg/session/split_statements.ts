@@ -3,25 +3,12 @@
  * quotes, dollar quotes or comments parts nothing.
  */
 
+import { sqlTokens } from "../../../shared/engine/statement/sql_tokens.ts";
+
 /** A statement, and where it begins in what was sent. */
 export interface PartOfQuery {
   readonly text: string;
   readonly at: number;
-}
-
-/** A word, a text in quotes, a sign; or blanks, or a comment. */
-export interface SqlToken {
-  readonly text: string;
-  readonly at: number;
-  readonly isBlank: boolean;
-}
-
-/** A statement in its tokens, nothing left out. */
-export function sqlTokens(text: string): SqlToken[] {
-  return Array.from(
-    text.matchAll(TOKEN),
-    ({ 0: token, index }) => ({ text: token, at: index, isBlank: isBlank(token) }),
-  );
 }
 
 /** A parameter `$1`, and where it stands. */
@@ -42,12 +29,12 @@ export function splitStatements(text: string): PartOfQuery[] {
   const statements: PartOfQuery[] = [];
   let from = 0;
   let hasWord = false;
-  for (const { 0: token, index } of text.matchAll(TOKEN)) {
+  for (const { text: token, at, isBlank } of sqlTokens(text)) {
     if (token === ";") {
-      if (hasWord) statements.push({ text: text.slice(from, index), at: from });
-      from = index + 1;
+      if (hasWord) statements.push({ text: text.slice(from, at), at: from });
+      from = at + 1;
       hasWord = false;
-    } else if (!isBlank(token)) {
+    } else if (!isBlank) {
       hasWord = true;
     }
   }
@@ -59,30 +46,10 @@ export function splitStatements(text: string): PartOfQuery[] {
 export function withoutComments(text: string): string {
   let first = -1;
   let last = 0;
-  for (const { 0: token, index } of text.matchAll(TOKEN)) {
-    if (isBlank(token)) continue;
-    if (first < 0) first = index;
-    last = index + token.length;
+  for (const { text: token, at, isBlank } of sqlTokens(text)) {
+    if (isBlank) continue;
+    if (first < 0) first = at;
+    last = at + token.length;
   }
   return first < 0 ? "" : text.slice(first, last);
 }
-
-function isBlank(token: string): boolean {
-  return /^(?:\s|--|\/\*)/.test(token);
-}
-
-/** What begins and does not end goes to the end of the text. */
-const TOKEN = new RegExp(
-  [
-    String.raw`\s+`,
-    String.raw`--[^\n]*`,
-    String.raw`\/\*(?:[^*]|\*(?!\/))*(?:\*\/|$)`,
-    String.raw`[eE]'(?:[^'\\]|\\[^]|'')*(?:'|$)`,
-    String.raw`'(?:[^']|'')*(?:'|$)`,
-    String.raw`"(?:[^"]|"")*(?:"|$)`,
-    String.raw`\$(?<tag>(?:[A-Za-z_]\w*)?)\$[^]*?(?:\$\k<tag>\$|$)`,
-    String.raw`[\w$]+`,
-    String.raw`[^]`,
-  ].join("|"),
-  "g",
-);

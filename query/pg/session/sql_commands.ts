@@ -5,7 +5,7 @@
  */
 
 import { pgError } from "../sqlstate.ts";
-import { type SqlToken, sqlTokens } from "./split_statements.ts";
+import { type SqlToken, sqlTokens } from "../../../shared/engine/statement/sql_tokens.ts";
 import { typeNamed } from "../types/type_names.ts";
 
 export type SqlCommand =

@@ -15,7 +15,8 @@ import type { EngineConnection } from "../duckdb/driver.ts";
 import { renameFunctions } from "../functions/dialect.ts";
 import { exchangeCalls } from "../functions/exchange_calls.ts";
 import { gate } from "../gate/gate.ts";
-import { parse, type Statement, textOfTree } from "../statement/parse.ts";
+import { parseSent } from "../statement/parse_sent.ts";
+import { type Statement, textOfTree } from "../statement/parse.ts";
 import { type NamedTable, stemmedReferences } from "../bind/stemmed_references.ts";
 import { quoteName } from "../duckdb/statement_text.ts";
 import {
@@ -94,11 +95,11 @@ export async function parsePredicate(
 }
 
 async function parsed(
-  connection: Pick<EngineConnection, "serialize">,
+  connection: Pick<EngineConnection, "serialize" | "deserialize">,
   text: PredicateText,
 ): Promise<Statement> {
   try {
-    return await parse((sql) => connection.serialize(sql), predicateStatement(text));
+    return await parseSent(connection, predicateStatement(text));
   } catch (error) {
     if (!isOperatingError(error, "invalid_argument")) throw error;
     if (error.reason === "not_one_select") throw refused("it is one expression, without a ;");

@@ -26,7 +26,8 @@ import { splitStatement } from "../spread/split_statement.ts";
 import type { NotSplit, SplitStatement } from "../spread/types.ts";
 import { bindParameters } from "../statement/bind_parameters.ts";
 import { inCallersText } from "../statement/error_place.ts";
-import { parse, type Statement, textAsItIs, textOfTree } from "../statement/parse.ts";
+import { parseSent } from "../statement/parse_sent.ts";
+import { type Statement, textAsItIs, textOfTree } from "../statement/parse.ts";
 import { shownOf } from "../statement/shown.ts";
 import { copiedDocument, withRoot } from "../statement/syntax_tree.ts";
 import type { Deadline } from "../turns/deadline.ts";
@@ -57,7 +58,7 @@ export async function spreadStatement(
   const { request, deps, deadline, unixMs } = context;
   const startMs = deps.nowMs();
   const cached = deps.statements.over(connection);
-  const parsed = await parse(cached.serialize, request.sql);
+  const parsed = await parseSent(cached, request.sql);
   if (parsed.explain || parsed.analyze) return { reason: "EXPLAIN tells what one server does" };
   const statement = await bindParameters(parsed, { request, cached });
   const told = await toldOfTables(statement, { cached, request });

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { EngineConnection } from "../duckdb/driver.ts";
-import { nativeDriver } from "../duckdb/native_driver.ts";
+import { openDuckdbConnection } from "../../testing/duckdb_connection.ts";
 import { shapeOf } from "./statement_shape.ts";
 import { StatementCache } from "./statement_cache.ts";
 
@@ -52,7 +51,7 @@ const anything = fc.array(fc.oneof(fragment, quoted, identifier, instant, id), {
 Deno.test({
   name: "StatementCache: a tree made of another statement's shape = its own, and so its text",
   async fn() {
-    await using lab = await openConnection();
+    await using lab = await openDuckdbConnection();
     const { connection } = lab;
     const cache = new StatementCache();
     await fc.assert(
@@ -100,22 +99,3 @@ Deno.test({
     assert.equal(shapeOf(`SELECT ${Array(9).fill("'2026-11-20'").join()}`), undefined);
   },
 });
-
-async function openConnection(): Promise<
-  AsyncDisposable & { readonly connection: EngineConnection }
-> {
-  const dir = await Deno.makeTempDir({ prefix: "statement-shape-" });
-  const database = await nativeDriver({ readFile: (path) => Deno.readFile(path) }).open({
-    ...{ readableDirs: [], scratchDir: dir, memoryBytesMax: 2 ** 28, spillBytesMax: 2 ** 20 },
-    ...{ threads: 1, connections: 1, setup: [] },
-  });
-  const connection = await database.connect(new AbortController().signal);
-  return {
-    connection,
-    [Symbol.asyncDispose]: async () => {
-      await connection.release();
-      await database.close();
-      await Deno.remove(dir, { recursive: true });
-    },
-  };
-}
