@@ -6,7 +6,8 @@
  * parentheses before the statement is parsed. The tree does not tell what stood in parentheses.
  *
  * `->` with anything but a constant behind it is the arrow of a lambda. So may be one that an
- * argument of a call begins with.
+ * argument of a call begins with. What a lambda gives is put in parentheses, too: DuckDB cannot
+ * read `x -> x->>'k'`.
  */
 
 import { textOf, utf8 } from "../../base/bytes.ts";
@@ -75,7 +76,10 @@ function textWithout(text: string, places: Float64Array): string {
 /** Parentheses around the chains of arrows that need some, in the order of the text. */
 function parenthesesOf(sql: string): readonly Parenthesis[] {
   if (!sql.includes("->") || sql.length > STATEMENT_LENGTH_MAX) return [];
-  const text = new ArrowText(sqlTokens(sql).filter(({ isBlank }) => !isBlank));
+  const tokens = sqlTokens(sql);
+  // DuckDB reads comments within comments, which these tokens are not cut by.
+  if (tokens.some(({ text, isBlank }) => isBlank && text.lastIndexOf("/*") > 0)) return [];
+  const text = new ArrowText(tokens.filter(({ isBlank }) => !isBlank));
   const added: Parenthesis[] = [];
   for (let at = 0; at < text.length; at += 1) {
     const chain = text.chainAt(at);
@@ -165,6 +169,9 @@ class ArrowText {
 
   /** Whether DuckDB's parser takes what stands beside the chain for a part of it. */
   isMisread({ start, end, arrows }: Chain): boolean {
+    const before = this.#arrowBefore(start);
+    // DuckDB takes the arrow of a lambda for the first one of the chain that the lambda gives.
+    if (before !== undefined) return this.#isLambda(before);
     if (this.#isLoose(start - 1)) return true;
     if (arrows.length > 1) return arrows.includes("->");
     return arrows[0] === "->" && this.#isLoose(end) && !this.#mayBeLambda(start);
@@ -172,7 +179,7 @@ class ArrowText {
 
   #isLoose(token: number): boolean {
     return LOOSE_WORDS.has(this.#word(token)) ||
-      (LOOSE_SIGNS.test(this.#text(token)) && this.#arrowAt(token) === undefined) ||
+      LOOSE_SIGNS.test(this.#text(token)) ||
       (this.#text(token) === "|" && this.#text(token + 1) === "|");
   }
 
@@ -187,6 +194,12 @@ class ArrowText {
     const behind = token + (isDouble ? 3 : 2);
     const isLonger = isNext(behind) && /^[*/<>=~!@#%^&|`]$/.test(this.#text(behind));
     return isLonger ? undefined : isDouble ? "->>" : "->";
+  }
+
+  /** The arrow that ends before a token. */
+  #arrowBefore(token: number): number | undefined {
+    if (this.#arrowAt(token - 2) === "->") return token - 2;
+    return this.#arrowAt(token - 3) === "->>" ? token - 3 : undefined;
   }
 
   /** The first token of the operand that ends with a token; undefined: none that is known does. */
@@ -255,7 +268,12 @@ class ArrowText {
     }
   }
 
-  /** Whether an argument of a call begins with this token and an arrow behind it. */
+  #isLambda(arrow: number): boolean {
+    const start = this.#arrowAt(arrow) === "->" ? this.#operandStart(arrow - 1) : undefined;
+    return start !== undefined && this.#mayBeLambda(start);
+  }
+
+  /** Whether an argument of a call begins with this token, and an arrow stands behind it. */
   #mayBeLambda(start: number): boolean {
     const around = this.#around[start];
     return around !== undefined && this.#isName(around - 1) &&

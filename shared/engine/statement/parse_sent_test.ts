@@ -135,6 +135,8 @@ Deno.test("parseSent leaves a statement without a misread arrow as it was sent",
       "SELECT list_transform(l, x -> x + 1 > 2 AND x < 3) FROM t",
       "SELECT (a->'x')->>'y', a || b->>'x' FROM t",
       "SELECT '->' AS arrow, 1 = 1 AND 2 = 2",
+      "SELECT a->b->>'k' = 'v' FROM t",
+      "SELECT /* /* */ ' */ 'AND a->>1' AS \"'\"",
     ]
   ) {
     const { sql: read, writtenOf } = await parseSent(lab.connection, sql);
@@ -166,6 +168,25 @@ Deno.test("a statement with arrows behind AND finds its rows, and places are tho
     lab.query("SELECT 1 FROM events WHERE host = attributes->>'n' AND AND 1"),
     /syntax error at or near "AND" at line 1, column 56$/,
   );
+});
+
+Deno.test("parseSent leaves lambdas what they are", async () => {
+  await using lab = await openDuckdbConnection();
+  const l = `['{"a":{"b":"v"},"c":"v"}', '{"a":{"b":"w"},"c":"u"}']`;
+  for (
+    const [sql, value] of [
+      [`list_transform(${l}, x -> x->>'c')`, "[v, u]"],
+      [`list_transform(${l}, x -> x->'a'->>'b')`, "[v, w]"],
+      [`list_transform(${l}, x -> true AND x->>'c' = 'v')`, "[true, false]"],
+      [`list_transform(${l}, (x, i) -> i = 1 AND x->'a'->>'b' = 'v')`, "[true, false]"],
+      [`list_transform(['a', 'b'], x -> 'a' = x)`, "[true, false]"],
+      [`list_transform([1, 2], x -> x + 1)`, "[2, 3]"],
+      [`list_transform(${l}, lambda x: true AND x->>'c' = 'v')`, "[true, false]"],
+    ] as const
+  ) {
+    const { sql: read } = await parseSent(lab.connection, `SELECT (${sql})::VARCHAR`);
+    assert.deepEqual(await lab.connection.texts(read), [[value]], sql);
+  }
 });
 
 Deno.test("parseSent reads as long a statement as there may be, of many arrows, in little time", async () => {
