@@ -250,7 +250,7 @@ Deno.test({
     withLab(async ({ dir, connection }) => {
       const [pid = 0] = await processesBelow(Deno.pid, dir);
       const before = { usual: await threadSecs(pid, 0), low: await threadSecs(pid, NICENESS) };
-      const sql = "SELECT count(*)::VARCHAR FROM range(20000000) t(i) WHERE i % 7 = 3";
+      const sql = "SELECT count(*)::VARCHAR FROM range(100000000) t(i) WHERE i % 7 = 3";
       strictEqual(await readAll(connection, sql), 1);
       const usual = await threadSecs(pid, 0) - before.usual;
       const low = await threadSecs(pid, NICENESS) - before.low;
