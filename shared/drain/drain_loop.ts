@@ -12,8 +12,8 @@
 
 import { getLogger } from "@logtape/logtape";
 import { untilAborted } from "../base/until_aborted.ts";
-import { firstOfEach, interleaved } from "../tenant/interleaved.ts";
 import { type LaneId, laneName } from "../tenant/tenant.ts";
+import { TenantTurns, type TurnTaker } from "../tenant/tenant_turns.ts";
 import { FailureLog } from "../logging/failure_log.ts";
 import { applyDrain, type DrainDeps, lookAtLane } from "./drain.ts";
 import type { DrainGate } from "./plan_drain.ts";
@@ -79,7 +79,7 @@ interface Tasks {
   readonly sweeps: boolean;
 }
 
-interface LaneTurns {
+interface LaneTurns extends TurnTaker {
   readonly lane: LaneId;
   /** A commit was asked for and has not been made. */
   requested: boolean;
@@ -93,8 +93,7 @@ interface LaneTurns {
   /** When it failed last, or was overtaken more than once. */
   failedMs: number;
   notBeforeMs: number;
-  /** When it had its last turn, is looked at and is swept again. */
-  turnMs: number;
+  /** When it is looked at and is swept again. */
   lookAtMs: number;
   sweepAtMs: number;
 }
@@ -109,8 +108,7 @@ class RunningLoop implements DrainLoop {
   #stopping: Promise<void> | undefined;
   #pause = new AbortController();
   #lanes: readonly LaneTurns[] = [];
-  /** When each tenant had its last turn. */
-  readonly #tenantTurnsMs = new Map<string, number>();
+  readonly #tenants = new TenantTurns<LaneTurns>(({ lane }) => lane.tenant);
   /** When it is asked again whether anybody asked, and when the lanes are listed all the same. */
   #pollAtMs = 0;
   #listAtMs = 0;
@@ -248,7 +246,7 @@ class RunningLoop implements DrainLoop {
     const { clock } = this.#deps;
     const startMs = clock.monotonicMs();
     const due = this.#lanes.filter((turns) => this.#due(turns, startMs) !== undefined);
-    for (const turns of interleaved(this.#longestWaiting(due), tenantOf)) {
+    for (const turns of this.#tenants.inOrder(due)) {
       await this.#requestsFirst();
       const nowMs = clock.monotonicMs();
       if (this.#stopping !== undefined || nowMs - startMs >= ROUND_MS_MAX) return;
@@ -263,17 +261,10 @@ class RunningLoop implements DrainLoop {
     const { clock } = this.#deps;
     const isDue = (turns: LaneTurns) =>
       turns.requested && !turns.busy && clock.monotonicMs() >= turns.notBeforeMs;
-    const due = this.#longestWaiting(this.#lanes.filter(isDue));
-    for (const turns of firstOfEach(due, tenantOf)) {
+    for (const turns of this.#tenants.firstOfEach(this.#lanes.filter(isDue))) {
       if (this.#stopping !== undefined) return;
       await this.#turn(turns, { drains: true, sweeps: false });
     }
-  }
-
-  /** In the order of their tenants' last turns, then of their own. */
-  #longestWaiting(lanes: readonly LaneTurns[]): LaneTurns[] {
-    const tenantMs = (turns: LaneTurns) => this.#tenantTurnsMs.get(tenantOf(turns)) ?? 0;
-    return lanes.toSorted((a, b) => tenantMs(a) - tenantMs(b) || a.turnMs - b.turnMs);
   }
 
   /** What belongs to no lane, now and then. */
@@ -325,8 +316,7 @@ class RunningLoop implements DrainLoop {
       TURN_MS_MAX,
     );
     const signal = AbortSignal.any([timeout.signal, this.#abandon.signal]);
-    turns.turnMs = this.#deps.clock.monotonicMs();
-    this.#tenantTurnsMs.set(tenantOf(turns), turns.turnMs);
+    this.#tenants.begin(turns, this.#deps.clock.monotonicMs());
     if (what.drains) turns.lookAtMs = turns.turnMs + this.#options.intervalMs;
     if (what.sweeps) turns.sweepAtMs = turns.turnMs + SWEEP_INTERVAL_MS;
     turns.busy = true;
@@ -374,10 +364,6 @@ class RunningLoop implements DrainLoop {
     }
     if (what.sweeps) await sweepLane(this.#deps, lane, { isLookedAt: what.drains });
   }
-}
-
-function tenantOf({ lane }: LaneTurns): string {
-  return lane.tenant;
 }
 
 /** Someone waits: a lane that failed does not, though never without a pause, as anybody may ask. */

@@ -12,7 +12,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import type { CatalogReader } from "../catalog/catalog.ts";
-import { interleaved } from "../tenant/interleaved.ts";
+import { TenantTurns, type TurnTaker } from "../tenant/tenant_turns.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 import type { Clock } from "../os/clock.ts";
 import { FailureLog } from "../logging/failure_log.ts";
@@ -69,11 +69,9 @@ export async function allTables(
 }
 
 /** One sweep of one table. */
-interface Turns {
+interface Turns extends TurnTaker {
   readonly sweep: TableSweep;
   readonly ident: TableIdent;
-  /** When it had its last turn. */
-  turnMs: number;
   notBeforeMs: number;
   failures: number;
   /** A turn that was abandoned has not ended. */
@@ -88,8 +86,8 @@ class RunningLoop implements MaintenanceLoop {
   readonly #ended: Promise<void>;
   #tablesAtMs = -Infinity;
   #turns = new Map<string, Turns>();
-  /** When each namespace, which is a tenant's, had its last turn. */
-  readonly #tenantTurnsMs = new Map<string, number>();
+  /** A namespace is a tenant's. */
+  readonly #tenants = new TenantTurns<Turns>(({ ident }) => ident.namespace);
 
   constructor(deps: MaintenanceLoopDeps, sweeps: readonly TableSweep[]) {
     this.#deps = deps;
@@ -130,18 +128,12 @@ class RunningLoop implements MaintenanceLoop {
       !busy && notBeforeMs <= startMs
     );
     let hasMore = false;
-    for (const turns of interleaved(this.#longestWaiting(due), ({ ident }) => ident.namespace)) {
+    for (const turns of this.#tenants.inOrder(due)) {
       if (this.#stop.signal.aborted) return false;
       if (clock.monotonicMs() - startMs >= ROUND_MS_MAX) return true;
       if (await this.#turn(turns)) hasMore = true;
     }
     return hasMore;
-  }
-
-  /** In the order of their tenants' last turns, then of their own. */
-  #longestWaiting(due: readonly Turns[]): Turns[] {
-    const tenantMs = ({ ident }: Turns) => this.#tenantTurnsMs.get(ident.namespace) ?? 0;
-    return due.toSorted((a, b) => tenantMs(a) - tenantMs(b) || a.turnMs - b.turnMs);
   }
 
   async #listTables(): Promise<void> {
@@ -163,8 +155,7 @@ class RunningLoop implements MaintenanceLoop {
   async #turn(turns: Turns): Promise<boolean> {
     const { clock, observer } = this.#deps;
     const { sweep, ident } = turns;
-    turns.turnMs = clock.monotonicMs();
-    this.#tenantTurnsMs.set(ident.namespace, turns.turnMs);
+    this.#tenants.begin(turns, clock.monotonicMs());
     const over = new AbortController();
     const timeout = new AbortController();
     const timer = setTimeout(
