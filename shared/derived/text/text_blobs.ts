@@ -84,7 +84,10 @@ export function isIndexed(blobs: readonly Pick<Blob, "type">[]): boolean {
  * (`occurrences.ts`) has none.
  */
 export function wordsBlobs(file: FileRows): Blob[] {
-  return stringsOf(file, { areTexts: true })?.flatMap((column) => wordBlobs(file, column)) ?? [];
+  const columns = stringsOf(file, { areTexts: true }) ?? [];
+  if (columns.length === 0) return [];
+  const grouped = groupedColumns(file);
+  return columns.flatMap((column) => wordBlobs(file, column, grouped));
 }
 
 /**
@@ -108,7 +111,7 @@ function stringsOf(
     .filter(({ name, type }) => type === "string" && texts.has(name) === areTexts);
 }
 
-function wordBlobs(file: FileRows, column: Column): Blob[] {
+function wordBlobs(file: FileRows, column: Column, grouped: readonly GroupedColumn[]): Blob[] {
   const parts = partsOf(file, column);
   const own = rowsOf(file, parts);
   return indexed(() => {
@@ -117,7 +120,7 @@ function wordBlobs(file: FileRows, column: Column): Blob[] {
     return [
       blobOf(WORDS_TYPE, [column.id], index),
       ...pairsBlob(column, { words, own, wordShift: index.shift }),
-      ...wordCountsBlob(file, column, { words, parts, shift: own.shift }),
+      ...wordCountsBlob(file, column, { words, parts, shift: own.shift, grouped }),
     ];
   });
 }
@@ -148,17 +151,17 @@ function pairsBlob(
 function wordCountsBlob(
   file: FileRows,
   { id }: Column,
-  { words, parts, shift }: {
+  { words, parts, shift, grouped }: {
     readonly words: Words;
     readonly parts: readonly ColumnPart[];
     readonly shift: number;
+    readonly grouped: readonly GroupedColumn[];
   },
 ): Blob[] {
   const { sequence } = words;
   const time = file.schema.columns.find(({ name }) => name === "timestamp");
   const runs = time && minutesOf(partsOf(file, time));
   if (sequence === undefined || runs === undefined) return [];
-  const grouped = groupedColumns(file);
   const counted = countWords({ ...words, sequence }, {
     ...{ parts, shift, runs },
     groups: grouped.map(({ groups }) => groups),
@@ -176,9 +179,15 @@ function wordCountsBlob(
   ];
 }
 
-/** The columns by whose values words are counted: the level first, in one column. */
-function groupedColumns(file: FileRows): { readonly id: number; readonly groups: Groups }[] {
-  const grouped: { readonly id: number; readonly groups: Groups }[] = [];
+/** A column by whose values words are counted. */
+interface GroupedColumn {
+  readonly id: number;
+  readonly groups: Groups;
+}
+
+/** Such columns of a file, for all of its texts: the level first, in one column. */
+function groupedColumns(file: FileRows): readonly GroupedColumn[] {
+  const grouped: GroupedColumn[] = [];
   const levels = LEVEL_COLUMNS.flatMap((name) =>
     file.schema.columns.filter((column) => column.name === name && column.type === "string")
   );
