@@ -180,7 +180,14 @@ class ArrowText {
   #isLoose(token: number): boolean {
     return LOOSE_WORDS.has(this.#word(token)) ||
       LOOSE_SIGNS.test(this.#text(token)) ||
+      this.#isDistinctFrom(token) ||
       (this.#text(token) === "|" && this.#text(token + 1) === "|");
+  }
+
+  /** Whether `IS DISTINCT FROM` or `IS NOT DISTINCT FROM` ends with a token. */
+  #isDistinctFrom(token: number): boolean {
+    return this.#word(token) === "FROM" && this.#word(token - 1) === "DISTINCT" &&
+      /^(?:IS|NOT)$/.test(this.#word(token - 2));
   }
 
   /** The arrow that begins at a token: `->` is two of them. */

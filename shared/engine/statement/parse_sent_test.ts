@@ -69,6 +69,8 @@ const condition = fc.letrec<{ readonly any: Written }>((tie) => ({
       .map(([operator, ...sides]) => infix(operator, COMPARED, sides)),
     fc.tuple(fc.constantFrom("LIKE", "NOT LIKE", "ILIKE", "GLOB"), operand, operand)
       .map(([operator, ...sides]) => infix(operator, LIKE, sides)),
+    fc.tuple(fc.constantFrom("IS DISTINCT FROM", "IS NOT DISTINCT FROM"), operand, operand)
+      .map(([operator, ...sides]) => infix(operator, IS, sides)),
     fc.tuple(operand, constant, operand).map(([input, lower, upper]) => ({
       plain: `${within(input, LIKE + 1)} BETWEEN ${lower.plain} AND ${within(upper, LIKE + 1)}`,
       full: `((${input.full}) BETWEEN ${lower.full} AND (${upper.full}))`,
