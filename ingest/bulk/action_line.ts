@@ -1,10 +1,11 @@
 /**
- * The action line of a bulk request: one JSON object with one member,
+ * The action line of a bulk request: one JSON object with the action as its first member,
  * `{"index":{"_index":"a","_id":"1"}}`.
  *
  * Other metadata (`_type`, `pipeline`, `routing` and what is invented next) is ignored, as
- * docs/clients.md#fluent-bit asks. A line that is no action is an `invalid_argument` for the whole
- * request: nothing tells where the next action begins.
+ * docs/clients.md#fluent-bit asks. So are members after the action, as Elasticsearch 8 ignores
+ * them: winston-elasticsearch counts its attempts in one. A line that is no action is an
+ * `invalid_argument` for the whole request: nothing tells where the next action begins.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
@@ -52,9 +53,9 @@ function parseAction(text: string, line: number): ActionLine {
   const parsed = objectOf(text);
   if (parsed === undefined) throw malformed(line, `it is no JSON object: ${excerpt(text)}`);
   const names = Object.keys(parsed);
-  const action = BULK_ACTIONS.find((known) => known === names[0]);
-  if (action === undefined || names.length !== 1) {
-    const expected = "exactly one of index, create, update, delete";
+  const [action, second] = BULK_ACTIONS.filter((known) => Object.hasOwn(parsed, known));
+  if (action === undefined || action !== names[0] || second !== undefined) {
+    const expected = "first of all exactly one of index, create, update, delete";
     throw malformed(line, `its members are ${excerpt(names.join(", "))}, not ${expected}`);
   }
   const metadata = parsed[action];

@@ -22,6 +22,10 @@ const TAKEN: readonly { text: string; action: ActionLine }[] = [
     text: `{"delete":{"_id":null}}`,
     action: { action: "delete", index: undefined, id: undefined },
   },
+  {
+    text: `{"index":{"_index":"a"},"attempts":0}`,
+    action: { action: "index", index: "a", id: undefined },
+  },
   { text: `{"update":{"_index":""}}`, action: { action: "update", index: "", id: undefined } },
 ];
 
@@ -42,6 +46,7 @@ const REFUSED: readonly { text: string | LineFault; names: string }[] = [
   { text: `{"index":{}`, names: `no JSON object: {"index":{}` },
   { text: "{}", names: "its members are" },
   { text: `{"index":{},"create":{}}`, names: "its members are index, create" },
+  { text: `{"attempts":0,"index":{}}`, names: "its members are attempts, index" },
   { text: `{"upsert":{}}`, names: "its members are upsert" },
   { text: `{"constructor":{}}`, names: "its members are constructor" },
   { text: `{"index":null}`, names: "index is no object" },

@@ -45,3 +45,10 @@ export const CLUSTER_HEALTH = {
 export const LICENSE = {
   license: { status: "active", uid: CLUSTER_UUID, type: "basic", mode: "basic" },
 };
+
+/** What Beats 7 ask before they send. They put a policy and an alias then: one index has all. */
+export const FEATURES = {
+  ...LICENSE,
+  features: { ilm: { available: true, enabled: true } },
+  tagline: "You know, for X",
+};

@@ -128,6 +128,18 @@ export function isKnown(
   return objects.has(tenant, INDEX, index) || hasIndex({ tenant, index });
 }
 
+/**
+ * Whether an index came to be with rows alone. Rows that were sent to an alias make one, and this
+ * process may not remember the alias: Beats 7 would refuse to send to an index of its name.
+ */
+function isMadeByRows(
+  tenant: string,
+  index: string,
+  { objects, hasIndex }: IndexRouteDeps,
+): boolean {
+  return !objects.has(tenant, INDEX, index) && hasIndex({ tenant, index });
+}
+
 /** `GET` and `HEAD` of indexes, also by an alias or as a data stream. */
 function askedIndexes(request: Request, { tenant, name, deps }: IndexOptions): Response {
   const { objects, clock } = deps;
@@ -274,6 +286,9 @@ function askedAliases(request: Request, options: AskedAliases): Response {
   const { tenant, index, alias = "*", deps } = options;
   const all = aliasesOf(tenant, deps);
   const { found, missing } = chosen(all.map((one) => ({ name: one.alias, text: "" })), alias);
+  if (missing !== undefined && index === "*" && isMadeByRows(tenant, missing, deps)) {
+    return compatJson(request, JSON.stringify({ [missing]: { aliases: { [missing]: {} } } }));
+  }
   if (missing !== undefined) {
     return compatJson(
       request,

@@ -15,7 +15,7 @@ import type { Admission } from "../admission.ts";
 import type { DocumentTarget } from "../bulk/document_route.ts";
 import type { DocumentsTarget } from "../bulk/write_documents.ts";
 import { catHealth } from "./cat_health.ts";
-import { CLUSTER_HEALTH, fingerprint, LICENSE } from "./compat_bodies.ts";
+import { CLUSTER_HEALTH, FEATURES, fingerprint, LICENSE } from "./compat_bodies.ts";
 import { type ClusterRouteDeps, clusterRoutes } from "./compat_cluster.ts";
 import { type IndexRouteDeps, indexRoutes } from "./compat_indexes.ts";
 import { type CountRouteDeps, countRoutes } from "./compat_count.ts";
@@ -55,6 +55,11 @@ function compatTable(handlers: CompatHandlers): readonly CompatRoute[] {
       ...ASKED,
       path: /^\/_license$/,
       handle: (request) => compatJson(request, JSON.stringify(LICENSE)),
+    },
+    {
+      ...ASKED,
+      path: /^\/_xpack$/,
+      handle: (request) => compatJson(request, JSON.stringify(FEATURES)),
     },
     {
       ...ASKED,

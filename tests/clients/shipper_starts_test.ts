@@ -115,6 +115,32 @@ const BEATS: readonly Step[] = [
   },
 ];
 
+const BEATS_7: readonly Step[] = [
+  { method: "GET", path: "", wants: OK },
+  {
+    method: "GET",
+    path: "/_xpack",
+    wants: OK,
+    reads: (body) => {
+      const ilm = member(body, "features", "ilm");
+      assert.deepEqual(ilm, { available: true, enabled: true });
+    },
+  },
+  { method: "GET", path: "/_ilm/policy/filebeat", wants: MISSING_FIRST },
+  { method: "PUT", path: "/_ilm/policy/filebeat", body: POLICY, wants: OK },
+  { method: "HEAD", path: "/_index_template/ecs-logstash", wants: MISSING_FIRST },
+  { method: "PUT", path: "/_index_template/ecs-logstash", body: TEMPLATE, wants: OK },
+  { method: "GET", path: "/_alias/ecs-logstash", wants: MISSING_FIRST },
+  { method: "HEAD", path: "/ecs-logstash", wants: MISSING_FIRST },
+  {
+    method: "PUT",
+    path: "/%3Cecs-logstash-%7Bnow%2Fd%7D-000001%3E",
+    body: JSON.stringify({ aliases: { "ecs-logstash": { is_write_index: true } } }),
+    wants: [200, 400],
+  },
+  { method: "POST", path: "/_bulk", body: ACTIONS, type: json, wants: OK },
+];
+
 const SHIPPERS: readonly Shipper[] = [
   { name: "Logstash with its own template and policy", base: "/api/v1/_compat", steps: LOGSTASH },
   { name: "Logstash at the root", base: "", steps: LOGSTASH },
@@ -124,6 +150,7 @@ const SHIPPERS: readonly Shipper[] = [
     steps: BEATS,
   },
   { name: "Filebeat at the root", base: "", steps: BEATS },
+  { name: "Filebeat 7", base: "/api/v1/_compat", steps: BEATS_7 },
   {
     name: "rsyslog that resumes",
     base: "",
