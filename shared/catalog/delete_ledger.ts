@@ -109,7 +109,9 @@ export interface DeleteLedger extends AsyncDisposable {
   /** Newest first. */
   list(namespace: string, max: number): Promise<readonly DeleteTask[]>;
   /**
-   * Tasks that have not ended and that nobody holds or that wait for another attempt, oldest first.
+   * Tasks that have not ended and that nobody holds or that wait for another attempt: one of each
+   * namespace, then a second one of each, and so on. In a namespace the oldest of each table come
+   * first, then the second oldest. So `max` of one table keep nothing else out of the list.
    */
   claimable(max: number): Promise<readonly DeleteTask[]>;
   /** Records which segments a task waits for, unless that is known; what is recorded. */

@@ -91,10 +91,16 @@ export class SqlDeleteLedger implements DeleteLedger {
   }
 
   claimable(max: number): Promise<readonly DeleteTask[]> {
+    const rank = (partition: string, order: string) =>
+      `row_number() OVER (PARTITION BY ${partition} ORDER BY ${order} created_ms, task_id)`;
+    const inTables = `SELECT *, ${rank("table_namespace, table_name", "")} AS table_rank ` +
+      `FROM svc_delete_tasks WHERE ended_ms IS NULL AND ${hasRunOut(this.#dialect, "expires_ms")}`;
+    const inNamespaces = `SELECT *, ${rank("table_namespace", "table_rank,")} AS namespace_rank ` +
+      `FROM (${inTables}) AS in_tables`;
     return this.#all("list delete tasks", () =>
       sql(
-        `SELECT ${this.#columns()} FROM svc_delete_tasks WHERE ended_ms IS NULL ` +
-          `AND ${hasRunOut(this.#dialect, "expires_ms")} ORDER BY created_ms, task_id LIMIT $1`,
+        `SELECT ${this.#columns()} FROM (${inNamespaces}) AS in_namespaces ` +
+          "ORDER BY namespace_rank, created_ms, task_id LIMIT $1",
         [max],
       ));
   }

@@ -161,6 +161,20 @@ export const LEDGER_CASES: readonly LedgerCase[] = [
     },
   },
   {
+    name: "tasks can be claimed by namespaces in turn, and in one by tables in turn, oldest first",
+    async run({ ledger }) {
+      const traces = { namespace: "svc", name: "traces" };
+      const acme = { namespace: "acme", name: "events" };
+      for (const id of ["t1", "t2", "t3"]) await submitted(ledger, newTask(id));
+      await submitted(ledger, newTask("t4", { ident: traces }));
+      await submitted(ledger, newTask("t5", { ident: acme }));
+      await submitted(ledger, newTask("t6", { ident: acme }));
+      const all = ["t1", "t5", "t4", "t6", "t2", "t3"];
+      assert.deepEqual(idsOf(await ledger.claimable(MANY)), all);
+      assert.deepEqual(idsOf(await ledger.claimable(3)), all.slice(0, 3));
+    },
+  },
+  {
     name: "progress shows while a claim holds, and begins anew with the next",
     async run({ ledger, other }) {
       await submitted(ledger, newTask("t1"));

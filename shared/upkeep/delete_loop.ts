@@ -1,7 +1,8 @@
 /**
- * Carries delete tasks out as they come: looks every few seconds, takes them one after another,
- * oldest first. Any number of loops may run on one catalog. One task's failure is its own; the loop
- * ends only when it is stopped.
+ * Carries delete tasks out as they come: looks every few seconds, takes them one after another.
+ * Tenants take turns, then the tables of each, oldest task first. So no tenant waits for all that
+ * another has asked for. Any number of loops may run on one catalog. One task's failure is its own;
+ * the loop ends only when it is stopped.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -9,6 +10,7 @@ import { isOperatingError } from "../base/errors.ts";
 import { MS_PER_DAY } from "../base/time.ts";
 import type { DeleteTask } from "../catalog/delete_ledger.ts";
 import { FailureLog } from "../logging/failure_log.ts";
+import { TenantTurns, type TurnTaker } from "../tenant/tenant_turns.ts";
 import { type DeleteOutcome, type DeleteTaskDeps, runDeleteTask } from "./delete_task.ts";
 
 export interface DeleteLoop extends AsyncDisposable {
@@ -25,6 +27,8 @@ const LOOK = "look";
 const KEPT_MS = 366 * MS_PER_DAY;
 /** Tasks that one look takes up. */
 const TASKS_MAX = 100;
+/** After so long, who is next is decided anew: others may have asked by then. */
+const ROUND_MS_MAX = 1_000;
 
 /** Starts carrying out delete tasks; it ends when it is stopped. */
 export function startDeleteLoop(
@@ -39,13 +43,15 @@ export function startDeleteLoop(
     log: getLogger(["svc", "delete"]),
     over: "delete tasks are looked after again",
   });
+  const rounds = new DeleteRounds(deps);
   const ended = (async () => {
     let forgetAtMs = 0;
     while (!signal.aborted) {
       let pauseMs = intervalMs;
       try {
-        const outcomes = await sweepDeleteTasks(deps, signal);
+        const outcomes = await rounds.next(signal);
         if (outcomes.size === 0) await deps.rest?.();
+        if (outcomes.size < rounds.listed && hasMoved(outcomes)) pauseMs = 0;
         if (deps.clock.monotonicMs() >= forgetAtMs) {
           await deps.ledger.forgetEnded(KEPT_MS);
           forgetAtMs = deps.clock.monotonicMs() + FORGET_INTERVAL_MS;
@@ -75,20 +81,61 @@ function tellFailure(error: unknown, failureLog: FailureLog): void {
 }
 
 /**
- * Each task that can be claimed, once. Errors: the ledger's; `engine_not_loaded`; the signal's
+ * The tasks that can be claimed, each once. Errors: the ledger's; `engine_not_loaded`; the signal's
  * reason.
  */
 export async function sweepDeleteTasks(
   deps: DeleteTaskDeps,
   signal?: AbortSignal,
 ): Promise<ReadonlyMap<string, DeleteOutcome>> {
-  const outcomes = new Map<string, DeleteOutcome>();
-  for (const task of await deps.ledger.claimable(TASKS_MAX)) {
-    signal?.throwIfAborted();
-    outcomes.set(task.taskId, await runOne(deps, task, signal));
+  return await new DeleteRounds(deps, Infinity).next(signal);
+}
+
+/** Whether a task is nearer to its end. */
+function hasMoved(outcomes: ReadonlyMap<string, DeleteOutcome>): boolean {
+  return [...outcomes.values()].some((outcome) => outcome !== "waits" && outcome !== "taken");
+}
+
+interface WaitingTask extends TurnTaker {
+  readonly task: DeleteTask;
+}
+
+/** Looks for tasks, again and again, that remember who had its turn. */
+class DeleteRounds {
+  readonly #deps: DeleteTaskDeps;
+  readonly #msMax: number;
+  readonly #tenants = new TenantTurns<WaitingTask>(({ task }) => task.ident.namespace);
+  #waiting = new Map<string, WaitingTask>();
+
+  constructor(deps: DeleteTaskDeps, msMax: number = ROUND_MS_MAX) {
+    this.#deps = deps;
+    this.#msMax = msMax;
   }
-  deps.observer?.unfinished?.(await deps.ledger.unfinished());
-  return outcomes;
+
+  /** How many tasks the last round had found. */
+  get listed(): number {
+    return this.#waiting.size;
+  }
+
+  /** The tasks that can be claimed, or as many as a round has time for: at least one. */
+  async next(signal: AbortSignal | undefined): Promise<ReadonlyMap<string, DeleteOutcome>> {
+    const { ledger, clock, observer } = this.#deps;
+    const tasks = await ledger.claimable(TASKS_MAX);
+    this.#waiting = new Map(tasks.map((task) => {
+      const turnMs = this.#waiting.get(task.taskId)?.turnMs ?? 0;
+      return [task.taskId, { task, turnMs }];
+    }));
+    const outcomes = new Map<string, DeleteOutcome>();
+    const startMs = clock.monotonicMs();
+    for (const waiting of this.#tenants.inOrder([...this.#waiting.values()])) {
+      signal?.throwIfAborted();
+      if (clock.monotonicMs() - startMs >= this.#msMax) break;
+      this.#tenants.begin(waiting, clock.monotonicMs());
+      outcomes.set(waiting.task.taskId, await runOne(this.#deps, waiting.task, signal));
+    }
+    observer?.unfinished?.(await ledger.unfinished());
+    return outcomes;
+  }
 }
 
 async function runOne(

@@ -3,6 +3,7 @@ import { SystemClock } from "../os/clock.ts";
 import { DeleteLab } from "../testing/delete_lab.ts";
 import { until } from "../testing/until.ts";
 import { startDeleteLoop } from "./delete_loop.ts";
+import type { DeleteTaskDeps } from "./delete_task.ts";
 
 Deno.test({
   name: "a delete loop closes the matcher when no task is left, and a later task opens it again",
@@ -30,3 +31,38 @@ Deno.test({
     assert.deepEqual(events, ["closed", "opened", "closed", "opened", "closed"]);
   },
 });
+
+Deno.test({
+  name: "a delete loop takes a tenant's task that comes meanwhile before another's waiting ones",
+  async fn() {
+    await using lab = await DeleteLab.open();
+    await lab.commit([1, 2, 3]);
+    const acme = { namespace: "acme", name: "events" };
+    await lab.commit([1, 2, 3], acme);
+    for (const number of [1, 2, 3]) await lab.submit(`raw = '${number}'`);
+    const clock = new AheadClock();
+    const done: string[] = [];
+    const deps: DeleteTaskDeps = {
+      ...lab.deps,
+      clock,
+      matcher: async () => {
+        // The first one takes long, and meanwhile somebody else asks.
+        if (clock.aheadMs === 0) await lab.submit("raw = '2'", { ident: acme });
+        clock.aheadMs += 5_000;
+        return lab.matcher;
+      },
+      observer: { done: ({ ident, predicate }) => done.push(`${ident.namespace} ${predicate}`) },
+    };
+    await using _loop = startDeleteLoop(deps, { intervalMs: 20 });
+    await until(() => done.length === 4);
+    assert.deepEqual(done, ["svc raw = '1'", "acme raw = '2'", "svc raw = '2'", "svc raw = '3'"]);
+  },
+});
+
+class AheadClock extends SystemClock {
+  aheadMs = 0;
+
+  override monotonicMs(): number {
+    return super.monotonicMs() + this.aheadMs;
+  }
+}
