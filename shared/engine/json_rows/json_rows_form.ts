@@ -82,12 +82,16 @@ export function jsonRowsForm(
   };
 }
 
-/** Whether the rows of a part are all wanted, and in order of time. */
+/** Microseconds of later times, from the year 2255 on, are not all numbers of JavaScript. */
+const NS_MAX = BigInt(Number.MAX_SAFE_INTEGER) * 1_000n;
+
+/** Whether the rows of a part are all wanted, and in order of times that are written exactly. */
 export function isWritable(part: ScanPart, { order, range }: TablePlan): part is FilePart {
   const { timestampNsMin, timestampNsMax } = part.times;
   return part.origin === "file" && part.source.kind === "file" && part.rowNumbers === undefined &&
     order.id !== 0 && part.file.sortOrderId === order.id &&
     timestampNsMin !== undefined && timestampNsMax !== undefined &&
+    timestampNsMin >= -NS_MAX && timestampNsMax <= NS_MAX &&
     isInside({ ...unitTimes({ timestampNsMin, timestampNsMax }), rows: part.rows }, range);
 }
 

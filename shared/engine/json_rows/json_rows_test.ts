@@ -231,6 +231,31 @@ Deno.test({
   },
 });
 
+for (
+  const [name, lastNs, isOwn] of [
+    ["the last that is exact as a number", 9_007_199_254_740_991_000n, true],
+    ["later than that", 9_223_372_036_854_775_000n, false],
+  ] as const
+) {
+  Deno.test(`each microsecond of a time is told: ${name}`, async () => {
+    await using lab = await EngineLab.open();
+    await lab.commit(
+      Array.from({ length: 9_000 }, (_, at) => ({
+        ns: lastNs - BigInt(8_999 - at) * 1_000n,
+        raw: `line ${at}`,
+      })),
+    );
+    for (const direction of ["ASC", "DESC"] as const) {
+      const sql = `SELECT timestamp, raw FROM events ORDER BY timestamp ${direction} LIMIT 9000`;
+      const own = await answer(lab, sql, { shape: "objects" });
+      assert.equal(own.first !== CHUNK_ROWS, isOwn, sql);
+      const list = { list: "timestamp, raw", where: "", direction, limit: "LIMIT 9000" };
+      const expected = await rendered(lab, list, "objects");
+      assert.ok(own.text === expected.text, sql);
+    }
+  });
+}
+
 Deno.test({
   name: "a reader that leaves rows that are written leaves no file open",
   async fn() {
