@@ -303,6 +303,11 @@ const SHAPES: readonly string[] = [
   "SELECT count(*) FROM events a LEFT JOIN events b ON a.timestamp_ns = b.timestamp_ns + 400 WHERE b.timestamp < TIMESTAMPTZ '2026-09-22 00:00:00Z'",
   "SELECT timestamp_ns FROM events WHERE timestamp > (SELECT max(timestamp) - INTERVAL 1 HOUR FROM events)",
   "-- a comment\nSELECT /* another; */ count(*) -- the end\nFROM events;",
+  // GROUP BY ALL groups by what HAVING names, too, where an alias goes before a column.
+  "SELECT date_trunc('day', timestamp) AS d, count(*) FROM events GROUP BY ALL HAVING d > TIMESTAMPTZ '2026-09-21 00:00:00Z'",
+  "SELECT date_trunc('day', timestamp) AS timestamp, count(*) FROM events GROUP BY ALL HAVING timestamp > TIMESTAMPTZ '2026-09-21 15:00:00Z'",
+  "SELECT source AS host, host AS source, count(*) FROM events GROUP BY ALL HAVING host > 'o'",
+  "SELECT count(*) FROM events GROUP BY ALL HAVING upper(host) > 'M' AND count(*) > 1",
   "TABLE metrics",
   "FROM metrics",
   "SELECT name FROM metrics GROUP BY name ORDER BY sum(value::DECIMAL(18, 3)) DESC",

@@ -43,6 +43,12 @@ const PATHS: readonly (readonly [sql: string, path: ServedBy | RegExp])[] = [
   ["SELECT DISTINCT host FROM events", "tier1_inline"],
   ["SELECT count(DISTINCT host) FROM svc.events e WHERE e.host <> 'x'", "tier1_inline"],
   ["SELECT host, source, count(*) FROM events GROUP BY ALL HAVING count(*) > 1", "tier1_inline"],
+  ["SELECT count(*) n FROM events GROUP BY ALL HAVING n > 1 AND host < 'x'", "tier1_inline"],
+  ["SELECT timestamp::DATE d, count(*) FROM events GROUP BY ALL HAVING d > '2020-01-01'", /times/],
+  [
+    "SELECT timestamp::DATE d, count(*) n FROM events GROUP BY ALL HAVING n > 1",
+    "tier1_windowed_agg",
+  ],
   ["SELECT host, max(timestamp) FROM events GROUP BY host ORDER BY 2 LIMIT 1", "tier1_inline"],
   ["SELECT count(*) FROM events WHERE timestamp > now() - INTERVAL 90 YEAR", "tier1_inline"],
   [`SELECT count(*) FROM events WHERE ${CUT}`, "tier1_windowed_agg"],

@@ -27,6 +27,7 @@ import {
   textAt,
   type TreeNode,
   type TreeValue,
+  walk,
 } from "../statement/syntax_tree.ts";
 import { conjuncts, isTimeBound } from "../bounds/time_bounds.ts";
 import { finerThanMinute, isMinuteItself } from "./minute_calls.ts";
@@ -181,6 +182,7 @@ class Rewriting {
     // What is looked at row by row comes first, so that an aggregate knows whether its column is
     // there anyway.
     const having = nodeAt(root, "having");
+    if (this.#groupsByTimes(having)) throw new Aside("HAVING names times, so it groups by them");
     const parts = [...answerClauses(root), ...others];
     if (this.#guards) this.#findGuarded(parts);
     for (const part of parts) this.#note(part);
@@ -231,6 +233,27 @@ class Rewriting {
     // Weighted rows have columns with such names besides.
     const reserved = this.#columns.keys().find((name) => name.startsWith("#"));
     if (reserved !== undefined) throw new Aside(`the table has a column ${reserved}`);
+  }
+
+  /** GROUP BY ALL also groups by each column that HAVING names outside of aggregates. */
+  #groupsByTimes(having: TreeNode | undefined): boolean {
+    if (textAt(this.#root, "aggregate_handling") !== "FORCE_AGGREGATES") return false;
+    const items = nodesAt(this.#root, "select_list");
+    let isTimes = false;
+    const visit = (node: TreeNode): boolean => {
+      if (isAggregate(node)) return false;
+      const names = listAt(node, "column_names").map((name) => String(name).toLowerCase());
+      const item = items.find(({ alias }) => String(alias).toLowerCase() === names.join());
+      if (item !== undefined && item !== node && !this.#values.has(item)) walk(item, ownColumns);
+      return ownColumns(node);
+    };
+    const ownColumns = (node: TreeNode): boolean => {
+      if (isAggregate(node) || this.#values.has(node)) return false;
+      isTimes ||= /^timestamp(?:_ns)?$/.test(this.#columnOf(node)?.name ?? "");
+      return true;
+    };
+    walk(having, visit);
+    return isTimes;
   }
 
   #isDistinct(): boolean {

@@ -32,7 +32,9 @@ export function groupsOf(cut: CutSelect): {
 } {
   const { select, scope, items } = cut;
   const isAll = textAt(select, "aggregate_handling") === "FORCE_AGGREGATES";
-  const own = isAll ? items.filter((item) => isGroupOfAll(cut, item)) : groupExpressions(cut);
+  const own = isAll
+    ? [...items.filter((item) => isGroupOfAll(cut, item)), ...columnsOfHaving(cut)]
+    : groupExpressions(cut);
   const list = own.map((expression, i) => {
     const node = unnamed(scope.inlined(expression));
     return {
@@ -59,6 +61,24 @@ function isGroupOfAll({ scope }: CutSelect, item: TreeNode): boolean {
   const inlined = scope.inlined(item);
   return !contains(inlined, (node) => isAggregateCall(node) || isClass(node, "WINDOW")) &&
     contains(inlined, (node) => isClass(node, "COLUMN_REF"));
+}
+
+/** GROUP BY ALL also groups by each column that HAVING names outside of aggregates. */
+function columnsOfHaving(cut: CutSelect): readonly TreeNode[] {
+  const columns = new Map<string, TreeNode>();
+  walk(havingOfAll(cut), (node) => {
+    if (isAggregateCall(node) || isClass(node, "SUBQUERY")) return false;
+    if (!isClass(node, "COLUMN_REF") || cut.scope.columnOf(node) === undefined) return true;
+    columns.set(cut.scope.keyOf(node), node);
+    return false;
+  });
+  return [...columns.values()];
+}
+
+/** HAVING of GROUP BY ALL: an alias goes before a column. */
+function havingOfAll({ select, scope }: CutSelect): TreeNode | undefined {
+  const having = nodeAt(select, "having");
+  return having === undefined ? undefined : scope.inlined(having, "alias", isAggregateCall);
 }
 
 function groupExpressions({ select, items, scope }: CutSelect): readonly TreeNode[] {
@@ -102,7 +122,9 @@ export function clausesOf(cut: CutSelect, groups: readonly Group[]): Clauses {
   return {
     items: items.map((item) => scope.inlined(item)),
     where: where === undefined ? null : scope.inlined(where),
-    having: behind("having"),
+    having: textAt(select, "aggregate_handling") === "FORCE_AGGREGATES"
+      ? havingOfAll(cut)
+      : behind("having"),
     qualify: behind("qualify"),
     modifiers,
     ordered: expressions.filter((one) => !isClass(one, "STAR") && cut.outputOf(one) === undefined)
