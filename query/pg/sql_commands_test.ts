@@ -84,6 +84,7 @@ const SAID: readonly (readonly [sql: string, answer: string])[] = [
     "DECLARE c NO SCROLL CURSOR WITHOUT HOLD FOR SELECT raw FROM events ORDER BY raw",
     "DECLARE CURSOR",
   ],
+  ["FETCH 0 IN c", "FETCH 0"],
   ["FETCH c", "row 0 FETCH 1"],
   ["FETCH FORWARD 2 FROM c", "row 1 row 2 FETCH 2"],
   ["FETCH NEXT IN C", "row 3 FETCH 1"],
@@ -111,6 +112,7 @@ const SAID: readonly (readonly [sql: string, answer: string])[] = [
   // WITH HOLD outlives a transaction that ends well.
   ["DECLARE h CURSOR WITH HOLD FOR SELECT raw FROM events ORDER BY raw", "DECLARE CURSOR"],
   ["FETCH 2 h", "row 0 row 1 FETCH 2"],
+  ["FETCH 0 h", "55000"],
   ["BEGIN; FETCH h; COMMIT", "row 2 BEGIN FETCH 1 COMMIT"],
   ["BEGIN; SELECT nope FROM events", "42703"],
   ["ROLLBACK; FETCH h", "row 3 ROLLBACK FETCH 1"],

@@ -28,6 +28,7 @@ import { oidCasts } from "./bound_values.ts";
 import type { Portal, Prepared, SessionPlan, SessionStatements } from "./prepared_statements.ts";
 import type { SessionCaller } from "./session_caller.ts";
 import { withoutComments } from "./split_statements.ts";
+import { onlyForward } from "./sql_commands.ts";
 import { columnsAtHand, toldColumns } from "./told_columns.ts";
 
 /** What sessions need of the server. */
@@ -290,6 +291,8 @@ export class SessionAnswers {
     const { writer } = this.parts;
     const target = this.session.kept.portal(name);
     const left = portal.left ?? rows;
+    // FETCH 0 is the row that the cursor is at, again. Before all rows, GDAL asks so for columns.
+    if (rows === 0 && target.isBegun === true) throw onlyForward();
     const end = (sent: number, isMore: boolean) => {
       portal.left = left - sent;
       if (isMore && portal.left > 0) writer.plain("s");
@@ -348,6 +351,7 @@ export class SessionAnswers {
     });
     const isMore = sent >= max;
     if (!isMore) portal.isDone = true;
+    if (sent > 0) portal.isBegun = true;
     end(sent, isMore);
   }
 
@@ -395,6 +399,7 @@ export class SessionAnswers {
       );
       if (writer.isFull) await writer.flush();
     }
+    if (rows.length > 0) portal.isBegun = true;
     end(rows.length, rows.length >= max);
   }
 

@@ -59,6 +59,8 @@ export interface Portal {
   /** Rows at hand that were not sent yet. */
   rows?: (readonly PgCell[])[];
   isDone?: boolean;
+  /** A row of it was sent. */
+  isBegun?: boolean;
   /** Rows that a FETCH is still to send. */
   left?: number;
   /** It has no name, so no FETCH can ask for its rows in other formats. */

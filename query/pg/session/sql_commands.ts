@@ -202,15 +202,13 @@ const OTHER_WAYS = ["prior", "first", "last", "absolute", "relative", "backward"
 function rowsOf(words: Words): number {
   if (words.passes(...OTHER_WAYS)) throw onlyForward();
   if (words.passes("next")) return 1;
-  const isForward = words.passes("forward");
+  words.passes("forward");
   if (words.passes("all")) return Infinity;
-  if (!/^\d{1,15}$/.test(words.word)) return 1;
-  const rows = Number(words.next());
-  if (rows === 0 && !isForward) throw onlyForward();
-  return rows;
+  return /^\d{1,15}$/.test(words.word) ? Number(words.next()) : 1;
 }
 
-function onlyForward(): Error {
+/** 55000: rows are sent once, in order. */
+export function onlyForward(): Error {
   return pgError("55000", "Cannot go anywhere with a cursor but forward", {
     hint: "Write FETCH n, FETCH NEXT, FETCH FORWARD n or FETCH ALL.",
   });
