@@ -46,7 +46,7 @@ export async function openJobStore(
 ): Promise<JobStore> {
   if (isPostgresUri(place)) return await openInPostgres(place);
   if (options.files !== undefined) await makeFolder(options.files, dirname(place));
-  await guard(`open ${NOUN} ${place}`, () => {
+  await guard(`open the ${NOUN}`, place, () => {
     const db = new DatabaseSync(place, { timeout: BUSY_TIMEOUT_MS });
     try {
       db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");

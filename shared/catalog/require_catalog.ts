@@ -56,7 +56,7 @@ async function isInPostgres(uri: string, option: string): Promise<boolean> {
 }
 
 function isInSqlite(path: string): Promise<boolean> {
-  return guard(`open catalog ${path}`, () => {
+  return guard("open the catalog", path, () => {
     const db = new DatabaseSync(path, { readOnly: true });
     try {
       return hasTable(db, TABLE);

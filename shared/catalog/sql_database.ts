@@ -42,7 +42,8 @@ export interface SqlDatabase extends AsyncDisposable {
  */
 export class SqliteDatabase implements SqlDatabase {
   readonly #db: DatabaseSync;
-  readonly #place: string;
+  readonly #path: string;
+  readonly #noun: string;
   readonly #checked: CheckedLately | undefined;
 
   /** `copies`: what the file's rows are compared with; its commits are counted then, too. */
@@ -58,13 +59,14 @@ export class SqliteDatabase implements SqlDatabase {
     this.#checked = copies === undefined
       ? undefined
       : new CheckedLately(copies, new CommitCount(path));
-    this.#place = `${options.noun ?? "catalog"} ${path}`;
+    this.#path = path;
+    this.#noun = options.noun ?? "catalog";
     this.#db = new DatabaseSync(path, { timeout: options.busyTimeoutMs });
     this.#db.exec("PRAGMA synchronous = FULL");
   }
 
   transaction<T>(verb: string, steps: () => Transaction<T>): Promise<T> {
-    return guard(`${verb} in ${this.#place}`, () => {
+    return guard(`${verb} in the ${this.#noun}`, this.#path, () => {
       this.#checked?.look(this.#db);
       const run = () => ({ keep: true, value: runSqliteSteps(this.#db, steps()) });
       return inTransaction(this.#db, run, this.#checked?.commits);

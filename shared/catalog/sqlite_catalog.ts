@@ -77,7 +77,7 @@ export async function openSqliteCatalog(
   if (options.files !== undefined && path !== ":memory:") {
     await makeFolder(options.files, dirname(path));
   }
-  return guard(`open catalog ${path}`, () => {
+  return guard("open the catalog", path, () => {
     const db = new DatabaseSync(path, { timeout: busyTimeoutMs });
     try {
       const commits = new CommitCount(path);
@@ -221,9 +221,9 @@ class SqliteCatalogReader implements CatalogReader {
 
   /** Runs `action` on the open database; `nothing` when there is no catalog yet. */
   protected read<T>(verb: string, nothing: T, action: (db: DatabaseSync) => T): Promise<T> {
-    return guard(`${verb} in catalog ${this.path}`, () => {
+    return guard(`${verb} in the catalog`, this.path, () => {
       if (this.closed) {
-        throw new OperatingError("unavailable", `Cannot ${verb}: catalog ${this.path} is closed`);
+        throw new OperatingError("unavailable", `Cannot ${verb}: the catalog is closed`);
       }
       const db = this.current();
       if (db === undefined) return nothing;
@@ -335,10 +335,10 @@ class SqliteCatalog extends SqliteCatalogReader implements Catalog {
 
   /** Runs `action` in one IMMEDIATE transaction, committed when it says so. */
   private transact<T>(verb: string, action: (db: DatabaseSync) => Decision<T>): Promise<T> {
-    return guard(`${verb} in catalog ${this.path}`, () => {
+    return guard(`${verb} in the catalog`, this.path, () => {
       const db = this.db;
       if (db === undefined) {
-        throw new OperatingError("unavailable", `Cannot ${verb}: catalog ${this.path} is closed`);
+        throw new OperatingError("unavailable", `Cannot ${verb}: the catalog is closed`);
       }
       this.check(db);
       return inTransaction(db, () => action(db), this.commits);

@@ -24,6 +24,26 @@ for (const { name, run } of CATALOG_CASES) {
 }
 
 Deno.test({
+  name:
+    "SqliteCatalog tells clients no path of a file that is none of SQLite, and its log where it is",
+  fn: () =>
+    inFolder(async (root) => {
+      const path = `${root}/catalog.db`;
+      await Deno.writeTextFile(
+        path,
+        "this is no database, and longer than a header of one ".repeat(9),
+      );
+      await assert.rejects(
+        openSqliteCatalog({ path }),
+        (error) =>
+          isOperatingError(error, "corrupt") && error.place === path &&
+          error.message ===
+            "Cannot open the catalog: file is not a database; restore it from a backup",
+      );
+    }),
+});
+
+Deno.test({
   name: "openSqliteCatalog makes exactly the tables of the JDBC catalog, and ours beside them",
   fn: () =>
     inFolder(async (root) => {

@@ -64,7 +64,7 @@ export class CommitCount {
       }
     } catch (error) {
       if (error instanceof Error && "code" in error && error.code === "ENOENT") return 0;
-      throw diskError(`read ${this.#path}`, error);
+      throw diskError("read the count of commits of the catalog", error, this.#path);
     }
     const starts = Array.from({ length: SLOTS }, (_, slot) => slot * SLOT_BYTES);
     return Math.max(...starts.map((at) => numberIn(bytes.subarray(at, at + SLOT_BYTES))));
@@ -80,10 +80,11 @@ export class CommitCount {
 
   /** The error for a catalog that has fewer commits than are recorded. */
   lost(recorded: number, has: number): OperatingError {
-    return damagedCatalog(
-      `it has ${has} commits of at least ${recorded}`,
-      `restore it from a backup, or remove ${this.#path} if you put an older one there on purpose`,
-    );
+    return damagedCatalog(`it has ${has} commits of at least ${recorded}`, {
+      remedy: "restore it from a backup, or remove the file of commits beside it, if you put an " +
+        "older one there on purpose",
+      place: this.#path,
+    });
   }
 
   /** Makes the file, with the rights of the catalog's. Errors: the runtime's, of permission. */

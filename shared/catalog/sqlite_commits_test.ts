@@ -240,7 +240,8 @@ Deno.test({
             },
             (error) =>
               isOperatingError(error, "corrupt") && error.reason === "catalog_damaged" &&
-              error.message.includes(`remove ${commitsPathOf(path)}`),
+              error.message.includes("remove the file of commits") &&
+              error.place === commitsPathOf(path) && !error.message.includes(root),
           );
         }
       }

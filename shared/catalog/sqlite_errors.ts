@@ -31,13 +31,16 @@ const FAILURES: readonly Failure[] = [
   },
 ];
 
-/** Runs `action`; what SQLite throws becomes an operating error that says what was tried. */
-export function guard<T>(what: string, action: () => T): Promise<T> {
+/**
+ * Runs `action` on the file at `place`; what SQLite throws becomes an operating error that says
+ * what was tried. Clients read its message, so the file's path is apart from that.
+ */
+export function guard<T>(what: string, place: string, action: () => T): Promise<T> {
   return new Promise((resolve, reject) => {
     try {
       resolve(action());
     } catch (error) {
-      reject(sqliteError(what, error));
+      reject(sqliteError(what, place, error));
     }
   });
 }
@@ -45,25 +48,29 @@ export function guard<T>(what: string, action: () => T): Promise<T> {
 /** The error for a file whose contents are not what was written. */
 export function damagedCatalog(
   what: string,
-  remedy = "restore it from a backup",
+  { remedy = "restore it from a backup", place }: {
+    readonly remedy?: string;
+    readonly place?: string | undefined;
+  } = {},
 ): OperatingError {
   return new OperatingError(
     "corrupt",
     `Cannot use the catalog: its file is damaged: ${what}; ${remedy}`,
-    { reason: "catalog_damaged" },
+    { reason: "catalog_damaged", ...(place === undefined ? {} : { place }) },
   );
 }
 
-function sqliteError(what: string, error: unknown): unknown {
+function sqliteError(what: string, place: string, error: unknown): unknown {
   if (error instanceof OperatingError) return error;
   // The runtime's own: a place that its permissions do not have.
-  if (error instanceof Deno.errors.NotCapable) return diskError(what, error);
+  if (error instanceof Deno.errors.NotCapable) return diskError(what, error, place);
   const message = messageOf(error);
   const failure = FAILURES.find(({ words }) => words.test(message));
   if (failure === undefined) return error;
   const retry = failure.code === "unavailable" ? { retryAfterSecs: 1 } : {};
   return new OperatingError(failure.code, `Cannot ${what}: ${message}; ${failure.remedy}`, {
     cause: error,
+    place,
     ...retry,
   });
 }

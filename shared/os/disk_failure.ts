@@ -52,20 +52,20 @@ export function diskRemedy(error: unknown): string | undefined {
 
 /**
  * The operating error for a failure of a file or a disk: `unavailable`, since it may be mended.
- * `what` was tried, with its path. Any other error stays as it is.
+ * `what` was tried, with its path; or `place` is the path, which no client reads then. Any other
+ * error stays as it is.
  */
-export function diskError(what: string, error: unknown): unknown {
+export function diskError(what: string, error: unknown, place?: string): unknown {
   const remedy = diskRemedy(error);
   if (remedy === undefined || error instanceof OperatingError) return error;
-  return new OperatingError(
-    "unavailable",
-    `Cannot ${what}: ${(error as Error).message}; ${remedy}`,
-    {
-      reason: DISK_FAILURE,
-      retryAfterSecs: 5,
-      cause: error,
-    },
-  );
+  const { message } = error as Error;
+  const told = place === undefined ? message : "its file failed";
+  return new OperatingError("unavailable", `Cannot ${what}: ${told}; ${remedy}`, {
+    reason: DISK_FAILURE,
+    retryAfterSecs: 5,
+    cause: error,
+    ...(place === undefined ? {} : { place: `${place}: ${message}` }),
+  });
 }
 
 /** The reason that clients see. */

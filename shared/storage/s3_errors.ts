@@ -20,6 +20,8 @@ export class ForeignAnswer extends Error {}
 export interface S3Service {
   /** Base address of the service. */
   readonly endpoint: string;
+  /** `s3://bucket/prefix`. */
+  readonly rootUri: string;
   /** Whether `AWS_ENDPOINT_URL` names it; else it is Amazon's of `AWS_REGION`. */
   readonly isNamed: boolean;
   /** That named the bucket. */
@@ -65,7 +67,10 @@ const TRY_AGAIN_SECS = 1;
 const THROTTLED_SECS = 5;
 const SILENT_SECS = 5;
 
-/** `what` says what was tried: `read s3://bucket/key`. */
+/**
+ * `what` says what was tried: `read key`. Clients read the message, so bucket, address and the
+ * service's own words, which may name an account, are the place.
+ */
 export function s3Error(what: string, thrown: unknown, service: S3Service): OperatingError {
   if (thrown instanceof OperatingError) return thrown;
   const answer = (thrown ?? {}) as Answer;
@@ -109,14 +114,12 @@ export function s3Error(what: string, thrown: unknown, service: S3Service): Oper
   if (isForeign(thrown, status)) {
     return fail("unavailable", `${told}; check that ${storeOf(service)} is one of S3`, {
       reason: "not_s3",
-      place: placeOf(service),
       retryAfterSecs: TRY_AGAIN_SECS,
     });
   }
   const isSilent = thrown instanceof Unanswered;
   // Another writer of the same key is at work, the store failed, or it was not reached.
   return fail("unavailable", `${told}; check that ${storeOf(service)} runs and answers`, {
-    place: placeOf(service),
     reason: isSilent ? SILENT : "object_store_unavailable",
     retryAfterSecs: isSilent ? SILENT_SECS : TRY_AGAIN_SECS,
   });
@@ -124,9 +127,10 @@ export function s3Error(what: string, thrown: unknown, service: S3Service): Oper
   function fail(
     code: "invalid_argument" | "not_found" | "permission_denied" | "conflict" | "unavailable",
     message: string,
-    options: Pick<OperatingErrorOptions, "reason" | "retryAfterSecs" | "place"> = {},
+    options: Pick<OperatingErrorOptions, "reason" | "retryAfterSecs"> = {},
   ): OperatingError {
-    return new OperatingError(code, message, { ...options, cause: thrown });
+    const place = placeOf(service, answer);
+    return new OperatingError(code, message, { ...options, place, cause: thrown });
   }
 }
 
@@ -135,7 +139,7 @@ function toldBy(answer: Answer, status: number): string {
   if (answer instanceof ForeignAnswer || UNREADABLE.test(messageOf(answer))) {
     return `its answer, ${status || 200}, is none of S3`;
   }
-  if (!NAMELESS.has(answer.name ?? "")) return `${answer.name}, ${messageOf(answer)}`;
+  if (!NAMELESS.has(answer.name ?? "")) return `${answer.name}`;
   if (status >= 300) return `the answer is ${status}, without a reason`;
   const { cause } = answer;
   // The library's own words hold the URL, which our message has already.
@@ -164,8 +168,9 @@ function storeOf({ isNamed }: S3Service): string {
   return `the store (${isNamed ? "AWS_ENDPOINT_URL" : "AWS_REGION"})`;
 }
 
-function placeOf({ endpoint }: S3Service): string {
+function placeOf({ endpoint, rootUri }: S3Service, answer: Answer): string {
   // Without user and password, if it has any.
   const { protocol, host } = new URL(endpoint);
-  return `${protocol}//${host}`;
+  const words = NAMELESS.has(answer.name ?? "") ? "" : `: ${messageOf(answer)}`;
+  return `${rootUri} at ${protocol}//${host}${words}`;
 }

@@ -97,7 +97,7 @@ class S3Store implements ObjectStore {
     this.#client = clientOf(access);
     this.#reads = new S3Reads({ bucket }, access);
     const { endpoint, pathStyle: isNamed } = access;
-    this.#service = { endpoint, isNamed, option: this.#options.option };
+    this.#service = { endpoint, isNamed, rootUri: this.rootUri, option: this.#options.option };
   }
 
   get(key: string): Promise<Uint8Array<ArrayBuffer>> {
@@ -139,7 +139,7 @@ class S3Store implements ObjectStore {
         MaxKeys: this.#options.pageKeysMax,
       });
       const page = await this.#told(
-        `list ${this.rootUri}/${prefix}`,
+        `list ${prefix}`,
         async () => {
           const listed = await this.#reading((until) => this.#client.send(asked, until));
           requireS3(listed.IsTruncated ?? listed.Name);
@@ -179,7 +179,7 @@ class S3Store implements ObjectStore {
     for (const key of keys) checkKey(key);
     for (let at = 0; at < keys.length; at += DELETES_MAX) {
       const some = keys.slice(at, at + DELETES_MAX);
-      const what = `delete ${some.length} objects of ${this.rootUri}, the first ${some[0]}`;
+      const what = `delete ${some.length} objects, the first ${some[0]}`;
       await this.#told(what, async () => {
         const Objects = some.map((key) => ({ Key: this.#prefix + key }));
         const removal = new DeleteObjectsCommand({
@@ -311,7 +311,7 @@ class S3Store implements ObjectStore {
     action: (whole: string) => Promise<T>,
   ): Promise<T> {
     checkKey(key);
-    return await this.#told(`${verb} ${this.rootUri}/${key}`, () => action(this.#prefix + key));
+    return await this.#told(`${verb} ${key}`, () => action(this.#prefix + key));
   }
 
   async #told<T>(what: string, action: () => Promise<T>): Promise<T> {

@@ -18,10 +18,11 @@ serveTasks(async ({ to, key, bytes }: Upload): Promise<{ value: UploadOutcome }>
     return { value: undefined };
   } catch (error) {
     if (!isOperatingError(error)) throw error;
-    const { code, message, reason, retryAfterSecs } = error;
+    const { code, message, reason, retryAfterSecs, place } = error;
     const options = {
       ...(reason === undefined ? {} : { reason }),
       ...(retryAfterSecs === undefined ? {} : { retryAfterSecs }),
+      ...(place === undefined ? {} : { place }),
     };
     return { value: { code, message, options } };
   }

@@ -29,6 +29,7 @@ const STORE_CODES: readonly ErrorCode[] = ["unavailable", "permission_denied", "
 export function metadataError(error: unknown): unknown {
   if (!isOperatingError(error) || !STORE_CODES.includes(error.code)) return error;
   return new OperatingError("unavailable", error.message, {
+    ...(error.place === undefined ? {} : { place: error.place }),
     reason: REASON,
     retryAfterSecs: error.retryAfterSecs ?? RETRY_AFTER_SECS,
     cause: error.cause ?? error,

@@ -103,7 +103,7 @@ Deno.test({
       (thrown: unknown) => thrown,
     );
     ok(isOperatingError(error, "unavailable"), String(error));
-    match(error.message, /^Cannot read s3:\/\/warehouse\/tables\/\S+: the store did not answer/);
+    match(error.message, /^Cannot read svc\/\S+: the store did not answer/);
     deepStrictEqual([error.reason, error.retryAfterSecs], ["storage_unavailable", 5]);
     ok(performance.now() - startMs < 10_000);
     s3.faultOf = () => undefined;
