@@ -152,8 +152,10 @@ Deno.test({
       "snapshots",
       "wal_volume",
       "wal_mirror",
+      "query_caches",
       "replica_buckets",
       "catalog_backups",
+      "records",
     ]);
   },
 });

@@ -29,9 +29,20 @@ export const REMAINING_COPIES: readonly RemainingCopy[] = [
     until:
       "the mirrored segments, and their copies under _active/, were swept with those of the WAL",
   },
+  {
+    place: "query_caches",
+    until: "each query server started anew, or made room for other files in its cache folder",
+  },
   { place: "replica_buckets", until: "whoever made the replica removes it" },
   {
     place: "catalog_backups",
-    until: "whoever made the backup removes it: it leads to old snapshots",
+    until:
+      "whoever made the backup removes it, as svc backup --keep-last does: it leads to old snapshots",
+  },
+  {
+    place: "records",
+    until:
+      "a year has passed: the record of a task keeps its predicate. The table query_audit keeps the " +
+      "statements that were asked until audit-rotate removes them",
   },
 ];
