@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { SystemClock } from "../os/clock.ts";
 import { DeleteLab } from "../testing/delete_lab.ts";
 import { until } from "../testing/until.ts";
-import { startDeleteLoop } from "./delete_loop.ts";
+import { startDeleteLoop, sweepDeleteTasks } from "./delete_loop.ts";
 import type { DeleteTaskDeps } from "./delete_task.ts";
 
 Deno.test({
@@ -56,6 +56,21 @@ Deno.test({
     await using _loop = startDeleteLoop(deps, { intervalMs: 20 });
     await until(() => done.length === 4);
     assert.deepEqual(done, ["svc raw = '1'", "acme raw = '2'", "svc raw = '2'", "svc raw = '3'"]);
+  },
+});
+
+Deno.test({
+  name: "a matcher that is closed leaves nothing in its folder that names whom it looked for",
+  async fn() {
+    await using lab = await DeleteLab.open();
+    await lab.commit([1, 2, 3]);
+    await lab.submit("raw = 'somebody' OR raw = '2'");
+    await sweepDeleteTasks(lab.deps);
+    assert.deepEqual(await lab.numbers(), [1, 3]);
+    const scratch = `${lab.dir}/scratch`;
+    assert.ok((await Array.fromAsync(Deno.readDir(scratch))).length > 0);
+    await lab.matcher[Symbol.asyncDispose]();
+    await assert.rejects(Deno.stat(scratch), Deno.errors.NotFound);
   },
 });
 

@@ -24,8 +24,8 @@ export interface RowMatcherOptions {
   /** Used for `scratchDir` only. */
   readonly files: FileSystem;
   /**
-   * Absolute path of a directory that is made, and emptied, at the start. Each matcher needs its
-   * own.
+   * Absolute path of a directory that is made, and emptied, at the start, and removed at the end:
+   * DuckDB's profiles have the predicate. Each matcher needs its own.
    */
   readonly scratchDir: string;
   /** Absolute directories whose files can be matched. */
@@ -95,7 +95,10 @@ const NO_LINE_OF_CALLER = { linesBefore: Number.MAX_SAFE_INTEGER };
  */
 export async function openRowMatcher(options: RowMatcherOptions): Promise<RowMatcher> {
   const { files, scratchDir } = options;
-  if (await files.exists(scratchDir)) await files.removeTree(scratchDir);
+  const clear = async () => {
+    if (await files.exists(scratchDir)) await files.removeTree(scratchDir);
+  };
+  await clear();
   await files.mkdir(scratchDir);
   const { memoryBytesMax, hasProcess = false } = options;
   const driver = soleDriver({ engine: "predicate", hasProcess, memoryBytesMax, files });
@@ -109,11 +112,14 @@ export async function openRowMatcher(options: RowMatcherOptions): Promise<RowMat
     connections: 1,
     setup: DIALECT_SETUP,
   });
-  return new NativeRowMatcher(database);
+  return new NativeRowMatcher(database, clear);
 }
 
 class NativeRowMatcher implements RowMatcher {
-  constructor(private readonly database: EngineDatabase) {}
+  constructor(
+    private readonly database: EngineDatabase,
+    private readonly clear: () => Promise<void>,
+  ) {}
 
   async match(file: MatchedFile, test: RowTest, signal?: AbortSignal): Promise<MatchedRows> {
     using deadline = new Deadline(MATCH_MS_MAX, signal);
@@ -139,6 +145,7 @@ class NativeRowMatcher implements RowMatcher {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.database.close();
+    await this.clear();
   }
 }
 
