@@ -58,6 +58,16 @@ Deno.test({
   },
 });
 
+Deno.test("hot caches tell texts apart that differ in a byte order mark", async () => {
+  await using lab = await openLab();
+  await lab.append([{ ns: at(1), host: "a" }, { ns: at(2), host: "\ufeffa" }]);
+  deepStrictEqual((await lab.query(DISTINCT)).rows, [["a", 1], ["\ufeffa", 1]]);
+  deepStrictEqual((await lab.query("SELECT host FROM last_values() ORDER BY host")).rows, [
+    ["a"],
+    ["\ufeffa"],
+  ]);
+});
+
 Deno.test({
   name: "HotCaches tell what they hold, and which segments they had to read",
   async fn() {

@@ -5,7 +5,7 @@
  */
 
 import { present } from "../../base/assert.ts";
-import { viewOf } from "../../base/bytes.ts";
+import { textOf, viewOf } from "../../base/bytes.ts";
 import type { ColumnBatch, ColumnData } from "../../columns/batch.ts";
 import { takeRows } from "../../columns/gather.ts";
 import { type RowObject, rowsOf } from "../../columns/rows.ts";
@@ -25,7 +25,6 @@ export interface LastRow {
 
 /** Bytes that an entry takes besides its texts. They are measured roughly, for the bound on all. */
 const ENTRY_BYTES = 120;
-const decoder = new TextDecoder();
 
 /** The summary of one segment. It only grows. */
 export class SegmentSummary {
@@ -130,7 +129,7 @@ function textsOf({ offsets, values, validity }: ColumnData, rows: number): (stri
     }
     const bytes = values.subarray(offsets[row], offsets[row + 1]);
     if (row === 0 || !areSame(bytes, lastBytes)) {
-      last = decoder.decode(bytes);
+      last = textOf(bytes);
       lastBytes = bytes;
     }
     texts.push(last);
