@@ -97,7 +97,9 @@ export function withHints(message: string): string {
  * settings, which are locked.
  */
 function withoutOurs(message: string): string {
-  return message.replaceAll('"temp".main.', "").replace(/\s*^Use "SET .*$/m, "");
+  return message.replaceAll('"temp".main.', "")
+    .replace(/^Candidate tables: .*$/m, (line) => line.replaceAll('"main.', '"'))
+    .replace(/\s*^Use "SET .*$/m, "");
 }
 
 /**
@@ -114,10 +116,13 @@ const KEY_OF_TEXT =
   /Could not convert string '([^'\n]{1,60})' to INT64(?=[^]*\battributes\['\1'\])/;
 const TIME_AND_NUMBER =
   /Cannot (?:compare|mix) values of type (?=.*\bTIMESTAMP)(?=.*\b(?:INTEGER|BIGINT|DOUBLE|DECIMAL)).*/;
+/** Attributes are texts. */
+const TEXT_AND_NUMBER =
+  /Cannot (?:compare|mix) values of type (?!.*\bTIMESTAMP)(?=.*\bVARCHAR)(?=.*\b(?:INTEGER|BIGINT|DOUBLE|DECIMAL)).*/;
 
 /**
- * Adds what a caller mostly means who names no column: a text in the wrong quotes, or an attribute;
- * and what to write for a time in seconds.
+ * Adds what a caller mostly means who names no column: a text in the wrong quotes, or an attribute.
+ * Adds what to write for a time in seconds, and for a text that holds a number.
  */
 function withRemedy(message: string): string {
   return message
@@ -137,7 +142,8 @@ function withRemedy(message: string): string {
       TIME_AND_NUMBER,
       (found) =>
         `${found}; write to_timestamp(…) for seconds, to_timestamp_nanos(…) for nanoseconds`,
-    );
+    )
+    .replace(TEXT_AND_NUMBER, (found) => `${found}; write TRY_CAST(… AS DOUBLE) of a text`);
 }
 
 const CANDIDATES = /(\tCandidate functions:\n)((?:\t.*\n)+)\n*/;

@@ -36,6 +36,19 @@ const MISTAKES: readonly (readonly [sql: string, message: RegExp])[] = [
   ],
   ["SELECT raw FROM events WHERE timestamp > true", /an explicit cast is required\n\nLINE 1: /],
   [
+    "SELECT raw FROM events WHERE attr_get(attributes, 'code') > 499",
+    /an explicit cast is required; write TRY_CAST\(… AS DOUBLE\) of a text\n\nLINE 1: /,
+  ],
+  [
+    "SELECT raw FROM events WHERE attributes->>'code' BETWEEN 500 AND 599.5",
+    /an explicit cast is required; write TRY_CAST\(… AS DOUBLE\) of a text\n\nLINE 1: /,
+  ],
+  ["SELECT svc.events.raw FROM events", /^Binder Error: .*\nCandidate tables: "events"\n/],
+  [
+    "SELECT raw FROM events WHERE host BETWEEN SYMMETRIC 'b' AND 'a'",
+    /^Cannot parse the statement: .* write x BETWEEN least\(a, b\) AND greatest\(a, b\)/,
+  ],
+  [
     "SELECT * FROM events, events",
     /^Binder Error: Ambiguous reference to table "events" \(duplicate alias "events", explicitly alias/,
   ],

@@ -8,4 +8,4 @@
  * needs DuckDB's own `replace`: the dialect's may fail, and what may fail is not folded.
  */
 export const ATTR_GET = `CREATE MACRO attr_get(attributes, name) AS
-  json_extract_string(TRY_CAST(attributes AS JSON), '/' || system.main.replace(system.main.replace(name, '~', '~0'), '/', '~1'))`;
+  json_extract_string(TRY_CAST(attributes AS JSON), '/' || system.main.replace(system.main.replace(CAST(name AS VARCHAR), '~', '~0'), '/', '~1'))`;

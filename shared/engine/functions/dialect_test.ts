@@ -29,6 +29,7 @@ const CASES: readonly (readonly [value: unknown, sql: string])[] = [
   ["s", "attr_get(a, 'sl/ash')"],
   ["t", "attr_get(a, 'til~de')"],
   ["empty", "attr_get(a, '')"],
+  ["five", `attr_get('{"5":"five"}', 5)`],
   ["zero", "attr_get(a, '0')"],
   ["true", "attr_get(a, 'flag')"],
   ["9223372036854775807", "attr_get(a, 'big')"],

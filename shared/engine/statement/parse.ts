@@ -193,6 +193,12 @@ function parserError(document: TreeNode, sql: string): OperatingError {
       "of LIMIT the form with a comma is not read; write LIMIT 5 OFFSET 10 for LIMIT 10, 5",
     );
   }
+  if (message.startsWith("Expression type ")) {
+    return syntaxError(
+      "DuckDB knows no BETWEEN SYMMETRIC and no IS OF; " +
+        "write x BETWEEN least(a, b) AND greatest(a, b), or typeof(x) = 'VARCHAR'",
+    );
+  }
   if (TOO_DEEP.test(message)) {
     return tooLarge("it is nested deeper than is read; write a chain of values as a list: IN (…)");
   }
