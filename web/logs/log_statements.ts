@@ -78,7 +78,7 @@ export function knownPatternsSql(
     `WHERE ${within(instants)} AND (${condition}) ORDER BY timestamp DESC LIMIT ${PATTERN_ROWS}`;
   const wanted = patterns.map(quoteText).join(", ");
   return `SELECT log_pattern(text) AS pattern, count(*) AS n FROM (${newest}) ` +
-    `GROUP BY ALL HAVING pattern IN (${wanted}) OR pattern IS NULL ` +
+    `GROUP BY pattern HAVING pattern IN (${wanted}) OR pattern IS NULL ` +
     `UNION ALL SELECT NULL, count(*) FROM (SELECT 1 FROM (${newest}) LIMIT 1)`;
 }
 
