@@ -178,6 +178,8 @@ const SHAPES: readonly string[] = [
   "SELECT attr_get(attributes, 'status') AS t, sum(TRY_CAST(attr_get(attributes, 'status') AS BIGINT)) AS s FROM events GROUP BY ALL",
   "SELECT count(<text>), count(DISTINCT <text>), min(<text>), max(<text>) FROM events",
   "SELECT <text> AS u, count(*) AS n FROM events GROUP BY ALL HAVING count(<text>) > 1 ORDER BY ALL",
+  "SELECT <text> AS u, count(*) AS n FROM events GROUP BY ALL HAVING u > '2' ORDER BY ALL",
+  "SELECT host, count(*) AS n FROM events GROUP BY ALL HAVING <text> IS NULL AND max(<text>) IS NULL",
   "SELECT <same> AS u, count(*) AS n FROM events GROUP BY <same> HAVING <again> IS NOT NULL",
   "SELECT count(*) FILTER (WHERE <where>), host FROM events GROUP BY host",
   "SELECT CASE WHEN <where> THEN <text> ELSE 'no' END AS c, count(*) AS n FROM events GROUP BY ALL",

@@ -24,6 +24,7 @@ import {
   textAt,
   type TreeNode,
   type TreeValue,
+  walk,
 } from "../statement/syntax_tree.ts";
 import {
   type AttributeCall,
@@ -224,7 +225,11 @@ class Resolver extends ScopeWalker<Output, Source, Scope> {
   /** The attributes that a SELECT groups by as a whole. */
   #groupedWhole(node: TreeNode, around: Around): Reach[] {
     const [scope] = around.scopes;
-    const items = [...nodesAt(node, "group_expressions"), ...nodesAt(node, "select_list")];
+    const items = [
+      ...nodesAt(node, "group_expressions"),
+      ...nodesAt(node, "select_list"),
+      ...groupedByHaving(node),
+    ];
     return items.flatMap((item) => {
       if (isStar(item)) {
         return scope?.sources.flatMap(({ columns = [] }) =>
@@ -325,6 +330,24 @@ class Resolver extends ScopeWalker<Output, Source, Scope> {
 }
 
 /** Looks a name up in one scope. Undefined: it is not there; an outer scope may have it. */
+/** The columns that GROUP BY ALL groups by because HAVING names them, be it by an alias. */
+function groupedByHaving(select: TreeNode): readonly TreeNode[] {
+  if (textAt(select, "aggregate_handling") !== "FORCE_AGGREGATES") return [];
+  const named = (root: TreeNode | undefined) => {
+    const columns: TreeNode[] = [];
+    walk(root, (node) => {
+      if (listAt(node, "column_names").length > 0) columns.push(node);
+      return !isAggregate(node);
+    });
+    return columns;
+  };
+  const columns = named(nodeAt(select, "having"));
+  const names = new Set(columns.map((column) => columnNames(column).join(".")));
+  const items = nodesAt(select, "select_list")
+    .filter((item) => names.has(textAt(item, "alias").toLowerCase()));
+  return [...columns, ...items.flatMap(named)];
+}
+
 function unqualified(name: string, { sources, doubtful }: Scope): Reach | "unknown" | undefined {
   if (doubtful.has(name) || sources.some(({ columns }) => columns === undefined)) return "unknown";
   const columns = sources.flatMap(({ columns = [] }) => columns.filter((one) => one.name === name));
