@@ -45,7 +45,7 @@ Deno.test({
       name: "events",
     });
     assert.deepEqual(foreign.rows.map(({ raw }) => raw).sort(), kept);
-    assert.equal((await ask(stack, `/${task_id}`)).body.copies.length, 5);
+    assert.equal((await ask(stack, `/${task_id}`)).body.copies.length, 7);
   },
 });
 

@@ -153,7 +153,7 @@ Deno.test({
       rollAgeSecs: 1,
     });
     const forced = stack.sendLogs(["kept"], { commit: "force" });
-    const why = /s3:\/\/warehouse\/x.*InvalidAccessKeyId.*check AWS_ACCESS_KEY_ID/s;
+    const why = /InvalidAccessKeyId; check AWS_ACCESS_KEY_ID.*s3:\/\/warehouse\/x/;
     await until(() => why.test(stack.said("compactor")));
     await until(async () => (await stack.sql("SELECT raw FROM events")).rows.length > 0);
     assert.deepEqual((await stack.sql("SELECT raw FROM events")).rows, [["kept"]], "of the WAL");
