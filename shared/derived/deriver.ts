@@ -6,25 +6,35 @@
 
 import { type RunsTasks, TaskThread, ThreadUnavailable } from "../os/task_thread.ts";
 import {
-  derive,
-  DERIVED_PARTS,
+  deriveBlobs,
   type DerivedPart,
   derivePart,
   type DeriveRequest,
+  withoutColumns,
 } from "./derive.ts";
 import { type SidecarSubject, writeSidecar } from "./sidecar.ts";
 import type { SummaryLimits } from "./summary/build_summary.ts";
-import type { Blob, FileRows } from "./types.ts";
+import type { Derived, FileRows } from "./types.ts";
 
 /** Makes the derived data of data files, on threads of its own. */
 export interface Deriver extends Disposable {
   /**
-   * The bytes of the sidecar of `subject`, whose rows are `file`; they must stay as they are until
-   * then. They get to a thread without a copy where they are in shared memory, as `ParquetInput`
-   * has them. The subject may come later: a data file's name is known once the file is written.
-   * Errors: also those of `subject`.
+   * What is derived of the words of `file`, before the data file is written: it gets columns of it.
+   * The rows must stay as they are until then, here and below. They get to a thread without a copy
+   * where they are in shared memory, as `ParquetInput` has them.
    */
-  derive(file: FileRows, subject: SidecarSubject | Promise<SidecarSubject>): Promise<Uint8Array>;
+  words(file: FileRows): Promise<Derived>;
+  /**
+   * The bytes of the sidecar of `subject`, whose rows are `file`. The subject may come later: a
+   * data file's name is known once the file is written. `words` are those of the file, where it has
+   * the columns. Without them it is there already, and has none. Errors: also those of both
+   * promises.
+   */
+  derive(
+    file: FileRows,
+    subject: SidecarSubject | Promise<SidecarSubject>,
+    words?: Promise<Derived>,
+  ): Promise<Uint8Array>;
 }
 
 export interface DeriverOptions {
@@ -49,7 +59,14 @@ export function openDeriver(
 /** For tests, and processes that cannot have a thread. */
 export function inlineDeriver(limits: SummaryLimits = {}): Deriver {
   return {
-    derive: async (file, subject) => writeSidecar(derive(file, limits), await subject),
+    words: (file) => Promise.try(() => derivePart("words", file, limits)),
+    derive: async (file, subject, words) =>
+      writeSidecar(
+        words === undefined
+          ? deriveBlobs(file, limits)
+          : [...(await words).blobs, ...derivePart("values", file, limits).blobs],
+        await subject,
+      ),
     [Symbol.dispose]() {},
   };
 }
@@ -57,7 +74,7 @@ export function inlineDeriver(limits: SummaryLimits = {}): Deriver {
 export const INLINE_DERIVER: Deriver = inlineDeriver();
 
 /** What a deriver needs of a thread. */
-export type DeriveThread = RunsTasks<DeriveRequest, Blob[]>;
+export type DeriveThread = RunsTasks<DeriveRequest, Derived>;
 
 function deriveThread(part: DerivedPart): DeriveThread {
   const module = new URL("./derive_worker.ts", import.meta.url);
@@ -76,18 +93,26 @@ class ThreadDeriver implements Deriver {
     this.#threads = { words, values };
   }
 
+  words(file: FileRows): Promise<Derived> {
+    return this.#part("words", withoutFunctions(file));
+  }
+
   async derive(
     file: FileRows,
     subject: SidecarSubject | Promise<SidecarSubject>,
+    words?: Promise<Derived>,
   ): Promise<Uint8Array> {
     const sent = withoutFunctions(file);
-    const parts = DERIVED_PARTS.map((part) => this.#part(part, sent));
+    const parts = [
+      words?.then(({ blobs }) => blobs) ?? this.#part("words", sent).then(withoutColumns),
+      this.#part("values", sent).then(({ blobs }) => blobs),
+    ];
     // Also if one fails the other reads the rows until it ends.
     await Promise.allSettled(parts);
     return writeSidecar((await Promise.all(parts)).flat(), await subject);
   }
 
-  async #part(part: DerivedPart, file: FileRows): Promise<Blob[]> {
+  async #part(part: DerivedPart, file: FileRows): Promise<Derived> {
     const { limits } = this;
     const thread = this.#threads[part];
     // Where nothing is indexed, no thread starts for the words.

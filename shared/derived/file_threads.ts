@@ -15,7 +15,7 @@ import { openParquetEncoder, type ParquetEncoder } from "../parquet/parquet_enco
 import type { DeriveRequest } from "./derive.ts";
 import { type Deriver, openDeriver } from "./deriver.ts";
 import type { SummaryLimits } from "./summary/build_summary.ts";
-import type { Blob } from "./types.ts";
+import type { Derived } from "./types.ts";
 
 /** What a thread may be asked. */
 export type FileRequest = EncodeRequest | DeriveRequest;
@@ -52,7 +52,7 @@ export function openFileThreads(
     return sharing(threads, async (request) => await threads.encode(request) as ArrayBuffer);
   });
   const deriver = openDeriver(limits, {
-    thread: sharing(threads, async (request) => await threads.derive(request) as Blob[]),
+    thread: sharing(threads, async (request) => await threads.derive(request) as Derived),
   });
   return { encoder, deriver, [Symbol.dispose]: () => encoder[Symbol.dispose]() };
 }
@@ -70,7 +70,7 @@ function sharing<Q, V>(
   };
 }
 
-type Made = ArrayBuffer | Blob[];
+type Made = ArrayBuffer | Derived;
 
 class RunningThreads implements Disposable {
   readonly #first: TaskThread<FileRequest, Made>;

@@ -4,6 +4,7 @@
  */
 
 import type { ColumnBatch } from "../columns/batch.ts";
+import type { WordsColumn } from "../schema/row_words.ts";
 import type { TableSchema } from "../schema/schema.ts";
 
 /** A piece of a sidecar; its type says how to read `data`, version included: `svc-…-v1`. */
@@ -13,6 +14,13 @@ export interface Blob {
   readonly fields: readonly number[];
   readonly data: Uint8Array;
   readonly properties?: Readonly<Record<string, string>>;
+}
+
+/** What is derived of a data file, or a part of it. */
+export interface Derived {
+  readonly blobs: readonly Blob[];
+  /** Columns that the data file gets besides its own. */
+  readonly columns: readonly WordsColumn[];
 }
 
 /** A column of text whose words are indexed. */

@@ -23,6 +23,7 @@ import { type PlanDeps, planStatement } from "./plan/plan_statement.ts";
 import { rewriteStatement, type Rewritten } from "./plan/rewrite_statement.ts";
 import { type Prepared, preparedOf } from "./prepared.ts";
 import { pruneStatement, type PruneStatementDeps } from "./pruning/prune_statement.ts";
+import { rowWordsStatement } from "./row_words/row_words_statement.ts";
 import { inCallersText } from "./statement/error_place.ts";
 import { bindParameters } from "./statement/bind_parameters.ts";
 import { parseSent } from "./statement/parse_sent.ts";
@@ -116,6 +117,7 @@ export async function prepareRewritten(
   const { connection, deps } = context;
   using leases = rewritten.leases;
   let asked = rewritten.statement;
+  let isRewritten = rewritten.isPromoted;
   try {
     const shortened = await shortenStatement(rewritten, context);
     if (shortened.lacksRows) {
@@ -124,7 +126,9 @@ export async function prepareRewritten(
     }
     const pruned = await pruneStatement(shortened, context);
     const ordered = await orderStatement(pruned, context);
-    const priced = priceStatement(ordered);
+    const worded = await rowWordsStatement(ordered, context);
+    isRewritten = worded.isPromoted;
+    const priced = priceStatement(worded);
     const exchanged = await exchangeStatement(priced, context);
     // Once is enough, and whoever brings its tables along (`frozen`) gets the same ones again.
     if (context.mayLeaveOut !== false && exchanged.tables.some(readsLeftOut)) {
@@ -137,7 +141,7 @@ export async function prepareRewritten(
   } catch (error) {
     leases.dispose();
     // What is wrong with it is told of the columns that its caller knows.
-    if (rewritten.isPromoted && error instanceof EngineFault && error.kind === "statement") {
+    if (isRewritten && error instanceof EngineFault && error.kind === "statement") {
       return await prepareAgain(sent, { ...context, usesPromoted: false }, startMs);
     }
     throw await inCallersText(error, asked, connection);

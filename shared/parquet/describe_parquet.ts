@@ -2,7 +2,8 @@
 
 import { assert } from "../base/assert.ts";
 import { viewOf } from "../base/bytes.ts";
-import type { ColumnType, TableSchema } from "../schema/schema.ts";
+import type { WordsColumn } from "../schema/row_words.ts";
+import type { Column, ColumnType, TableSchema } from "../schema/schema.ts";
 import { type ParquetFooter, parseFooter } from "./footer.ts";
 
 /**
@@ -25,11 +26,29 @@ export interface ParquetFile {
 /** The file `bytes`, just written with the columns of `schema` and all of `rows` rows. */
 export function describeParquet(
   bytes: Uint8Array,
-  { schema, rows }: { readonly schema: TableSchema; readonly rows: number },
+  { schema, rows, words = [] }: {
+    readonly schema: TableSchema;
+    readonly rows: number;
+    /** Columns behind those of `schema`, of which nothing but their size is told. */
+    readonly words?: readonly WordsColumn[] | undefined;
+  },
 ): ParquetFile {
   const footer = parseFooter(bytes, "the file just written");
   assert(footer.rows === rows, `wrote ${footer.rows} of ${rows} rows`);
-  return { bytes, rows, footer, ...summaryOf(footer, schema) };
+  const summary = summaryOf(footer, schema);
+  const columnSizes = new Map(summary.columnSizes);
+  words.forEach(({ column }, at) => {
+    const chunks = chunksOf(footer, column, schema.columns.length + at);
+    columnSizes.set(column.id, sum(chunks.map((chunk) => chunk.byteLength)));
+  });
+  return { bytes, rows, footer, ...summary, columnSizes };
+}
+
+/** The chunks of the column at that place. */
+function chunksOf({ rowGroups }: ParquetFooter, { id, name }: Column, at: number) {
+  const chunks = rowGroups.flatMap((group) => group.columns[at] ?? []);
+  assert(chunks.every(({ fieldId }) => fieldId === id), `field id of ${name}`);
+  return chunks;
 }
 
 type Summary = Omit<ParquetFile, "bytes" | "rows" | "footer">;
@@ -42,8 +61,7 @@ function summaryOf(footer: ParquetFooter, schema: TableSchema): Summary {
   const lowerBounds = new Map<number, Uint8Array>();
   const upperBounds = new Map<number, Uint8Array>();
   schema.columns.forEach((column, at) => {
-    const chunks = footer.rowGroups.flatMap((group) => group.columns[at] ?? []);
-    assert(chunks.every((chunk) => chunk.fieldId === column.id), `field id of ${column.name}`);
+    const chunks = chunksOf(footer, column, at);
     const nulls = chunks.map((chunk) => chunk.nulls ?? 0);
     columnSizes.set(column.id, sum(chunks.map((chunk) => chunk.byteLength)));
     valueCounts.set(column.id, sum(chunks.map((chunk) => chunk.values)));

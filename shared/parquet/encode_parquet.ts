@@ -8,6 +8,7 @@ import type { ColumnBatch } from "../columns/batch.ts";
 import type { BatchSlice } from "../columns/gather.ts";
 import { rowsOfStream } from "../columns/ipc_stream.ts";
 import type { Done } from "../os/serve_tasks.ts";
+import type { WordsColumn } from "../schema/row_words.ts";
 import type { TableSchema } from "../schema/schema.ts";
 import { evenStarts, rowGroupStarts } from "./row_groups.ts";
 import type { Effort } from "./writer/packing.ts";
@@ -25,18 +26,20 @@ export interface ParquetOptions {
   readonly rowGroupRowsMax?: number;
   /** Default `usual`. */
   readonly effort?: Effort;
+  /** Columns that the file has behind those of `schema`; default none. */
+  readonly words?: readonly WordsColumn[];
 }
 
 /** The file that holds the rows of `batches`, all with the columns of `options.schema`. */
 export function encodeBatches(
   batches: readonly ColumnBatch[],
-  { schema, rowGroupRowsMax, effort = "usual" }: ParquetOptions,
+  { schema, rowGroupRowsMax, effort = "usual", words }: ParquetOptions,
 ): Uint8Array<ArrayBuffer> {
   const rows = batches.reduce((sum, batch) => sum + batch.rows, 0);
   const starts = rowGroupRowsMax === undefined
     ? rowGroupStarts(rows)
     : evenStarts(rows, rowGroupRowsMax);
-  const file = new ParquetFileWriter(schema, { effort });
+  const file = new ParquetFileWriter(schema, { effort, words });
   for (const group of byRowGroup(batches, [...starts.slice(1), rows])) file.add(group);
   return file.finish();
 }

@@ -66,9 +66,7 @@ export const INLINE_PARQUET_ENCODER: ParquetEncoder = {
   input: (batches, schema) => parquetInput(batches, schema),
   open: (schema, bytes) => new OpenInput(schema, { bytes: Math.min(bytes, OWN_ROOM_BYTES_MAX) }),
   encode: ({ stream, rows }, options) =>
-    Promise.try(() =>
-      describeParquet(encodeStream(stream, options), { schema: options.schema, rows })
-    ),
+    Promise.try(() => describeParquet(encodeStream(stream, options), { ...options, rows })),
   [Symbol.dispose]() {},
 };
 
@@ -97,7 +95,7 @@ class ThreadEncoder implements ParquetEncoder {
     if (this.#thread.isAvailable) {
       try {
         const bytes = await this.#thread.run({ stream, options });
-        return describeParquet(new Uint8Array(bytes), { schema: options.schema, rows });
+        return describeParquet(new Uint8Array(bytes), { ...options, rows });
       } catch (error) {
         if (!(error instanceof ThreadUnavailable)) {
           throw new OperatingError(

@@ -16,5 +16,5 @@ export function writeParquet(
   options: ParquetOptions,
 ): ParquetFile {
   const rows = batches.reduce((sum, batch) => sum + batch.rows, 0);
-  return describeParquet(encodeBatches(batches, options), { schema: options.schema, rows });
+  return describeParquet(encodeBatches(batches, options), { ...options, rows });
 }

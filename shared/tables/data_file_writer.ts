@@ -15,7 +15,7 @@ import { type ColumnBatch, columnBytes } from "../columns/batch.ts";
 import { sliceRows } from "../columns/gather.ts";
 import type { Deriver } from "../derived/deriver.ts";
 import { sidecarKey, withSidecars } from "../derived/sidecar.ts";
-import type { TextColumn } from "../derived/types.ts";
+import type { Derived, FileRows, TextColumn } from "../derived/types.ts";
 import { dataFileKey, type DataFileTraits } from "../iceberg/locations.ts";
 import { removeQuietly } from "../iceberg/staging.ts";
 import type { NewDataFile, Table } from "../iceberg/types.ts";
@@ -230,8 +230,10 @@ export class DataFileWriter {
   }
 
   #start(day: number, input: ParquetInput, traits: DataFileTraits): void {
-    const encoded = this.#encode(day, input, traits);
-    const derived = this.#derive(encoded, input);
+    const file = this.#fileOf(input);
+    const words = this.#deps.deriver?.words(file);
+    const encoded = this.#encode(day, input, { traits, words });
+    const derived = this.#derive(encoded, { file, words });
     // Both errors are handled here, also when nothing else handles them.
     this.#making = Promise.allSettled([encoded, derived]).then(() => input[Symbol.dispose]());
     // Errors are taken at the next await of the field; until then they must not count as unhandled.
@@ -239,10 +241,23 @@ export class DataFileWriter {
     this.#storing.catch(() => {});
   }
 
-  async #encode(day: number, input: ParquetInput, traits: DataFileTraits): Promise<EncodedFile> {
+  async #encode(
+    day: number,
+    input: ParquetInput,
+    { traits, words }: {
+      readonly traits: DataFileTraits;
+      readonly words: Promise<Derived> | undefined;
+    },
+  ): Promise<EncodedFile> {
     const { encoder, random } = this.#deps;
     const { schema } = this.#table;
-    const written = await encoder.encode(input, { schema, effort: this.#effort });
+    // Why there are none is told with the sidecar.
+    const derived = await words?.catch(() => undefined);
+    const written = await encoder.encode(input, {
+      schema,
+      effort: this.#effort,
+      words: derived?.columns ?? [],
+    });
     const uuid = withSum(uuidV4(random), footerSum(written.bytes));
     return { key: dataFileKey(this.#table, day, uuid, traits), written };
   }
@@ -263,17 +278,22 @@ export class DataFileWriter {
     }
   }
 
+  #fileOf(input: ParquetInput): FileRows {
+    return {
+      schema: this.#table.schema,
+      rows: input.rows,
+      batches: input.batches(),
+      text: this.#text,
+      rowGroupRows: ROW_GROUP_ROWS,
+    };
+  }
+
   async #derive(
     encoded: Promise<EncodedFile>,
-    input: ParquetInput,
+    { file, words }: { readonly file: FileRows; readonly words: Promise<Derived> | undefined },
   ): Promise<Uint8Array | undefined> {
-    const { deriver } = this.#deps;
-    if (deriver === undefined) return undefined;
-    const { schema } = this.#table;
-    const { rows } = input;
-    const batches = input.batches();
-    const file = { schema, rows, batches, text: this.#text, rowGroupRows: ROW_GROUP_ROWS };
-    return await deriver.derive(file, encoded.then(({ key }) => ({ key, rows })));
+    const subject = encoded.then(({ key }) => ({ key, rows: file.rows }));
+    return await this.#deps.deriver?.derive(file, subject, words);
   }
 
   /** Never throws: without its sidecar a file is read slower. */

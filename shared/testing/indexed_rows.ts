@@ -6,7 +6,7 @@ import { batchOfRows, type RowObject } from "../columns/rows.ts";
 import { readPuffinTail, writePuffin } from "../derived/puffin.ts";
 import type { IndexedFile } from "../derived/rows/indexed_file.ts";
 import type { RowSet } from "../derived/rows/row_query.ts";
-import { valuesBlobs, wordsBlobs } from "../derived/text/text_blobs.ts";
+import { deriveWords, valuesBlobs } from "../derived/text/text_blobs.ts";
 import type { Blob, FileRows } from "../derived/types.ts";
 import type { TableSchema } from "../schema/schema.ts";
 
@@ -35,7 +35,7 @@ export function blobsOfRows(
     text: text.map((name) => ({ name, tokenizer: "default" })),
     rowGroupRows,
   };
-  return [...wordsBlobs(file), ...valuesBlobs(file)];
+  return [...deriveWords(file).blobs, ...valuesBlobs(file)];
 }
 
 /** A file of `rows` rows with these indexes, and what was said of them. */

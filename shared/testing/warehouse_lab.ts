@@ -117,8 +117,19 @@ export class WarehouseLab implements AsyncDisposable {
     };
     const table = await ensureTable(deps, { ident, schema });
     const batches = [batchOfRows(schema, rows)];
+    const { derived = false } = options;
+    const deriver = typeof derived === "boolean" ? INLINE_DERIVER : derived;
+    const content = {
+      schema,
+      rows: rows.length,
+      batches,
+      text: textColumnsOf(schema, undefined),
+      rowGroupRows: ROW_GROUP_ROWS,
+    };
+    const words = derived === false ? undefined : await deriver.words(content);
     const written = writeParquet(batches, {
       schema,
+      words: words?.columns ?? [],
       ...(options.rowGroupRowsMax === undefined
         ? {}
         : { rowGroupRowsMax: options.rowGroupRowsMax }),
@@ -130,17 +141,9 @@ export class WarehouseLab implements AsyncDisposable {
     const uuid = withSum(uuidV4(this.random), footerSum(written.bytes));
     const key = dataFileKey(table, day, uuid);
     await this.store.putNew(key, written.bytes);
-    const { derived = false } = options;
-    if (derived !== false) {
-      const content = {
-        schema,
-        rows: rows.length,
-        batches,
-        text: textColumnsOf(schema, undefined),
-        rowGroupRows: ROW_GROUP_ROWS,
-      };
-      const deriver = derived === true ? INLINE_DERIVER : derived;
-      const sidecar = await deriver.derive(content, { key, rows: rows.length });
+    if (words !== undefined) {
+      const subject = { key, rows: rows.length };
+      const sidecar = await deriver.derive(content, subject, Promise.resolve(words));
       await this.store.putNew(sidecarKey(key), sidecar);
     }
     const file: NewDataFile = {

@@ -9,7 +9,7 @@
 import { isOperatingError } from "../base/errors.ts";
 import type { CatalogReader } from "../catalog/catalog.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
-import { derive } from "../derived/derive.ts";
+import { deriveBlobs } from "../derived/derive.ts";
 import { type Deriver, INLINE_DERIVER } from "../derived/deriver.ts";
 import { sidecarKey, writeSidecar } from "../derived/sidecar.ts";
 import { summaryBlobs, type SummaryLimits } from "../derived/summary/build_summary.ts";
@@ -117,7 +117,7 @@ export async function rebuildSidecar(
 function wideBlobs(file: FileRows): Blob[] {
   const limits: SummaryLimits = { groupValuesMax: WIDE_VALUES_MAX, bytesMax: WIDE_BYTES_MAX };
   return [
-    ...derive(file).filter(({ type }) => !SUMMARY_PARTS.has(type)),
+    ...deriveBlobs(file).filter(({ type }) => !SUMMARY_PARTS.has(type)),
     ...summaryBlobs(file, limits),
   ];
 }

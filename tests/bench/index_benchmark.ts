@@ -13,7 +13,7 @@ import { type BlobPlace, readPuffinTail, writePuffin } from "../../shared/derive
 import { findRows } from "../../shared/derived/rows/find_rows.ts";
 import type { IndexedFile, OpenedIndex } from "../../shared/derived/rows/indexed_file.ts";
 import type { RowQuery } from "../../shared/derived/rows/row_query.ts";
-import { valuesBlobs, wordsBlobs } from "../../shared/derived/text/text_blobs.ts";
+import { deriveWords, valuesBlobs } from "../../shared/derived/text/text_blobs.ts";
 import type { FileRows } from "../../shared/derived/types.ts";
 import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
@@ -108,7 +108,7 @@ function fileRows(rows: number): FileRows {
 
 function build(file: FileRows) {
   const seconds: number[] = [];
-  const indexes = () => [...wordsBlobs(file), ...valuesBlobs(file)];
+  const indexes = () => [...deriveWords(file).blobs, ...valuesBlobs(file)];
   let blobs = indexes();
   for (let round = 0; round < BUILD_ROUNDS; round += 1) {
     const before = cpuUsage();

@@ -22,7 +22,14 @@ import {
   VALUE_COUNTS_BLOB,
 } from "./value_counts.ts";
 import { corruptSummary } from "./summary_bytes.ts";
-import { type FileWordRows, findWordRows, WORD_COUNTS_TYPE } from "../text/word_counts.ts";
+import { isTold } from "../text/row_words.ts";
+import {
+  type FileWordRows,
+  findCountedWords,
+  findWordRows,
+  ROW_WORDS_PROPERTY,
+  WORD_COUNTS_TYPE,
+} from "../text/word_counts.ts";
 import { findWordGroups, type GroupRows, WORD_GROUPS_TYPE } from "../text/word_groups.ts";
 
 /** What the summary does not have is undefined. Errors of all: `corrupt`; the store's. */
@@ -94,6 +101,16 @@ export class FileSummary {
     return blob === undefined ? undefined : findWordRows(blob, words, this.rows);
   }
 
+  /** Whether the data file's column of the words of each row tells of all these. */
+  async tellsWords(text: number, words: readonly (readonly string[])[]): Promise<boolean> {
+    const place = this.#placeOf(WORD_COUNTS_TYPE, [text]);
+    if (place?.properties[ROW_WORDS_PROPERTY] === undefined) return false;
+    const blob = await readBlob(this.store, this.sidecar, { place });
+    return words.every((own) =>
+      own.every(isTold) && findCountedWords(blob, own, this.rows) !== undefined
+    );
+  }
+
   /** These rows by minute and by the value of another column. */
   async wordGroups(
     { text, column }: { readonly text: number; readonly column: number },
@@ -119,10 +136,14 @@ export class FileSummary {
   }
 
   async #read(type: string, fields: readonly number[]): Promise<Uint8Array | undefined> {
-    const place = this.sidecar.blobs.find((blob) =>
+    const place = this.#placeOf(type, fields);
+    return place === undefined ? undefined : await readBlob(this.store, this.sidecar, { place });
+  }
+
+  #placeOf(type: string, fields: readonly number[]): BlobPlace | undefined {
+    return this.sidecar.blobs.find((blob) =>
       blob.type === type && blob.fields.length === fields.length &&
       blob.fields.every((field, at) => field === fields[at])
     );
-    return place === undefined ? undefined : await readBlob(this.store, this.sidecar, { place });
   }
 }

@@ -9,6 +9,7 @@ import { isNull } from "../../columns/rows.ts";
 import type { GroupIds } from "../summary/group_ids.ts";
 import { type Minutes, rowsOfRun } from "../summary/minutes.ts";
 import type { ColumnPart, Sequence, Words } from "./collect_words.ts";
+import { isTold, type RowThings, type RowWords, rowWords } from "./row_words.ts";
 import { scratchInts, scratchShorts } from "./scratch.ts";
 import type { CountedWords, WordCounts } from "./word_counts.ts";
 import type { GroupCell, WordGroups } from "./word_groups.ts";
@@ -39,6 +40,8 @@ export interface TextCounts {
   readonly counts: WordCounts;
   /** For each of the other columns; undefined: it has too many minutes and values. */
   readonly groups: readonly (WordGroups | undefined)[];
+  /** The words of each row; undefined: rows have too many sets of them. */
+  readonly rowWords: RowWords | undefined;
 }
 
 /**
@@ -88,8 +91,39 @@ export function countWords(
         byMinute: byMinute[place],
       })),
     },
+    rowWords: rowWords(
+      counter.rowThings,
+      toldThings(named, { wanted, things: counter.things }),
+      nullRows(parts),
+    ),
     groups: countGroups(counter, { groups, runs, placeOf, wanted: wanted.length }),
   };
+}
+
+/** By thing: its text, where rows tell of it. */
+function toldThings(
+  named: readonly CountedWords[],
+  { wanted, things }: { readonly wanted: readonly number[]; readonly things: number },
+): readonly (string | undefined)[] {
+  const wordsOf = (at: number): readonly string[] => {
+    const counted = named[at] as CountedWords;
+    return "word" in counted ? [counted.word] : counted.pair.flatMap(wordsOf);
+  };
+  const texts = Array<string | undefined>(things).fill(undefined);
+  named.forEach((_, at) => {
+    const words = wordsOf(at);
+    if (words.every(isTold)) texts[wanted[at] as number] = words.join(" ");
+  });
+  return texts;
+}
+
+/** Tells which rows have no text. */
+function nullRows(parts: readonly ColumnPart[]): (row: number) => boolean {
+  if (parts.every(({ data }) => data.nullCount === 0)) return () => false;
+  const nulls = parts.flatMap(({ rows, data }) =>
+    Array.from({ length: rows }, (_, at) => isNull(data, at))
+  );
+  return (row) => nulls[row] === true;
 }
 
 /** Terms that are in many granules, the most first. */
@@ -265,6 +299,11 @@ class RowCounter {
   /** Words and pairs so far. */
   get things(): number {
     return this.#words + this.#pairs.length;
+  }
+
+  /** The words and pairs of each row. All runs must have been counted before. */
+  get rowThings(): RowThings {
+    return { things: this.#things, ends: this.#thingEnds };
   }
 
   isPair(thing: number): boolean {

@@ -11,9 +11,10 @@ import { groupColumns } from "../summary/build_summary.ts";
 import { groupIds } from "../summary/group_ids.ts";
 import type { GroupType } from "../summary/summary_blobs.ts";
 import { minutesOf } from "../summary/minutes.ts";
-import type { Blob, FileRows } from "../types.ts";
+import type { Blob, Derived, FileRows } from "../types.ts";
 import { collectValues } from "./collect_values.ts";
 import { collectPairs } from "./collect_pairs.ts";
+import { wordsColumn } from "../../schema/row_words.ts";
 import { collectWords, type ColumnPart, type Words } from "./collect_words.ts";
 import { countWords, type Groups } from "./count_words.ts";
 import { TooMuchToIndex } from "./occurrences.ts";
@@ -21,7 +22,7 @@ import { GRANULES_MIN_PROPERTY, PAIRS_TYPE } from "./pairs_format.ts";
 import { releaseScratch } from "./scratch.ts";
 import { FILTER_TYPE, writeValueFilter } from "./value_filter.ts";
 import { NESTED_PROPERTY, RISING_VALUES_TYPE, VALUES_TYPE } from "./values_format.ts";
-import { encodeWordCounts, WORD_COUNTS_TYPE } from "./word_counts.ts";
+import { encodeWordCounts, ROW_WORDS_PROPERTY, WORD_COUNTS_TYPE } from "./word_counts.ts";
 import { encodeWordGroups, WORD_GROUPS_TYPE } from "./word_groups.ts";
 import {
   HEADER_BYTES_PROPERTY,
@@ -65,6 +66,7 @@ const LEVEL_COLUMNS = [
   `${ATTRIBUTES}:severity_text`,
   `${ATTRIBUTES}:level`,
 ];
+const NOTHING: Derived = { blobs: [], columns: [] };
 /** Columns by whose values words are counted, and how many values each may have. */
 const GROUPED_MAX = 4;
 const GROUPED_VALUES_MAX = 64;
@@ -80,14 +82,22 @@ export function isIndexed(blobs: readonly Pick<Blob, "type">[]): boolean {
 }
 
 /**
- * The indexes of words, and of their pairs. Pure. A column with too much to index
- * (`occurrences.ts`) has none.
+ * The indexes of words, and of their pairs; and which frequent words each row has. Pure. A column
+ * with too much to index (`occurrences.ts`) has none.
  */
-export function wordsBlobs(file: FileRows): Blob[] {
+export function deriveWords(file: FileRows): Derived {
   const columns = stringsOf(file, { areTexts: true }) ?? [];
-  if (columns.length === 0) return [];
+  if (columns.length === 0) return { blobs: [], columns: [] };
   const grouped = groupedColumns(file);
-  return columns.flatMap((column) => wordBlobs(file, column, grouped));
+  const derived = columns.map((column) => wordsOfColumn(file, column, grouped));
+  const own = derived.flatMap(({ columns }) => columns);
+  return {
+    blobs: derived.flatMap(({ blobs }) => blobs),
+    // Two columns of one id would be one to a reader.
+    columns: own.filter(({ column }, at) =>
+      own.findIndex((one) => one.column.id === column.id) === at
+    ),
+  };
 }
 
 /**
@@ -111,18 +121,26 @@ function stringsOf(
     .filter(({ name, type }) => type === "string" && texts.has(name) === areTexts);
 }
 
-function wordBlobs(file: FileRows, column: Column, grouped: readonly GroupedColumn[]): Blob[] {
+function wordsOfColumn(
+  file: FileRows,
+  column: Column,
+  grouped: readonly GroupedColumn[],
+): Derived {
   const parts = partsOf(file, column);
   const own = rowsOf(file, parts);
   return indexed(() => {
     const words = collectWords(parts, { shift: own.shift, keepsSequence: true });
     const index = writeWords(words, own);
-    return [
-      blobOf(WORDS_TYPE, [column.id], index),
-      ...pairsBlob(column, { words, own, wordShift: index.shift }),
-      ...wordCountsBlob(file, column, { words, parts, shift: own.shift, grouped }),
-    ];
-  });
+    const counted = countedWords(file, column, { words, parts, shift: own.shift, grouped });
+    return {
+      blobs: [
+        blobOf(WORDS_TYPE, [column.id], index),
+        ...pairsBlob(column, { words, own, wordShift: index.shift }),
+        ...counted.blobs,
+      ],
+      columns: counted.columns,
+    };
+  }, NOTHING);
 }
 
 function pairsBlob(
@@ -136,7 +154,7 @@ function pairsBlob(
   const { sequence } = words;
   // One row group is read whole, or not at all: pairs would tell nothing.
   if (sequence === undefined || own.rows <= own.rowGroupRows) return [];
-  return unlessTooMuch(() => {
+  return unlessTooMuch((): Blob[] => {
     const { values, granulesMin } = collectPairs(id, { ...words, sequence }, { ...own, wordShift });
     const bytesWanted = PAIRS_SHARE * own.bytesWanted;
     if (values.hashes.length === 0) return [];
@@ -145,38 +163,43 @@ function pairsBlob(
     const { properties, ...blob } = blobOf(PAIRS_TYPE, [id], index);
     const min = { [GRANULES_MIN_PROPERTY]: String(granulesMin) };
     return [{ ...blob, properties: { ...properties, ...min } }];
-  });
+  }, []);
 }
 
-function wordCountsBlob(
+/** How many rows have the frequent words, and which rows do. */
+function countedWords(
   file: FileRows,
-  { id }: Column,
+  column: Column,
   { words, parts, shift, grouped }: {
     readonly words: Words;
     readonly parts: readonly ColumnPart[];
     readonly shift: number;
     readonly grouped: readonly GroupedColumn[];
   },
-): Blob[] {
+): Derived {
+  const { id } = column;
   const { sequence } = words;
   const time = file.schema.columns.find(({ name }) => name === "timestamp");
   const runs = time && minutesOf(partsOf(file, time));
-  if (sequence === undefined || runs === undefined) return [];
+  if (sequence === undefined || runs === undefined) return NOTHING;
   const counted = countWords({ ...words, sequence }, {
     ...{ parts, shift, runs },
     groups: grouped.map(({ groups }) => groups),
   });
-  if (counted === undefined) return [];
+  if (counted === undefined) return NOTHING;
+  const { counts, rowWords } = counted;
   const byValue = counted.groups.flatMap((groups, at): Blob[] => {
     const column = present(grouped[at]).id;
     return groups === undefined
       ? []
       : [{ type: WORD_GROUPS_TYPE, fields: [id, column], data: encodeWordGroups(groups) }];
   });
-  return [
-    { type: WORD_COUNTS_TYPE, fields: [id], data: encodeWordCounts(counted.counts) },
-    ...byValue,
-  ];
+  const blob = { type: WORD_COUNTS_TYPE, fields: [id], data: encodeWordCounts(counts) };
+  if (rowWords === undefined) return { blobs: [blob, ...byValue], columns: [] };
+  return {
+    blobs: [{ ...blob, properties: { [ROW_WORDS_PROPERTY]: "1" } }, ...byValue],
+    columns: [{ column: wordsColumn(column), ...rowWords }],
+  };
 }
 
 /** A column by whose values words are counted. */
@@ -211,7 +234,7 @@ function isTelling({ ids, values }: Groups): boolean {
 
 function valueBlobs(file: FileRows, columns: readonly Column[]): Blob[] {
   const parts = columns.map((column) => partsOf(file, column));
-  return indexed(() => {
+  return indexed((): Blob[] => {
     const own = rowsOf(file, parts.flat());
     const values = columns.map(({ id }, at) =>
       collectValues(id, { parts: present(parts[at]), shift: own.shift })
@@ -223,7 +246,7 @@ function valueBlobs(file: FileRows, columns: readonly Column[]): Blob[] {
       blobOf(isRising ? RISING_VALUES_TYPE : VALUES_TYPE, columns.map(({ id }) => id), index),
       ...filter === undefined ? [] : [blobOf(FILTER_TYPE, filter.ids, filter)],
     ].map(withNested);
-  });
+  }, []);
 }
 
 function blobOf(type: string, fields: readonly number[], { bytes, headerBytes }: IndexBytes): Blob {
@@ -240,19 +263,19 @@ function withNested(blob: Blob): Blob {
 }
 
 /** Whatever memory of the thread `build` takes is free again. */
-function indexed(build: () => Blob[]): Blob[] {
+function indexed<T>(build: () => T, nothing: T): T {
   try {
-    return unlessTooMuch(build);
+    return unlessTooMuch(build, nothing);
   } finally {
     releaseScratch();
   }
 }
 
-function unlessTooMuch(build: () => Blob[]): Blob[] {
+function unlessTooMuch<T>(build: () => T, nothing: T): T {
   try {
     return build();
   } catch (error) {
-    if (error instanceof TooMuchToIndex) return [];
+    if (error instanceof TooMuchToIndex) return nothing;
     throw error;
   }
 }

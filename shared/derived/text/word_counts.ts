@@ -10,6 +10,8 @@ import type { ByteReader } from "./bits.ts";
 import { impossibleCounts, openCounts, packCounts } from "./packed_counts.ts";
 
 export const WORD_COUNTS_TYPE = "svc-word-counts-v1";
+/** A property: the data file has a column that tells of each row which of these words it has. */
+export const ROW_WORDS_PROPERTY = "row-words";
 
 /** What is counted of a column. */
 export interface WordCounts {

@@ -20,14 +20,15 @@ import type {
   Stats,
   TextShape,
 } from "../types.ts";
+import { wordReads } from "../row_words/word_reads.ts";
 import { jsonReads } from "./json_reads.ts";
 import { arrowSchemaMessage, arrowTextMessage } from "./arrow_message.ts";
 import { ROW_ENDS } from "./render.ts";
 import { statsOf } from "./stats.ts";
 
 /**
- * The physical plan as text, behind a line that says which path answers, or why none does, and
- * lines that say where attributes are looked up in JSON.
+ * The physical plan as text. Before it a line says which path answers, or why none does. Other
+ * lines say where attributes are looked up in JSON, and words in texts.
  */
 export async function explainedPlan(
   prepared: Prepared,
@@ -51,6 +52,7 @@ export async function explainedPlan(
       pathLine(prepared.path),
       ...firstLine(prepared),
       ...jsonReads(prepared),
+      ...wordReads(prepared.plan.tables),
       withoutPaths(text),
     ].join("\n");
   } catch (error) {

@@ -23,6 +23,7 @@ export function jsonReads(
 }
 
 function lineOf(table: TablePlan, made: MadeColumn): string | undefined {
+  if (made.form === "words") return undefined;
   const sources = servingSources(made);
   if (sources.length === 0) return undefined;
   const [old, odd] = [new Set<string>(), new Set<string>()];

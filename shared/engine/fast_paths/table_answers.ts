@@ -34,10 +34,19 @@ export interface TableCubes {
   valuesOf(column: Column): TableValues;
   /** Whether a file's summary counts the words of `spec`. */
   countsWords(file: DataFile, spec: CubeSpec): Promise<boolean>;
+  /** Whether a file's column of the words of each row tells of all of them. */
+  tellsWords(file: DataFile, words: SoughtWords): Promise<boolean>;
   /** Counts of a column with many values, for the days that `range` names. */
   wide(column: Column, range: string, kind: WideKind): WideColumn;
   /** Ids of columns that are known to have many values. Whoever finds such a column adds it. */
   readonly wideIds: Set<number>;
+}
+
+/** Words of a text, or several of them side by side. */
+export interface SoughtWords {
+  /** Id of the text's column. */
+  readonly text: number;
+  readonly words: readonly (readonly string[])[];
 }
 
 /** Cubes that together count files, and the files that they cannot count. */
@@ -50,6 +59,8 @@ export interface CubesOfFiles {
 
 /** For the cubes by words of one table. */
 const WORD_CUBES_BYTES_MAX = 8 * 1024 * 1024;
+/** Words in files of one table of which is kept whether rows tell of them; some 200 bytes each. */
+const TOLD_MAX = 16_384;
 
 /** What is kept of all tables' summaries. */
 export class TableAnswers {
@@ -139,6 +150,8 @@ class KeptTable implements TableCubes {
   /** Cubes by words, of which there are many: those asked last come last. */
   readonly #wordCubes = new Map<string, DayCube>();
   readonly wideIds = new Set<number>();
+  /** Whether rows of a file tell of words. The file never changes. */
+  readonly #told = new Map<string, boolean>();
 
   constructor(
     private readonly deps: {
@@ -169,16 +182,38 @@ class KeptTable implements TableCubes {
     return this.deps.wide(column, range, kind);
   }
 
-  /** A file that cannot be read counts none: `DayCube` tells of it. */
-  async countsWords({ key, rows, day }: DataFile, spec: CubeSpec): Promise<boolean> {
-    if (this.#wordCubes.get(cubeKey(day, spec))?.holds({ key }) === true) return true;
-    const { store, sidecars } = this.deps;
+  async countsWords(file: DataFile, spec: CubeSpec): Promise<boolean> {
+    if (this.#wordCubes.get(cubeKey(file.day, spec))?.holds(file) === true) return true;
     const values = (column: Column) => this.valuesOf(column);
+    return await this.#asks(
+      file,
+      async (summary) => await new PartReader(summary, spec, { values }).read() !== undefined,
+    );
+  }
+
+  async tellsWords(file: DataFile, { text, words }: SoughtWords): Promise<boolean> {
+    const key = JSON.stringify([file.key, text, words]);
+    const known = this.#told.get(key);
+    if (known !== undefined) return known;
+    const isTold = await this.#asks(file, (summary) => summary.tellsWords(text, words));
+    this.#told.set(key, isTold);
+    for (const oldest of this.#told.keys()) {
+      if (this.#told.size <= TOLD_MAX) break;
+      this.#told.delete(oldest);
+    }
+    return isTold;
+  }
+
+  /** False of a file whose summary cannot be read: `DayCube` tells of it. */
+  async #asks(
+    { key, rows }: DataFile,
+    ask: (summary: FileSummary) => Promise<boolean>,
+  ): Promise<boolean> {
+    const { store, sidecars } = this.deps;
     try {
       const sidecar = await sidecars.read(store, { key, rows });
       const summary = sidecar && FileSummary.of(store, sidecar, rows);
-      return summary !== undefined &&
-        await new PartReader(summary, spec, { values }).read() !== undefined;
+      return summary !== undefined && await ask(summary);
     } catch (error) {
       if (!isOperatingError(error)) throw error;
       return false;

@@ -1,7 +1,7 @@
 /**
- * Finds the calls of a statement that look into a stored table's `attributes`, and how each of them
- * reaches the table. It follows the column through subqueries, WITHs, stars, aliases and set
- * operations, from the tables up.
+ * Finds the calls of a statement that look into a stored table's `attributes`, or into another
+ * column of it, and how each of them reaches the table. It follows the column through subqueries,
+ * WITHs, stars, aliases and set operations, from the tables up.
  *
  * What is not certain is no call: a name that two tables may have, an alias of that name, a source
  * whose columns are not known.
@@ -38,7 +38,7 @@ export interface AttributeTable {
   /** The `BASE_TABLE` node. */
   readonly node: TreeNode;
   readonly columns: readonly string[];
-  /** Lower-cased name of the column with attributes; undefined: it has none to look into. */
+  /** Lower-cased name of the column that is looked into; undefined: it has none. */
   readonly attributes: string | undefined;
 }
 
@@ -69,30 +69,48 @@ export interface Star {
   readonly hidden: readonly (readonly string[])[];
 }
 
-/** A call that looks into attributes. */
-export interface AttributeUse {
+/** What looks into a column. */
+export interface ColumnCall {
+  /** A `COLUMN_REF`. */
+  readonly column: TreeNode;
+}
+
+/** A call that looks into a stored table's column. */
+export interface ColumnUse<C extends ColumnCall> {
   /** The call, or the cast of one. */
   readonly node: TreeNode;
-  readonly call: AttributeCall | AttributeCast;
+  readonly call: C;
   readonly reach: Reach;
   /** Whether another expression of its SELECT may have to be the same, as GROUP BY wants it. */
   readonly isMatched: boolean;
 }
 
+/** A call that looks into attributes. */
+export type AttributeUse = ColumnUse<AttributeCall | AttributeCast>;
+
 /** What was found of a statement. */
-export interface AttributeUses {
-  readonly uses: readonly AttributeUse[];
-  /** Calls of which it is not certain that they look into a stored table's attributes. */
-  readonly unknown: readonly AttributeCall[];
+export interface ColumnUses<C extends ColumnCall> {
+  readonly uses: readonly ColumnUse<C>[];
+  /** Calls of which it is not certain that they look into a stored table's column. */
+  readonly unknown: readonly C[];
   readonly stars: readonly Star[];
 }
 
-/** Finds the calls below `root`. */
+/** Finds the calls below `root` that look into attributes. */
 export function attributeUses(
   root: TreeNode,
   tables: readonly AttributeTable[],
-): AttributeUses {
-  const resolver = new Resolver(tables);
+): ColumnUses<AttributeCall | AttributeCast> {
+  return columnUses(root, tables, (node) => attributeCast(node) ?? attributeCall(node));
+}
+
+/** Finds the calls below `root` that `callOf` knows. */
+export function columnUses<C extends ColumnCall>(
+  root: TreeNode,
+  tables: readonly AttributeTable[],
+  callOf: (node: TreeNode) => C | undefined,
+): ColumnUses<C> {
+  const resolver = new Resolver(tables, callOf);
   resolver.query(root, { ctes: new Map(), scopes: [] });
   return { uses: resolver.uses, unknown: resolver.unknown, stars: resolver.stars };
 }
@@ -144,14 +162,17 @@ interface Scope {
 
 type Around = Surroundings<Output, Scope>;
 
-class Resolver extends ScopeWalker<Output, Source, Scope> {
-  readonly uses: AttributeUse[] = [];
-  readonly unknown: AttributeCall[] = [];
+class Resolver<C extends ColumnCall> extends ScopeWalker<Output, Source, Scope> {
+  readonly uses: ColumnUse<C>[] = [];
+  readonly unknown: C[] = [];
   readonly stars: Star[] = [];
   protected override readonly nothing = UNKNOWN;
   readonly #tables: ReadonlyMap<TreeNode, AttributeTable>;
 
-  constructor(tables: readonly AttributeTable[]) {
+  constructor(
+    tables: readonly AttributeTable[],
+    private readonly callOf: (node: TreeNode) => C | undefined,
+  ) {
     super();
     this.#tables = new Map(tables.map((table) => [table.node, table]));
   }
@@ -282,7 +303,7 @@ class Resolver extends ScopeWalker<Output, Source, Scope> {
   }
 
   protected override visitNode(node: TreeNode, around: Around): void {
-    const call = attributeCast(node) ?? attributeCall(node);
+    const call = this.callOf(node);
     if (call !== undefined) return this.#visitCall(node, call, around);
     const [scope] = around.scopes;
     const before = scope?.inAggregate ?? false;
@@ -293,7 +314,7 @@ class Resolver extends ScopeWalker<Output, Source, Scope> {
 
   #visitCall(
     node: TreeNode,
-    call: AttributeCall | AttributeCast,
+    call: C,
     { scopes }: Around,
   ): void {
     const found = this.#reachOf(call.column, scopes);

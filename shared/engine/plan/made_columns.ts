@@ -30,8 +30,23 @@ export type MadeForm =
   /** The value as the column's own type, NULL where it does not fit: a column that is seen. */
   | "typed";
 
-/** A column of a table's plan that is made of an attribute. */
-export interface MadeColumn {
+/** A column of a table's plan that parts make as they can. */
+export type MadeColumn = MadeAttribute | MadeWords;
+
+/** Whether a text has certain words. */
+export interface MadeWords {
+  readonly form: "words";
+  /** The column of the words of each row, of files that tell of these words: the only one. */
+  readonly sources: readonly [Column];
+  /** The condition over the source, as SQL. */
+  readonly told: string;
+  /** The column of the text, and the condition over it. */
+  readonly text: string;
+  readonly sought: string;
+}
+
+/** A column that is made of an attribute. */
+export interface MadeAttribute {
   readonly attribute: string;
   readonly form: MadeForm;
   /** The promoted columns that hold it; the one that serves most files first. */
@@ -95,8 +110,12 @@ export function seenMadeColumns(
 }
 
 /** Returns the sources from which a part may read the form without a look into `attributes`. */
-export function servingSources({ form, sources }: MadeColumn): readonly Column[] {
+export function servingSources(
+  { form, sources }: Pick<MadeColumn, "form" | "sources">,
+): readonly Column[] {
   switch (form) {
+    case "words":
+      return sources;
     case "text":
     case "json":
       return sources.filter(({ type }) => readsBack(type));
@@ -130,15 +149,30 @@ export interface SqlWriter {
 }
 
 /** Writes a made column for a part. */
-export function madeSql(
-  made: MadeColumn,
-  { type, isComplete, write }: {
-    /** Type of the made column. */
-    readonly type: ColumnType;
-    /** Whether a source is complete in the part. */
-    readonly isComplete: (source: Column) => boolean;
-    readonly write: SqlWriter;
-  },
+export function madeSql(made: MadeColumn, options: MadeOptions): MadeSql {
+  if (made.form !== "words") return madeAttributeSql(made, options);
+  const { sources: [source], told, sought, text } = made;
+  return options.isComplete(source)
+    ? { sql: told, reads: [source.name] }
+    : { sql: sought, reads: [text] };
+}
+
+/** Columns of the files that a made column may be made of where no source serves all of them. */
+export function otherReads(made: MadeColumn): readonly string[] {
+  return made.form === "words" ? [made.text] : [ATTRIBUTES];
+}
+
+interface MadeOptions {
+  /** Type of the made column. */
+  readonly type: ColumnType;
+  /** Whether a source is complete in the part. */
+  readonly isComplete: (source: Column) => boolean;
+  readonly write: SqlWriter;
+}
+
+function madeAttributeSql(
+  made: MadeAttribute,
+  { type, isComplete, write }: MadeOptions,
 ): MadeSql {
   // A program that rewrites `attributes` leaves hidden columns as they were, and names its files by
   // other names: nothing in such a file is complete.
@@ -148,7 +182,8 @@ export function madeSql(
   const { form, attribute, sources } = made;
   const nothing = { sql: `NULL::${write.type("string")}`, reads: [] };
   const attributes = { sql: write.name(ATTRIBUTES), reads: [ATTRIBUTES] };
-  const textOf = (): MadeSql => madeSql({ ...made, form: "text" }, { type, isComplete, write });
+  const textOf = (): MadeSql =>
+    madeAttributeSql({ ...made, form: "text" }, { type, isComplete, write });
   switch (form) {
     case "text": {
       return complete === undefined

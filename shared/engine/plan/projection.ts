@@ -3,9 +3,8 @@
  * with them. Copies of rows that are closer at hand than files have no others.
  */
 
-import { ATTRIBUTES } from "../../schema/promoted.ts";
 import type { Column, TableSchema } from "../../schema/schema.ts";
-import { servingSources } from "./made_columns.ts";
+import { otherReads, servingSources } from "./made_columns.ts";
 import { isWhole, type TablePlan } from "./plan.ts";
 import { listAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 
@@ -69,7 +68,7 @@ export function storedColumnsOf(
     const isAll = isWhole(table, serving);
     const sources = isAll ? serving : own.sources;
     const names = sources.map((source) => source.name);
-    return isAll ? names : [...names, ATTRIBUTES];
+    return isAll ? names : [...names, ...otherReads(own)];
   });
   const wanted = new Set(reads);
   return stored.columns.filter(({ name }) => wanted.has(name));

@@ -310,14 +310,14 @@ class HiddenColumns {
   /** Whether some table's promoted column may give the form. */
   serves(reach: Reach, attribute: string, form: MadeForm): boolean {
     return this.#plansOf(reach).some((plan) =>
-      servingSources({ attribute, form, sources: sourcesOf(plan.stored, attribute) }).length > 0
+      servingSources({ form, sources: sourcesOf(plan.stored, attribute) }).length > 0
     );
   }
 
   /** Whether no row of the tables has to be looked up in JSON. */
   isWhole(reach: Reach, attribute: string, form: MadeForm): boolean {
     return this.#plansOf(reach).every((plan) =>
-      isWhole(plan, servingSources({ attribute, form, sources: sourcesOf(plan.stored, attribute) }))
+      isWhole(plan, servingSources({ form, sources: sourcesOf(plan.stored, attribute) }))
     );
   }
 

@@ -7,6 +7,7 @@ import { type FileMetaData, parquetMetadata, type SchemaElement } from "hyparque
 import { present } from "../../base/assert.ts";
 import type { ColumnBatch } from "../../columns/batch.ts";
 import type { StreamRows } from "../../columns/ipc_stream.ts";
+import { isOfFilesAlone } from "../../schema/row_words.ts";
 import type { Column } from "../../schema/schema.ts";
 import { RAW_PARSERS } from "../raw_parsers.ts";
 import { CREATED_BY } from "../writer/format.ts";
@@ -43,7 +44,10 @@ export function readOwnFile(
       geoparquet: false,
     });
     if (metadata.created_by !== CREATED_BY) return undefined;
-    const columns = metadata.schema.slice(1).map(columnOf);
+    // Others come behind those of the table.
+    const columns = metadata.schema.slice(1).map(columnOf).filter((column) =>
+      !isOfFilesAlone(column)
+    );
     const arena = new Arena(spare);
     const groups = rowGroups.map((group) => groupOf(metadata, group, { columns, file, arena }));
     return { columns, groups, buffer: arena.buffer };

@@ -84,14 +84,35 @@ export interface ChunkOptions {
   readonly packingBefore?: Packing | undefined;
 }
 
+/** What a chunk is written from. */
+export interface ChunkSource {
+  /** Tells which rows are null. */
+  readonly data: ColumnData;
+  /** With a dictionary: what it has. */
+  readonly values: ChunkValues;
+  readonly dictionary: Dictionary | undefined;
+}
+
+/** The source for a column's values of so many rows. */
+export function chunkSource(column: Column, data: ColumnData, rows: number): ChunkSource {
+  const values = chunkValues(column.type, data, rows);
+  if (!areTexts(values)) throw new Error(`column ${column.name} is not UTF-8`);
+  const hasDictionary = !isTime(column) && column.type !== "bool" && values.count > 0;
+  return { data, values, dictionary: hasDictionary ? dictionaryOf(values) : undefined };
+}
+
+function isTime({ name, type }: Column): boolean {
+  return type === "timestamptz" || (name === "timestamp_ns" && type === "long");
+}
+
 /** The pages of one column of one row group. */
 export function writeChunk(
   column: Column,
-  data: ColumnData,
+  source: ChunkSource,
   options: ChunkOptions,
 ): WrittenChunk {
   const { rows } = options;
-  const writer = new ChunkWriter(column, data, options);
+  const writer = new ChunkWriter(column, source, options);
   for (let from = 0; from < rows;) from = writer.page(from);
   return writer.finish();
 }
@@ -122,7 +143,7 @@ class ChunkWriter {
 
   constructor(
     column: Column,
-    data: ColumnData,
+    { data, values, dictionary }: ChunkSource,
     { rows, effort, packingBefore }: ChunkOptions,
   ) {
     this.#page.clear();
@@ -131,15 +152,11 @@ class ChunkWriter {
     this.#rows = rows;
     this.#effort = effort;
     this.#packingBefore = packingBefore;
-    this.#values = chunkValues(column.type, data, rows);
-    if (!areTexts(this.#values)) throw new Error(`column ${column.name} is not UTF-8`);
-    const isTime = column.type === "timestamptz" ||
-      (column.name === "timestamp_ns" && column.type === "long");
-    const hasDictionary = !isTime && column.type !== "bool" && this.#values.count > 0;
-    this.#dictionary = hasDictionary ? dictionaryOf(this.#values) : undefined;
-    this.#encoder = valueEncoder(this.#values, { isTime, dictionary: this.#dictionary });
-    this.#order = new ValueOrder(this.#values);
-    if (this.#dictionary !== undefined) this.#held = this.#dictionaryPage(this.#dictionary);
+    this.#values = values;
+    this.#dictionary = dictionary;
+    this.#encoder = valueEncoder(values, { isTime: isTime(column), dictionary });
+    this.#order = new ValueOrder(values);
+    if (dictionary !== undefined) this.#held = this.#dictionaryPage(dictionary);
   }
 
   /** Writes the page that begins with row `from`; the row behind it. */

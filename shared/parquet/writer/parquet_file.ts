@@ -10,8 +10,9 @@
 import { concatBytes, crc32, utf8 } from "../../base/bytes.ts";
 import { ColumnMemory } from "../../columns/column_memory.ts";
 import { type BatchSlice, joinColumn } from "../../columns/gather.ts";
+import type { WordsColumn } from "../../schema/row_words.ts";
 import type { Column, ColumnType, TableSchema } from "../../schema/schema.ts";
-import { type ChunkOptions, writeChunk, type WrittenChunk } from "./column_chunk.ts";
+import { type ChunkOptions, chunkSource, writeChunk, type WrittenChunk } from "./column_chunk.ts";
 import {
   CHUNK,
   CODEC,
@@ -34,6 +35,7 @@ import {
 import type { Effort, Packing } from "./packing.ts";
 import { type PlaceSums, SUMS_KEY, sumsText } from "../sums.ts";
 import { ThriftWriter } from "./thrift_writer.ts";
+import { wordsChunk } from "./words_chunk.ts";
 
 const MAGIC = utf8("PAR1");
 const LENGTH_BYTES = 4;
@@ -75,7 +77,9 @@ interface PlacedGroup {
 }
 
 export class ParquetFileWriter {
-  readonly #schema: TableSchema;
+  readonly #columns: readonly Column[];
+  /** They come behind the others. */
+  readonly #words: readonly WordsColumn[];
   readonly #effort: Effort;
   readonly #pieces: Uint8Array[] = [MAGIC];
   readonly #groups: PlacedGroup[] = [];
@@ -83,9 +87,17 @@ export class ParquetFileWriter {
   /** By column: what its last chunk of several pages was packed with. */
   readonly #packings: Packing[] = [];
   #length = MAGIC.byteLength;
+  #rows = 0;
 
-  constructor(schema: TableSchema, { effort }: Pick<ChunkOptions, "effort">) {
-    this.#schema = schema;
+  constructor(
+    { columns }: TableSchema,
+    { effort, words = [] }: Pick<ChunkOptions, "effort"> & {
+      /** Columns of all rows of the file, besides those of the batches. */
+      readonly words?: readonly WordsColumn[] | undefined;
+    },
+  ) {
+    this.#columns = [...columns, ...words.map(({ column }) => column)];
+    this.#words = words;
     this.#effort = effort;
   }
 
@@ -95,16 +107,22 @@ export class ParquetFileWriter {
    */
   add(ranges: readonly BatchSlice[]): void {
     const rows = sum(ranges, ({ count }) => count);
-    const chunks = this.#schema.columns.map((column, at): PlacedChunk => {
-      const data = joinColumn(ranges, at, this.#memory.take);
+    const ownColumns = this.#columns.length - this.#words.length;
+    const range = { from: this.#rows, to: this.#rows + rows };
+    const chunks = this.#columns.map((column, at): PlacedChunk => {
+      const words = this.#words[at - ownColumns];
+      const source = words === undefined
+        ? chunkSource(column, joinColumn(ranges, at, this.#memory.take), rows)
+        : wordsChunk(words, range);
       const offset = this.#length;
       const packingBefore = this.#packings[at];
-      const chunk = writeChunk(column, data, { rows, effort: this.#effort, packingBefore });
+      const chunk = writeChunk(column, source, { rows, effort: this.#effort, packingBefore });
       if (chunk.pages.length > 1) this.#packings[at] = chunk.packing;
       this.#memory.free();
       for (const piece of chunk.pieces) this.#append(piece);
       return { ...chunk, pieces: [], offset };
     });
+    this.#rows += rows;
     this.#groups.push({ rows, chunks });
   }
 
@@ -114,7 +132,7 @@ export class ParquetFileWriter {
     // For chunks of one page each the footer says all that page indexes would. In a small file they
     // took a third of its end.
     if (chunks.some(({ pages }) => pages.length > 1)) this.#appendPageIndexes(chunks);
-    const { byteLength } = this.#append(footerOf(this.#schema, this.#groups));
+    const { byteLength } = this.#append(footerOf(this.#columns, this.#groups));
     const length = new DataView(new ArrayBuffer(LENGTH_BYTES));
     length.setUint32(0, byteLength, true);
     this.#append(new Uint8Array(length.buffer));
@@ -171,13 +189,13 @@ function offsetIndexOf({ pages, offset }: PlacedChunk): Uint8Array {
   return index.finish();
 }
 
-function footerOf(schema: TableSchema, groups: readonly PlacedGroup[]): Uint8Array {
+function footerOf(columns: readonly Column[], groups: readonly PlacedGroup[]): Uint8Array {
   const footer = new ThriftWriter();
   footer.i32(FILE.version, VERSION);
-  footer.structs(FILE.schema, [undefined, ...schema.columns], (column) => {
+  footer.structs(FILE.schema, [undefined, ...columns], (column) => {
     if (column === undefined) {
       footer.text(ELEMENT.name, ROOT);
-      footer.i32(ELEMENT.children, schema.columns.length);
+      footer.i32(ELEMENT.children, columns.length);
     } else writeElement(footer, column);
   });
   footer.i64(FILE.rows, sum(groups, ({ rows }) => rows));
@@ -192,7 +210,7 @@ function footerOf(schema: TableSchema, groups: readonly PlacedGroup[]): Uint8Arr
     ordinal += 1;
   });
   const sums = {
-    fieldIds: schema.columns.map(({ id }) => id),
+    fieldIds: columns.map(({ id }) => id),
     groups: groups.map(({ rows, chunks }) => ({ rows, chunks: chunks.map(sumsOf) })),
   };
   footer.structs(FILE.metadata, [sumsText(sums)], (text) => {
@@ -201,7 +219,7 @@ function footerOf(schema: TableSchema, groups: readonly PlacedGroup[]): Uint8Arr
   });
   footer.text(FILE.createdBy, CREATED_BY);
   // Without it readers do not trust bounds.
-  footer.structs(FILE.columnOrders, schema.columns, () => {
+  footer.structs(FILE.columnOrders, columns, () => {
     footer.struct(FILE.orderOfType, () => {});
   });
   return footer.finish();

@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import { wordsColumn } from "../../schema/row_words.ts";
+import { EngineLab, type LabEvent } from "../../testing/engine_lab.ts";
+import { SeededRandom } from "../../testing/seeded_random.ts";
+
+const START_NS = 1_790_000_000_000_000_000n;
+const ROWS = 2_200;
+/** Statements by chance; `SVC_ROUNDS` for more, `SVC_SEED` for others. */
+const ROUNDS = Number(Deno.env.get("SVC_ROUNDS") ?? 60);
+
+/** Words that are in many rows, with others that are in none of them as they are sought. */
+const FREQUENT = ["error", "Refused", "timeout", "größe", "世", "a_b", "É", "x"];
+const NUMBERS = ["404", "v2", "7"];
+const RARE = ["deadlock", "ökonom"];
+const BETWEEN = [" ", "  ", "-", ": ", "|", "\n", "/"];
+
+class Texts {
+  constructor(private readonly random: SeededRandom) {}
+
+  pick<T>(from: readonly T[]): T {
+    return from[this.random.below(from.length)] as T;
+  }
+
+  text(): string {
+    const words = Array.from({ length: this.random.below(5) }, () => {
+      if (this.random.chance(0.002)) return this.pick(RARE);
+      const word = this.random.chance(0.2) ? this.pick(NUMBERS) : this.pick(FREQUENT);
+      return this.random.chance(0.2) ? word.toUpperCase() : word;
+    });
+    return words.reduce((text, word) => text + (text && this.pick(BETWEEN)) + word, "");
+  }
+
+  rows(count: number, fromNs: bigint): LabEvent[] {
+    return Array.from({ length: count }, (_, n) => ({
+      ns: fromNs + BigInt(n) * 300_000_000n,
+      host: `h${this.random.below(3)}`,
+      raw: this.text(),
+      attributes: JSON.stringify({ took: this.random.below(50), level: this.pick(["a", "b"]) }),
+    }));
+  }
+
+  /** A condition on `text`. */
+  condition(text: string): string {
+    const call = this.pick(["match_terms", "match_any", "match_phrase", "match_prefix", "match"]);
+    const words = Array.from({ length: 1 + this.random.below(3) }, () => {
+      const all = this.random.chance(0.15) ? [...NUMBERS, ...RARE, "absent"] : FREQUENT;
+      return this.pick(all).toLowerCase();
+    });
+    const not = this.random.chance(0.25) ? "NOT " : "";
+    return `${not}${call}(${text}, '${words.join(this.pick(BETWEEN))}')`;
+  }
+}
+
+/** The statement with conditions on `raw`, and on a text that no column tells of. */
+function statement(texts: Texts, qualifier = ""): readonly [string, string] {
+  const raw = `${qualifier}raw`;
+  const conditions = Array.from({ length: 3 }, () => texts.condition("§"));
+  const [one, two, three] = conditions;
+  const sql = texts.pick([
+    `SELECT count(*) FROM events WHERE ${one} AND host <> 'h1' AND attr_get(attributes, 'level') = 'a'`,
+    `SELECT host, count(*), avg(attr_get(attributes, 'took')::DOUBLE) FROM events WHERE ${one} OR ${two} GROUP BY 1 ORDER BY 1`,
+    `SELECT host, ${one} AS w, count(*) FILTER (WHERE ${two}) FROM events WHERE ${three} GROUP BY host, w ORDER BY 1, 2`,
+    `SELECT e.host, count(*) FROM events e JOIN (SELECT DISTINCT host FROM events WHERE ${one}) h ON e.host = h.host GROUP BY 1 ORDER BY 1`,
+    `SELECT sum(CASE WHEN ${one} THEN 1 WHEN ${two} THEN 10 ELSE 100 END)::BIGINT FROM events`,
+    `WITH w AS (SELECT host, timestamp FROM events WHERE ${one}) SELECT host, max(timestamp) FROM w GROUP BY 1 ORDER BY 1`,
+    `SELECT count(*) FROM events WHERE (${one}) IS NOT DISTINCT FROM (${two})`,
+    `SELECT host, timestamp FROM events WHERE ${one} AND ${two} ORDER BY timestamp_ns, host LIMIT 30`,
+    `SELECT host, raw FROM events WHERE ${one} ORDER BY timestamp_ns LIMIT 20`,
+    `SELECT count(DISTINCT host) FROM events WHERE host IN (SELECT host FROM events WHERE ${one} GROUP BY host HAVING count(*) > 5) AND ${two}`,
+    `SELECT ${one}, count(*) FROM events GROUP BY ${one} ORDER BY 1`,
+  ]);
+  return [sql.replaceAll("§", raw), sql.replaceAll("§", `(${raw} || '')`)];
+}
+
+async function answers(lab: EngineLab, [told, sought]: readonly [string, string]): Promise<void> {
+  const own = await lab.query(told, { fastPaths: false });
+  const other = await lab.query(sought, { fastPaths: false });
+  assert.deepEqual(own.texts, other.texts, told);
+  assert.deepEqual(own.types, other.types, told);
+}
+
+Deno.test("words that rows tell of are found as in their texts, over files with and without, and the WAL", async () => {
+  const random = new SeededRandom(Number(Deno.env.get("SVC_SEED") ?? 41));
+  const texts = new Texts(random);
+  await using lab = await EngineLab.open({ wal: true });
+  await lab.commit(texts.rows(ROWS, START_NS), { derived: true });
+  await lab.commit(texts.rows(ROWS, START_NS + 40_000_000_000n), { derived: false });
+  await lab.commit(texts.rows(ROWS, START_NS + 90_000_000_000n), {
+    derived: true,
+    rowGroupRowsMax: 600,
+  });
+  // In this file some words are rare, and in the next none is frequent.
+  const few = texts.rows(ROWS, START_NS + 200_000_000_000n)
+    .map((row, n) => n % 400 === 0 ? row : { ...row, raw: "timeout x" });
+  await lab.commit(few, { derived: true });
+  await lab.commit(few.map((row) => ({ ...row, raw: "7" })), { derived: true });
+  await lab.append(texts.rows(300, START_NS + 300_000_000_000n));
+  let told = 0;
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const both = statement(texts);
+    await answers(lab, both);
+    if (await toldOf(lab, both[0]) !== undefined) told += 1;
+  }
+  assert(told > ROUNDS / 4, `${told} of ${ROUNDS} statements used what rows tell`);
+});
+
+/** What EXPLAIN says of words; undefined: nothing. */
+async function toldOf(lab: EngineLab, sql: string): Promise<string | undefined> {
+  await using prepared = await lab.prepare(sql);
+  return (await prepared.explain()).split("\n").find((line) => line.includes("words of raw"));
+}
+
+const LEVELS = "SELECT host, avg(length(sourcetype)) FROM events WHERE";
+
+Deno.test("a statement that wants words alone reads no text", async () => {
+  const texts = new Texts(new SeededRandom(5));
+  await using lab = await EngineLab.open({ wal: true });
+  await lab.commit(texts.rows(ROWS, START_NS), { derived: true });
+  const told = (condition: string) => toldOf(lab, `${LEVELS} ${condition} GROUP BY 1`);
+  for (
+    const condition of [
+      "match_terms(raw, 'Error')",
+      "match_terms(raw, 'error') AND NOT match_any(raw, 'timeout x')",
+      "match_phrase(events.raw, 'error timeout') OR match_phrase(raw, 'x')",
+    ]
+  ) {
+    assert.equal(
+      await told(condition),
+      "events: words of raw are told by rows of 1 file",
+      condition,
+    );
+  }
+  for (
+    const condition of [
+      "match_terms(raw, 'v2')",
+      "match_any(raw, 'error absent')",
+      "match_prefix(raw, 'err')",
+      "match_phrase(raw, 'error error error')",
+      "match_terms(raw, 'error') AND length(raw) > 3",
+      "match_terms(raw, 'error') AND match_terms(raw || '', 'timeout')",
+    ]
+  ) assert.equal(await told(condition), undefined, condition);
+  assert.equal(
+    await toldOf(lab, "SELECT * FROM events WHERE match_terms(raw, 'error')"),
+    undefined,
+  );
+  await lab.commit(texts.rows(ROWS, START_NS + 900_000_000_000n));
+  await lab.append(texts.rows(9, START_NS));
+  assert.equal(
+    await told("match_terms(raw, 'error')"),
+    "events: words of raw are told by rows of 1 file, looked for in texts of 1 file and " +
+      "1 piece of the WAL",
+  );
+});
+
+Deno.test("without its sidecar a file has words looked for in its texts", async () => {
+  const texts = new Texts(new SeededRandom(6));
+  await using lab = await EngineLab.open();
+  await lab.commit(texts.rows(ROWS, START_NS), { derived: true });
+  const sql = `${LEVELS} match_terms(raw, 'error') GROUP BY 1 ORDER BY 1`;
+  const before = await lab.query(sql);
+  assert.match(await toldOf(lab, sql) ?? "", /1 file$/);
+  const sidecars: string[] = [];
+  for await (const { key } of lab.store.list("")) {
+    if (key.endsWith(".puffin")) sidecars.push(key);
+  }
+  assert.equal(sidecars.length, 1);
+  await lab.store.delete(sidecars);
+  await lab.restartEngine();
+  assert.equal(await toldOf(lab, sql), undefined);
+  assert.deepEqual((await lab.query(sql)).texts, before.texts);
+});
+
+Deno.test("the column of words has an id and a name that no column of a table has", () => {
+  const { id, name, type, required } = wordsColumn({ id: 2 ** 30 + 999, name: "raw" });
+  assert(id > 2 ** 30 + 1_000 && id < 2_147_483_447, `${id}`);
+  assert.deepEqual({ name, type, required }, {
+    name: "words:raw",
+    type: "string",
+    required: false,
+  });
+});
