@@ -23,7 +23,7 @@ import { type PlanDeps, planStatement } from "./plan/plan_statement.ts";
 import { rewriteStatement, type Rewritten } from "./plan/rewrite_statement.ts";
 import { type Prepared, preparedOf } from "./prepared.ts";
 import { pruneStatement, type PruneStatementDeps } from "./pruning/prune_statement.ts";
-import { rowWordsStatement } from "./row_words/row_words_statement.ts";
+import { spareStatement } from "./spared/spare_statement.ts";
 import { inCallersText } from "./statement/error_place.ts";
 import { bindParameters } from "./statement/bind_parameters.ts";
 import { parseSent } from "./statement/parse_sent.ts";
@@ -126,9 +126,9 @@ export async function prepareRewritten(
     }
     const pruned = await pruneStatement(shortened, context);
     const ordered = await orderStatement(pruned, context);
-    const worded = await rowWordsStatement(ordered, context);
-    isRewritten = worded.isPromoted;
-    const priced = priceStatement(worded);
+    const spared = await spareStatement(ordered, context);
+    isRewritten = spared.isPromoted;
+    const priced = priceStatement(spared);
     const exchanged = await exchangeStatement(priced, context);
     // Once is enough, and whoever brings its tables along (`frozen`) gets the same ones again.
     if (context.mayLeaveOut !== false && exchanged.tables.some(readsLeftOut)) {

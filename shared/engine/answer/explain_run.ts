@@ -20,7 +20,7 @@ import type {
   Stats,
   TextShape,
 } from "../types.ts";
-import { wordReads } from "../row_words/word_reads.ts";
+import { sparedReads } from "../spared/spared_reads.ts";
 import { jsonReads } from "./json_reads.ts";
 import { arrowSchemaMessage, arrowTextMessage } from "./arrow_message.ts";
 import { ROW_ENDS } from "./render.ts";
@@ -52,7 +52,7 @@ export async function explainedPlan(
       pathLine(prepared.path),
       ...firstLine(prepared),
       ...jsonReads(prepared),
-      ...wordReads(prepared.plan.tables),
+      ...sparedReads(prepared.plan.tables),
       withoutPaths(text),
     ].join("\n");
   } catch (error) {

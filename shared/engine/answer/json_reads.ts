@@ -1,7 +1,7 @@
 /** Which attributes a statement looks up in JSON although columns could hold them, and why. */
 
 import { counted } from "../../base/counted.ts";
-import { isUnasked } from "../../schema/promoted.ts";
+import { ATTRIBUTES, isUnasked } from "../../schema/promoted.ts";
 import { type MadeColumn, servingSources } from "../plan/made_columns.ts";
 import { isCompleteIn, type TablePlan } from "../plan/plan.ts";
 import { namedColumns } from "../plan/projection.ts";
@@ -18,12 +18,22 @@ export function jsonReads(
     );
     return used.flatMap(([, made]) => lineOf(table, made) ?? []);
   });
-  const others = left.map(({ attribute, why }) => line("", attribute, why));
+  const others = plan.tables.some(needsNoJson)
+    ? []
+    : left.map(({ attribute, why }) => line("", attribute, why));
   return [...new Set([...ofTables, ...others])];
 }
 
+/** Whether attributes matter to no row that is read (`spared/unneeded_json.ts`). */
+function needsNoJson(table: TablePlan): boolean {
+  return [...table.made.values()].some((made) =>
+    made.form === "choice" && made.dear.reads.includes(ATTRIBUTES) &&
+    table.parts.every((part) => isCompleteIn(table, part, made.sources[0]))
+  );
+}
+
 function lineOf(table: TablePlan, made: MadeColumn): string | undefined {
-  if (made.form === "words") return undefined;
+  if (made.form === "choice") return undefined;
   const sources = servingSources(made);
   if (sources.length === 0) return undefined;
   const [old, odd] = [new Set<string>(), new Set<string>()];

@@ -3,7 +3,7 @@
 import type { TableName } from "../bind/table_names.ts";
 import type { Ordered } from "../order/order_statement.ts";
 import { rowsOfParts, type TablePlan } from "../plan/plan.ts";
-import { looksThroughTexts } from "../row_words/row_words_statement.ts";
+import { isReadDear } from "../spared/spare_statement.ts";
 import type { TreeNode } from "../statement/syntax_tree.ts";
 import type { Cost } from "../types.ts";
 import { costOf } from "./cost.ts";
@@ -32,7 +32,7 @@ export function priceOf(
   return costOf({ tables }, {
     generated: generatedRows(root),
     joined: joinedRows(root, (name) => rowsOf(name, { names, tables })),
-    plain: tables.some(looksThroughTexts) ? undefined : plainWork(root),
+    plain: tables.some(isReadDear) ? undefined : plainWork(root),
   });
 }
 

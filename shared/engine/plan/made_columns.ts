@@ -31,18 +31,21 @@ export type MadeForm =
   | "typed";
 
 /** A column of a table's plan that parts make as they can. */
-export type MadeColumn = MadeAttribute | MadeWords;
+export type MadeColumn = MadeAttribute | MadeChoice;
 
-/** Whether a text has certain words. */
-export interface MadeWords {
-  readonly form: "words";
-  /** The column of the words of each row, of files that tell of these words: the only one. */
+/** What is made in a cheap way of some files, and in a dear one of all others. */
+export interface MadeChoice {
+  readonly form: "choice";
+  /** It is complete in the files of which the cheap way tells: the only one. */
   readonly sources: readonly [Column];
-  /** The condition over the source, as SQL. */
+  readonly cheap: ToldSql;
+  readonly dear: ToldSql;
+}
+
+/** One way to make a column. */
+export interface ToldSql extends MadeSql {
+  /** What is said of it before a number of files, for people. */
   readonly told: string;
-  /** The column of the text, and the condition over it. */
-  readonly text: string;
-  readonly sought: string;
 }
 
 /** A column that is made of an attribute. */
@@ -114,7 +117,7 @@ export function servingSources(
   { form, sources }: Pick<MadeColumn, "form" | "sources">,
 ): readonly Column[] {
   switch (form) {
-    case "words":
+    case "choice":
       return sources;
     case "text":
     case "json":
@@ -150,16 +153,8 @@ export interface SqlWriter {
 
 /** Writes a made column for a part. */
 export function madeSql(made: MadeColumn, options: MadeOptions): MadeSql {
-  if (made.form !== "words") return madeAttributeSql(made, options);
-  const { sources: [source], told, sought, text } = made;
-  return options.isComplete(source)
-    ? { sql: told, reads: [source.name] }
-    : { sql: sought, reads: [text] };
-}
-
-/** Columns of the files that a made column may be made of where no source serves all of them. */
-export function otherReads(made: MadeColumn): readonly string[] {
-  return made.form === "words" ? [made.text] : [ATTRIBUTES];
+  if (made.form !== "choice") return madeAttributeSql(made, options);
+  return options.isComplete(made.sources[0]) ? made.cheap : made.dear;
 }
 
 interface MadeOptions {

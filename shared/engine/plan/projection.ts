@@ -3,8 +3,9 @@
  * with them. Copies of rows that are closer at hand than files have no others.
  */
 
+import { ATTRIBUTES } from "../../schema/promoted.ts";
 import type { Column, TableSchema } from "../../schema/schema.ts";
-import { otherReads, servingSources } from "./made_columns.ts";
+import { servingSources } from "./made_columns.ts";
 import { isWhole, type TablePlan } from "./plan.ts";
 import { listAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 
@@ -66,9 +67,10 @@ export function storedColumnsOf(
     if (own === undefined) return [name];
     const serving = servingSources(own);
     const isAll = isWhole(table, serving);
+    if (own.form === "choice") return [...own.cheap.reads, ...isAll ? [] : own.dear.reads];
     const sources = isAll ? serving : own.sources;
     const names = sources.map((source) => source.name);
-    return isAll ? names : [...names, ...otherReads(own)];
+    return isAll ? names : [...names, ATTRIBUTES];
   });
   const wanted = new Set(reads);
   return stored.columns.filter(({ name }) => wanted.has(name));

@@ -41,9 +41,12 @@ class Texts {
 
   /** A condition on `text`. */
   condition(text: string): string {
-    const call = this.pick(["match_terms", "match_any", "match_phrase", "match_prefix", "match"]);
-    const words = Array.from({ length: 1 + this.random.below(3) }, () => {
-      const all = this.random.chance(0.15) ? [...NUMBERS, ...RARE, "absent"] : FREQUENT;
+    const call = this.random.chance(0.1)
+      ? this.pick(["match_prefix", "match_phrase"])
+      : this.pick(["match_terms", "match_any", "match"]);
+    const length = call === "match_phrase" ? 2 : 1 + this.random.below(3);
+    const words = Array.from({ length }, () => {
+      const all = this.random.chance(0.06) ? [...NUMBERS, ...RARE, "absent"] : FREQUENT;
       return this.pick(all).toLowerCase();
     });
     const not = this.random.chance(0.25) ? "NOT " : "";
