@@ -24,6 +24,7 @@ import {
 import { corruptSummary } from "./summary_bytes.ts";
 import { isTold } from "../text/row_words.ts";
 import {
+  FALSE_PAIRS_TYPE,
   type FileWordRows,
   findCountedWords,
   findWordRows,
@@ -97,7 +98,7 @@ export class FileSummary {
 
   /** Rows with a word of a text column, or with two of them side by side. */
   async wordRows(column: number, words: readonly string[]): Promise<FileWordRows | undefined> {
-    const blob = await this.#read(WORD_COUNTS_TYPE, [column]);
+    const blob = await this.#wordCounts(column, words);
     return blob === undefined ? undefined : findWordRows(blob, words, this.rows);
   }
 
@@ -117,7 +118,7 @@ export class FileSummary {
     words: readonly string[],
   ): Promise<readonly GroupRows[] | undefined> {
     const groups = await this.#read(WORD_GROUPS_TYPE, [text, column]);
-    const counts = groups && await this.#read(WORD_COUNTS_TYPE, [text]);
+    const counts = groups && await this.#wordCounts(text, words);
     return counts && findWordGroups({ groups, counts }, words, this.rows);
   }
 
@@ -127,12 +128,18 @@ export class FileSummary {
       const last = fields.at(-1) ?? 0;
       if (type === GROUP_COUNTS_BLOB) await this.groupCounts(last);
       if (type === CUBE_COUNTS_BLOB) await this.cubeCounts(fields);
-      if (type === WORD_COUNTS_TYPE) await this.wordRows(last, []);
+      if (type === WORD_COUNTS_TYPE || type === FALSE_PAIRS_TYPE) await this.wordRows(last, []);
       if (type === WORD_GROUPS_TYPE) {
         await this.wordGroups({ text: fields[0] ?? 0, column: last }, []);
       }
       if (type === MEASURES_BLOB) await this.measures(fields.slice(0, -1), last);
     }
+  }
+
+  /** Counts in which words can be looked up: earlier ones have no pairs that are true. */
+  async #wordCounts(column: number, words: readonly string[]): Promise<Uint8Array | undefined> {
+    const counts = await this.#read(WORD_COUNTS_TYPE, [column]);
+    return counts ?? (words.length > 1 ? undefined : this.#read(FALSE_PAIRS_TYPE, [column]));
   }
 
   async #read(type: string, fields: readonly number[]): Promise<Uint8Array | undefined> {

@@ -147,8 +147,11 @@ class WordCollector {
     this.#occurrences.moveTo(granule);
     this.#table.reserve(GROWTH_MAX * (end - start));
     this.#reserveSequence(GROWTH_MAX * (end - start));
+    const before = this.#sequenceLength;
     const at = this.#addAscii(values, start, end);
     if (at < end && !this.#addStable(values, at, end)) {
+      // All of its words follow, also those that are there already.
+      this.#sequenceLength = before;
       this.#addAny(values.subarray(start, end), granule);
     }
   }

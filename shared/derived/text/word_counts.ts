@@ -1,5 +1,5 @@
 /**
- * `svc-word-counts-v1`: how many rows of a data file have a frequent word of a text column, or two
+ * `svc-word-counts-v2`: how many rows of a data file have a frequent word of a text column, or two
  * of them side by side. README.md has the bytes.
  */
 
@@ -9,7 +9,9 @@ import { unzigzag, writeVarint, writeZigzag } from "../../columns/varint.ts";
 import type { ByteReader } from "./bits.ts";
 import { impossibleCounts, openCounts, packCounts } from "./packed_counts.ts";
 
-export const WORD_COUNTS_TYPE = "svc-word-counts-v1";
+export const WORD_COUNTS_TYPE = "svc-word-counts-v2";
+/** It counts pairs that no text has, and no word too often. */
+export const FALSE_PAIRS_TYPE = "svc-word-counts-v1";
 /** A property: the data file has a column that tells of each row which of these words it has. */
 export const ROW_WORDS_PROPERTY = "row-words";
 

@@ -25,7 +25,7 @@ const SHAPES = [
   "#",
   "",
 ];
-const WORDS = ["login", "Failed", "a", "b", "été", "日", "17", "x y"];
+const WORDS = ["login", "Failed", "a", "b", "été", "日", "17", "x y", "\u26a0\ufe0f", "कि"];
 
 type Texts = readonly (string | null)[];
 

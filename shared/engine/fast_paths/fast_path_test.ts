@@ -7,7 +7,9 @@
 import assert from "node:assert/strict";
 import { ensureTable } from "../../iceberg/commit_append.ts";
 import { IcebergReader } from "../../iceberg/iceberg_reader.ts";
+import { type Deriver, INLINE_DERIVER } from "../../derived/deriver.ts";
 import { sidecarKey } from "../../derived/sidecar.ts";
+import { FALSE_PAIRS_TYPE, WORD_COUNTS_TYPE } from "../../derived/text/word_counts.ts";
 import { EVENTS_SCHEMA } from "../../schema/events.ts";
 import { EngineLab, type LabEvent } from "../../testing/engine_lab.ts";
 import { RemoteStore } from "../../testing/remote_store.ts";
@@ -442,6 +444,31 @@ Deno.test("answers are of one state each while rows are appended and become file
   await writing;
   assert.deepEqual((await lab.query("SELECT count(*) FROM events")).rows, [[200]]);
   assert([...seen].some((path) => path !== "scan"), [...seen].join());
+});
+
+Deno.test("counts of words from before have no pairs that are true: phrases are looked for", async () => {
+  await using lab = await EngineLab.open();
+  const earlier: Deriver = {
+    ...INLINE_DERIVER,
+    derive: async (file, subject, words) => {
+      const made = await words;
+      const blobs = made?.blobs.map((blob) =>
+        blob.type === WORD_COUNTS_TYPE ? { ...blob, type: FALSE_PAIRS_TYPE } : blob
+      );
+      return await INLINE_DERIVER.derive(
+        file,
+        subject,
+        Promise.resolve({ blobs: blobs ?? [], columns: [] }),
+      );
+    },
+  };
+  const own = rows(300).map((row, n) => ({ ...row, raw: n % 3 === 0 ? "a b" : "b c" }));
+  await lab.commit(own, { derived: earlier });
+  for (const [words, count, servedBy] of [["b", 300, "tier1_inline"], ["a b", 100, "scan"]]) {
+    const sql = `SELECT count(*) FROM events WHERE match_phrase(raw, '${words}')`;
+    const { texts, stats } = await lab.query(sql);
+    assert.deepEqual([texts, stats.served_by], [[`[${count}]`], servedBy]);
+  }
 });
 
 /** Asked until the ends of its range are counted in memory. */
