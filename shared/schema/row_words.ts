@@ -20,7 +20,10 @@ export interface WordsColumn {
   readonly sets: readonly string[];
 }
 
-/** The column for the words of `text`. */
+/**
+ * The column for the words of `text`. Texts of a table may have the same id of it, or a column of
+ * the table its name: `wordsColumns` tells which have none for that.
+ */
 export function wordsColumn(text: Pick<Column, "id" | "name">): Column {
   const id = ID_MIN + text.id % ID_SPAN;
   return { id, name: `${PREFIX}${text.name}`, type: "string", required: false };
@@ -29,4 +32,21 @@ export function wordsColumn(text: Pick<Column, "id" | "name">): Column {
 /** Whether a column of that id is no column of a table. */
 export function isOfFilesAlone({ id }: Pick<Column, "id">): boolean {
   return id >= ID_MIN && id < ID_MIN + ID_SPAN;
+}
+
+/** The columns for the words of some texts of a table, those that can have one. */
+export function wordsColumns(
+  texts: readonly Column[],
+  columns: readonly Column[],
+): ReadonlyMap<Column, Column> {
+  const names = new Set(columns.map(({ name }) => name.toLowerCase()));
+  const ids = new Set<number>();
+  const own = new Map<Column, Column>();
+  for (const text of texts) {
+    const column = wordsColumn(text);
+    if (names.has(column.name.toLowerCase()) || ids.has(column.id)) continue;
+    ids.add(column.id);
+    own.set(text, column);
+  }
+  return own;
 }

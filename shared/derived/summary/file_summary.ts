@@ -22,11 +22,11 @@ import {
   VALUE_COUNTS_BLOB,
 } from "./value_counts.ts";
 import { corruptSummary } from "./summary_bytes.ts";
-import { isTold } from "../text/row_words.ts";
+import { isTold, setText } from "../text/row_words.ts";
 import {
+  countedWords,
   FALSE_PAIRS_TYPE,
   type FileWordRows,
-  findCountedWords,
   findWordRows,
   ROW_WORDS_PROPERTY,
   WORD_COUNTS_TYPE,
@@ -102,14 +102,12 @@ export class FileSummary {
     return blob === undefined ? undefined : findWordRows(blob, words, this.rows);
   }
 
-  /** Whether the data file's column of the words of each row tells of all these. */
-  async tellsWords(text: number, words: readonly (readonly string[])[]): Promise<boolean> {
+  /** The words, and pairs of them, of which each row of the data file tells, as one set. */
+  async toldWords(text: number): Promise<string> {
     const place = this.#placeOf(WORD_COUNTS_TYPE, [text]);
-    if (place?.properties[ROW_WORDS_PROPERTY] === undefined) return false;
+    if (place?.properties[ROW_WORDS_PROPERTY] === undefined) return "";
     const blob = await readBlob(this.store, this.sidecar, { place });
-    return words.every((own) =>
-      own.every(isTold) && findCountedWords(blob, own, this.rows) !== undefined
-    );
+    return setText(countedWords(blob, this.rows).filter((words) => words.every(isTold)));
   }
 
   /** These rows by minute and by the value of another column. */

@@ -34,9 +34,19 @@ export function memberText(words: readonly string[]): string {
   return `${SEPARATOR}${words.join(" ")}${SEPARATOR}`;
 }
 
+/** A set of words, and of words side by side. */
+export function setText(members: readonly (readonly string[])[]): string {
+  return SEPARATOR + members.map((words) => words.join(" ") + SEPARATOR).join("");
+}
+
+/** Whether a set has a word, or these words side by side. */
+export function hasWords(set: string, words: readonly string[]): boolean {
+  return set.includes(memberText(words));
+}
+
 /**
- * Whether rows tell of a word: not of one that begins with a digit. Numbers would make nearly each
- * set another one.
+ * Whether rows tell of a word: not of one with a digit. Parts of addresses and ids would make
+ * nearly each set another one.
  */
 export function isTold(word: string): boolean {
   return !/\p{Nd}/u.test(word);
@@ -125,8 +135,8 @@ class SetTable {
     let length = 0;
     const texts: string[] = [];
     for (const members of this.#members) {
-      const names = [...members].toSorted((a, b) => a - b).map((thing) => this.#names[thing]);
-      const text = `${SEPARATOR}${names.map((name) => `${name}${SEPARATOR}`).join("")}`;
+      const names = [...members].toSorted((a, b) => a - b).map((thing) => this.#names[thing] ?? "");
+      const text = setText(names.map((name) => [name]));
       length += text.length;
       if (length > SET_LENGTHS_MAX) return undefined;
       texts.push(text);

@@ -14,7 +14,7 @@ import { minutesOf } from "../summary/minutes.ts";
 import type { Blob, Derived, FileRows } from "../types.ts";
 import { collectValues } from "./collect_values.ts";
 import { collectPairs } from "./collect_pairs.ts";
-import { wordsColumn } from "../../schema/row_words.ts";
+import { wordsColumns } from "../../schema/row_words.ts";
 import { collectWords, type ColumnPart, type Words } from "./collect_words.ts";
 import { countWords, type Groups } from "./count_words.ts";
 import { TooMuchToIndex } from "./occurrences.ts";
@@ -87,16 +87,15 @@ export function isIndexed(blobs: readonly Pick<Blob, "type">[]): boolean {
  */
 export function deriveWords(file: FileRows): Derived {
   const columns = stringsOf(file, { areTexts: true }) ?? [];
-  if (columns.length === 0) return { blobs: [], columns: [] };
+  if (columns.length === 0) return NOTHING;
   const grouped = groupedColumns(file);
-  const derived = columns.map((column) => wordsOfColumn(file, column, grouped));
-  const own = derived.flatMap(({ columns }) => columns);
+  const telling = wordsColumns(columns, file.schema.columns);
+  const derived = columns.map((column) =>
+    wordsOfColumn(file, column, { grouped, telling: telling.get(column) })
+  );
   return {
     blobs: derived.flatMap(({ blobs }) => blobs),
-    // Two columns of one id would be one to a reader.
-    columns: own.filter(({ column }, at) =>
-      own.findIndex((one) => one.column.id === column.id) === at
-    ),
+    columns: derived.flatMap(({ columns }) => columns),
   };
 }
 
@@ -121,17 +120,27 @@ function stringsOf(
     .filter(({ name, type }) => type === "string" && texts.has(name) === areTexts);
 }
 
+/** What is made of a text's words besides its index. */
+interface WordsWanted {
+  /** Columns by whose values words are counted. */
+  readonly grouped: readonly GroupedColumn[];
+  /** The column that tells of each row's words; undefined: none may. */
+  readonly telling: Column | undefined;
+}
+
 function wordsOfColumn(
   file: FileRows,
   column: Column,
-  grouped: readonly GroupedColumn[],
+  { grouped, telling }: WordsWanted,
 ): Derived {
   const parts = partsOf(file, column);
   const own = rowsOf(file, parts);
   return indexed(() => {
     const words = collectWords(parts, { shift: own.shift, keepsSequence: true });
     const index = writeWords(words, own);
-    const counted = countedWords(file, column, { words, parts, shift: own.shift, grouped });
+    const counted = countedWords(file, column, {
+      ...{ words, parts, shift: own.shift, grouped, telling },
+    });
     return {
       blobs: [
         blobOf(WORDS_TYPE, [column.id], index),
@@ -169,15 +178,13 @@ function pairsBlob(
 /** How many rows have the frequent words, and which rows do. */
 function countedWords(
   file: FileRows,
-  column: Column,
-  { words, parts, shift, grouped }: {
+  { id }: Column,
+  { words, parts, shift, grouped, telling }: WordsWanted & {
     readonly words: Words;
     readonly parts: readonly ColumnPart[];
     readonly shift: number;
-    readonly grouped: readonly GroupedColumn[];
   },
 ): Derived {
-  const { id } = column;
   const { sequence } = words;
   const time = file.schema.columns.find(({ name }) => name === "timestamp");
   const runs = time && minutesOf(partsOf(file, time));
@@ -195,10 +202,12 @@ function countedWords(
       : [{ type: WORD_GROUPS_TYPE, fields: [id, column], data: encodeWordGroups(groups) }];
   });
   const blob = { type: WORD_COUNTS_TYPE, fields: [id], data: encodeWordCounts(counts) };
-  if (rowWords === undefined) return { blobs: [blob, ...byValue], columns: [] };
+  if (rowWords === undefined || telling === undefined) {
+    return { blobs: [blob, ...byValue], columns: [] };
+  }
   return {
     blobs: [{ ...blob, properties: { [ROW_WORDS_PROPERTY]: "1" } }, ...byValue],
-    columns: [{ column: wordsColumn(column), ...rowWords }],
+    columns: [{ column: telling, ...rowWords }],
   };
 }
 

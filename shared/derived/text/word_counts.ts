@@ -127,6 +127,19 @@ function findEntry(
   return undefined;
 }
 
+/** The words and pairs that are counted, in no order. Errors: `corrupt`. */
+export function countedWords(blob: Uint8Array, rows: number): readonly (readonly string[])[] {
+  const counts = new CountsReader(blob, rows);
+  const entries: (readonly string[])[] = [];
+  for (let place = 0; place < counts.length; place += 1) {
+    const { word, pair } = counts.next();
+    entries.push(word === undefined ? pair.flatMap((at) => entries[at] ?? []) : [textOf(word)]);
+    counts.skipMinutes();
+  }
+  counts.end();
+  return entries;
+}
+
 /** Reads all of a blob. Errors: `corrupt`. */
 export function decodeWordCounts(blob: Uint8Array, rows: number): WordCounts {
   const counts = new CountsReader(blob, rows);

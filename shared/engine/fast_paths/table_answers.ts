@@ -34,19 +34,12 @@ export interface TableCubes {
   valuesOf(column: Column): TableValues;
   /** Whether a file's summary counts the words of `spec`. */
   countsWords(file: DataFile, spec: CubeSpec): Promise<boolean>;
-  /** Whether a file's column of the words of each row tells of all of them. */
-  tellsWords(file: DataFile, words: SoughtWords): Promise<boolean>;
+  /** The words of a text of which each row of a file tells (`derived/text/row_words.ts`). */
+  toldWords(file: DataFile, text: Column): Promise<string>;
   /** Counts of a column with many values, for the days that `range` names. */
   wide(column: Column, range: string, kind: WideKind): WideColumn;
   /** Ids of columns that are known to have many values. Whoever finds such a column adds it. */
   readonly wideIds: Set<number>;
-}
-
-/** Words of a text, or several of them side by side. */
-export interface SoughtWords {
-  /** Id of the text's column. */
-  readonly text: number;
-  readonly words: readonly (readonly string[])[];
 }
 
 /** Cubes that together count files, and the files that they cannot count. */
@@ -59,8 +52,10 @@ export interface CubesOfFiles {
 
 /** For the cubes by words of one table. */
 const WORD_CUBES_BYTES_MAX = 8 * 1024 * 1024;
-/** Words in files of one table of which is kept whether rows tell of them; some 200 bytes each. */
-const TOLD_MAX = 16_384;
+/** For the words of which rows of one table's files tell: some 8 KB a file. */
+const TOLD_BYTES_MAX = 8 * 1024 * 1024;
+/** About what an entry takes besides its words, with its key. */
+const TOLD_ENTRY_BYTES = 256;
 
 /** What is kept of all tables' summaries. */
 export class TableAnswers {
@@ -150,8 +145,9 @@ class KeptTable implements TableCubes {
   /** Cubes by words, of which there are many: those asked last come last. */
   readonly #wordCubes = new Map<string, DayCube>();
   readonly wideIds = new Set<number>();
-  /** Whether rows of a file tell of words. The file never changes. */
-  readonly #told = new Map<string, boolean>();
+  /** By file and text, least recently asked first. A file never changes. */
+  readonly #told = new Map<string, string>();
+  #toldBytes = 0;
 
   constructor(
     private readonly deps: {
@@ -169,7 +165,7 @@ class KeptTable implements TableCubes {
     for (const values of this.#values.values()) bytes += values.bytes;
     for (const cube of this.#cubes.values()) bytes += cube.bytes;
     for (const cube of this.#wordCubes.values()) bytes += cube.bytes;
-    return bytes;
+    return bytes + this.#toldBytes;
   }
 
   valuesOf(column: Column): TableValues {
@@ -185,38 +181,41 @@ class KeptTable implements TableCubes {
   async countsWords(file: DataFile, spec: CubeSpec): Promise<boolean> {
     if (this.#wordCubes.get(cubeKey(file.day, spec))?.holds(file) === true) return true;
     const values = (column: Column) => this.valuesOf(column);
-    return await this.#asks(
+    const part = await this.#asks(
       file,
-      async (summary) => await new PartReader(summary, spec, { values }).read() !== undefined,
+      (summary) => new PartReader(summary, spec, { values }).read(),
     );
+    return part !== undefined;
   }
 
-  async tellsWords(file: DataFile, { text, words }: SoughtWords): Promise<boolean> {
-    const key = JSON.stringify([file.key, text, words]);
-    const known = this.#told.get(key);
-    if (known !== undefined) return known;
-    const isTold = await this.#asks(file, (summary) => summary.tellsWords(text, words));
-    this.#told.set(key, isTold);
-    for (const oldest of this.#told.keys()) {
-      if (this.#told.size <= TOLD_MAX) break;
+  async toldWords(file: DataFile, { id }: Column): Promise<string> {
+    const key = `${file.key} ${id}`;
+    const told = this.#told.get(key) ?? await this.#asks(file, (summary) => summary.toldWords(id));
+    if (told === undefined) return "";
+    // The last asked for comes last.
+    if (!this.#told.delete(key)) this.#toldBytes += bytesOfTold(told);
+    this.#told.set(key, told);
+    for (const [oldest, words] of this.#told) {
+      if (this.#toldBytes <= TOLD_BYTES_MAX) break;
       this.#told.delete(oldest);
+      this.#toldBytes -= bytesOfTold(words);
     }
-    return isTold;
+    return told;
   }
 
-  /** False of a file whose summary cannot be read: `DayCube` tells of it. */
-  async #asks(
+  /** undefined for a file without a summary that can be read: `DayCube` tells of it. */
+  async #asks<T>(
     { key, rows }: DataFile,
-    ask: (summary: FileSummary) => Promise<boolean>,
-  ): Promise<boolean> {
+    ask: (summary: FileSummary) => Promise<T>,
+  ): Promise<T | undefined> {
     const { store, sidecars } = this.deps;
     try {
       const sidecar = await sidecars.read(store, { key, rows });
       const summary = sidecar && FileSummary.of(store, sidecar, rows);
-      return summary !== undefined && await ask(summary);
+      return summary && await ask(summary);
     } catch (error) {
       if (!isOperatingError(error)) throw error;
-      return false;
+      return undefined;
     }
   }
 
@@ -257,6 +256,10 @@ class KeptTable implements TableCubes {
       if (bytes > WORD_CUBES_BYTES_MAX) this.#wordCubes.delete(key);
     }
   }
+}
+
+function bytesOfTold(words: string): number {
+  return TOLD_ENTRY_BYTES + 2 * words.length;
 }
 
 function cubeKey(day: number, { filter, minutes, columns, measures }: CubeSpec): string {

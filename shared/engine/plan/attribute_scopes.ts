@@ -39,7 +39,7 @@ export interface AttributeTable {
   readonly node: TreeNode;
   readonly columns: readonly string[];
   /** Lower-cased name of the column that is looked into; undefined: it has none. */
-  readonly attributes: string | undefined;
+  readonly lookedInto: string | undefined;
 }
 
 /** How an expression names a table's attributes. */
@@ -81,6 +81,8 @@ export interface ColumnUse<C extends ColumnCall> {
   readonly node: TreeNode;
   readonly call: C;
   readonly reach: Reach;
+  /** Whether no query around its own has the column, so that its table's name means the table. */
+  readonly isOwn: boolean;
   /** Whether another expression of its SELECT may have to be the same, as GROUP BY wants it. */
   readonly isMatched: boolean;
 }
@@ -328,7 +330,8 @@ class Resolver<C extends ColumnCall> extends ScopeWalker<Output, Source, Scope> 
       this.unknown.push(call);
       return;
     }
-    this.uses.push({ node, call, reach, isMatched: scope.isGrouped && !isFree });
+    const isOwn = scope === scopes[0];
+    this.uses.push({ node, call, reach, isOwn, isMatched: scope.isGrouped && !isFree });
   }
 
   /** The attributes that a `COLUMN_REF` certainly names; undefined for anything else. */
@@ -415,14 +418,14 @@ function anyNames(): Scope {
 }
 
 function tableSource(
-  { columns, attributes, node }: AttributeTable,
+  { columns, lookedInto, node }: AttributeTable,
   qualifier: string,
   aliases: readonly TreeValue[],
 ): Source {
   const reach: Reach = { kind: "table", qualifier, node };
   const own = columns.map(lower).map((name, at): SourceColumn => {
     if (at < aliases.length) return { name: lower(String(aliases[at])) };
-    return name === attributes && aliases.length === 0 ? { name, reach } : { name };
+    return name === lookedInto && aliases.length === 0 ? { name, reach } : { name };
   });
   return { name: lower(qualifier), columns: own, table: node };
 }

@@ -44,6 +44,11 @@ export function namedColumns(
   return all || [...tables].some((table) => last.has(table)) ? undefined : names;
 }
 
+/** Whether the statement may mention a column of that lower-cased name, as `namedColumns` tells. */
+export function isNamed(name: string, root: TreeNode, besides: ReadonlySet<TreeNode>): boolean {
+  return namedColumns(root, besides)?.has(name) ?? true;
+}
+
 /**
  * Returns the columns of a table's files that the statement can need. Where it names a column that
  * is made of attributes, these are what files make it of.

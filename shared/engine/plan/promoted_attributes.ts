@@ -302,8 +302,8 @@ class HiddenColumns {
     return [...this.#plans].map(([node, { schema: { columns } }]) => {
       const own = columns.filter(({ name }) => name.toLowerCase() === ATTRIBUTES);
       const isOne = own.length === 1 && own[0]?.name === ATTRIBUTES && own[0].type === "string";
-      const attributes = isOne ? ATTRIBUTES : undefined;
-      return { node, columns: columns.map(({ name }) => name), attributes };
+      const lookedInto = isOne ? ATTRIBUTES : undefined;
+      return { node, columns: columns.map(({ name }) => name), lookedInto };
     });
   }
 

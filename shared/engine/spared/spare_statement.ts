@@ -1,17 +1,26 @@
 /**
- * The phase that has a scan read less where data files have what it asks in a cheaper form: words
- * in a column of their own, and no attributes where they matter to no row. Changes the tree.
+ * The phase that has a scan read less where data files have what it asks in a cheaper form. Words
+ * are in a column of their own, and attributes matter to no row of many files. Changes the tree.
  */
 
 import { untilAborted } from "../../base/until_aborted.ts";
 import type { TableAnswers } from "../fast_paths/table_answers.ts";
+import { isAggregate } from "../fast_paths/weighted_aggregates.ts";
 import { keepNames } from "../functions/exchange_calls.ts";
 import type { Ordered } from "../order/order_statement.ts";
 import { isCompleteIn, partRows, rowsOfParts, type TablePlan } from "../plan/plan.ts";
 import { columnsShape } from "../statement/columns_shape.ts";
 import { textAsItIs } from "../statement/parse.ts";
 import type { CachedConnection } from "../statement/statement_cache.ts";
-import { replaceNode, someNode, withRoot } from "../statement/syntax_tree.ts";
+import {
+  listAt,
+  nodesAt,
+  replaceNode,
+  someNode,
+  textAt,
+  type TreeNode,
+  withRoot,
+} from "../statement/syntax_tree.ts";
 import { columnNode } from "../statement/tree_nodes.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import { SparedColumns } from "./spared_columns.ts";
@@ -35,7 +44,7 @@ export async function spareStatement(
   const { path, wanted, bounds, statement: { root, document } } = ordered;
   // Rows in order of time are found by their own means.
   const isInOrder = wanted?.direction !== undefined;
-  if (!usesPromoted || path.kind !== "scan" || isInOrder) return ordered;
+  if (!usesPromoted || path.kind !== "scan" || isInOrder || endsEarly(root)) return ordered;
   const telling = toldConditions(root, ordered, { answers, cached });
   const uses = [...await untilAborted(telling, deadline.signal), ...unneededJson(root, ordered)];
   if (uses.length === 0) return ordered;
@@ -57,6 +66,15 @@ export async function spareStatement(
     isPromoted: true,
     promotedShape: columnsShape(document, bounds),
   };
+}
+
+/** Whether any first rows will do: looking up what all files tell takes longer. */
+function endsEarly(root: TreeNode): boolean {
+  const modifiers = nodesAt(root, "modifiers").map((modifier) => textAt(modifier, "type"));
+  return modifiers.some((type) => type.startsWith("LIMIT")) &&
+    modifiers.every((type) => type.startsWith("LIMIT")) &&
+    listAt(root, "group_expressions").length === 0 &&
+    !nodesAt(root, "select_list").some((item) => someNode(item, isAggregate));
 }
 
 /** Whether a good part of a table's rows is read as was asked. */

@@ -15,7 +15,7 @@ import type { TreeNode } from "../statement/syntax_tree.ts";
 export interface SparedUse {
   /** The expression in the statement. */
   readonly node: TreeNode;
-  /** The same for expressions that one column of the table takes the place of. */
+  /** One column of the table takes the place of all expressions with this. */
   readonly key: string;
   /** How it names the table's columns. */
   readonly reach: Extract<Reach, { readonly kind: "table" }>;

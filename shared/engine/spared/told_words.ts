@@ -7,19 +7,20 @@
  * Indexes find these.
  */
 
-import { memberText } from "../../derived/text/row_words.ts";
+import { eachOf } from "../../base/each_of.ts";
+import { hasWords, memberText } from "../../derived/text/row_words.ts";
 import type { DataFile } from "../../iceberg/types.ts";
-import { wordsColumn } from "../../schema/row_words.ts";
+import { wordsColumn, wordsColumns } from "../../schema/row_words.ts";
 import type { Column } from "../../schema/schema.ts";
 import { quoteName, quoteText } from "../duckdb/statement_text.ts";
-import type { SoughtWords, TableAnswers } from "../fast_paths/table_answers.ts";
+import type { TableAnswers } from "../fast_paths/table_answers.ts";
 import { fastCondition } from "../fast_paths/word_conditions.ts";
 import { type MatchCall, matchCallOf } from "../functions/match_calls.ts";
 import type { TableReference } from "../gate/gate.ts";
 import type { Ordered } from "../order/order_statement.ts";
 import { type AttributeTable, type ColumnUse, columnUses } from "../plan/attribute_scopes.ts";
 import type { TablePlan } from "../plan/plan.ts";
-import { namedColumns } from "../plan/projection.ts";
+import { isNamed } from "../plan/projection.ts";
 import type { CachedConnection } from "../statement/statement_cache.ts";
 import { textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import type { SparedUse } from "./spared_columns.ts";
@@ -70,7 +71,7 @@ interface Sought {
   readonly table: TablePlan;
   readonly text: Column;
   /** What it is of: all of these, or any, each a word or two side by side. */
-  readonly words: SoughtWords["words"];
+  readonly words: readonly (readonly string[])[];
 }
 
 interface Told extends Sought {
@@ -101,30 +102,31 @@ function soughtIn(
     const own = places.map(({ node, plan, texts }): AttributeTable => ({
       node,
       columns: plan.schema.columns.map((column) => column.name),
-      attributes: texts.has(name) ? name : undefined,
+      lookedInto: texts.has(name) ? name : undefined,
     }));
     const { uses } = columnUses(root, own, textCallOf);
     const sought = uses.flatMap((use): Sought[] => {
-      const { reach, isMatched, call: { call } } = use;
-      if (reach.kind !== "table") return [];
+      const { reach, isOwn, isMatched, call: { call } } = use;
+      if (reach.kind !== "table" || !isOwn || isMatched) return [];
       const place = places.find(({ node }) => node === reach.node);
       const text = place?.texts.get(name);
       const words = wordsOfCall(call);
-      if (place === undefined || text === undefined || words === undefined || isMatched) return [];
+      if (place === undefined || text === undefined || words === undefined) return [];
       return [{ use: { ...use, reach }, table: place.plan, text, words }];
     });
     const besides = new Set(sought.map(({ use }) => use.call.column));
-    return namedColumns(root, besides)?.has(name) === false ? sought : [];
+    return isNamed(name, root, besides) ? [] : sought;
   });
 }
 
 /** The columns of text of whose words some file may tell, by lower-cased name. */
-function textsOf({ schema, stemmed, made, files }: TablePlan): ReadonlyMap<string, Column> {
+function textsOf({ schema, stored, stemmed, made, files }: TablePlan): ReadonlyMap<string, Column> {
   const texts = schema.columns.filter((column) =>
     column.type === "string" && !stemmed.has(column.name) && !made.has(column.name) &&
     files.some((file) => mayTell(file, column))
   );
-  return new Map(texts.map((column) => [column.name.toLowerCase(), column]));
+  const telling = wordsColumns(texts, stored.columns);
+  return new Map([...telling.keys()].map((column) => [column.name.toLowerCase(), column]));
 }
 
 function mayTell({ rows, columnSizes }: DataFile, text: Column): boolean {
@@ -139,7 +141,7 @@ function textCallOf(node: TreeNode): TextCall | undefined {
 }
 
 /** The words of a call; undefined: it is of more than which words a text has. */
-function wordsOfCall({ kind, words }: MatchCall): SoughtWords["words"] | undefined {
+function wordsOfCall({ kind, words }: MatchCall): Sought["words"] | undefined {
   const tokens = words.map(({ common }) => common);
   const isRun = kind === "phrase" && tokens.length === 2;
   const isSet = kind !== "prefix" && (kind !== "phrase" || tokens.length === 1);
@@ -147,38 +149,46 @@ function wordsOfCall({ kind, words }: MatchCall): SoughtWords["words"] | undefin
   return isRun ? [tokens] : tokens.map((token) => [token]);
 }
 
-/** What is sought, where a file tells of it. */
+/** What is sought, and the files that tell of it, where some do for each condition on a text. */
 async function toldWords(
   sought: readonly Sought[],
   answers: TableAnswers,
 ): Promise<readonly Told[]> {
   const told: Told[] = [];
-  for (const one of sought) {
-    const { table, text, words } = one;
-    const cubes = answers.table(table.version?.uuid ?? "");
-    const read = new Set(
-      table.parts.flatMap((part) => part.origin === "file" ? [part.file] : []),
-    );
-    const asked = [...read].filter((file) => mayTell(file, text));
-    const files = new Set<DataFile>();
-    for (let at = 0; at < asked.length; at += FILES_AT_ONCE) {
-      await Promise.all(
-        asked.slice(at, at + FILES_AT_ONCE).map(async (file) => {
-          if (await cubes.tellsWords(file, { text: text.id, words })) files.add(file);
-        }),
-      );
+  for (const [table, ofTable] of Map.groupBy(sought, (one) => one.table)) {
+    for (const [text, ofText] of Map.groupBy(ofTable, (one) => one.text)) {
+      const words = await wordsOfFiles(table, text, answers);
+      const own = ofText.map((one): Told => {
+        const tells = (set: string) => one.words.every((each) => hasWords(set, each));
+        const files = words.entries().flatMap(([file, set]) => tells(set) ? [file] : []);
+        return { ...one, files: new Set(files) };
+      });
+      // Else the text is read, and may be read for all of them.
+      if (own.every(({ files }) => files.size > 0)) told.push(...own);
     }
-    told.push({ ...one, files });
   }
-  // A text that is read for one condition may be read for all.
-  const isRead = ({ table, text }: Told) =>
-    told.some((one) => one.table === table && one.text.id === text.id && one.files.size === 0);
-  return told.filter((one) => !isRead(one));
+  return told;
+}
+
+/** The words of which the rows of each file tell. */
+async function wordsOfFiles(
+  { version, parts }: TablePlan,
+  text: Column,
+  answers: TableAnswers,
+): Promise<ReadonlyMap<DataFile, string>> {
+  const cubes = answers.table(version?.uuid ?? "");
+  const read = new Set(parts.flatMap((part) => part.origin === "file" ? [part.file] : []));
+  const words = new Map<DataFile, string>();
+  const asked = [...read].filter((file) => mayTell(file, text));
+  await eachOf(asked, { atOnce: FILES_AT_ONCE, signal: undefined }, async (file) => {
+    words.set(file, await cubes.toldWords(file, text));
+  });
+  return words;
 }
 
 /** The call over the column of the table's files. */
-function callSql({ use: { call: { call } }, text }: Sought): string {
-  const name = { all: "match_terms", any: "match_any", phrase: "match_phrase", prefix: "" };
-  const words = call.words.map(({ common }) => common).join(" ");
-  return `${name[call.kind]}(${quoteName(text.name)}, ${quoteText(words)})`;
+function callSql({ use: { call: { call: { kind, words } } }, text }: Sought): string {
+  const name = kind === "all" ? "match_terms" : kind === "any" ? "match_any" : "match_phrase";
+  const literal = words.map(({ common }) => common).join(" ");
+  return `${name}(${quoteName(text.name)}, ${quoteText(literal)})`;
 }

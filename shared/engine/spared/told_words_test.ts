@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
-import { wordsColumn } from "../../schema/row_words.ts";
+import { addColumns } from "../../iceberg/add_columns.ts";
+import { EVENTS_SCHEMA } from "../../schema/events.ts";
+import { fieldIdOf } from "../../schema/index_schema.ts";
+import { wordsColumn, wordsColumns } from "../../schema/row_words.ts";
+import type { Column, TableSchema } from "../../schema/schema.ts";
 import { EngineLab, type LabEvent } from "../../testing/engine_lab.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
 
@@ -9,7 +13,18 @@ const ROWS = 2_200;
 const ROUNDS = Number(Deno.env.get("SVC_ROUNDS") ?? 60);
 
 /** Words that are in many rows, with others that are in none of them as they are sought. */
-const FREQUENT = ["error", "Refused", "timeout", "größe", "世", "a_b", "É", "x"];
+const FREQUENT = [
+  "error",
+  "Refused",
+  "timeout",
+  "größe",
+  "世",
+  "a_b",
+  "É",
+  "x",
+  "कि",
+  "\u26a0\ufe0f",
+];
 const NUMBERS = ["404", "v2", "7"];
 const RARE = ["deadlock", "ökonom"];
 const BETWEEN = [" ", "  ", "-", ": ", "|", "\n", "/"];
@@ -154,6 +169,61 @@ Deno.test("a statement that wants words alone reads no text", async () => {
     "events: words of raw are told by rows of 1 file, looked for in texts of 1 file and " +
       "1 piece of the WAL",
   );
+});
+
+Deno.test("an inner query with the table's name, or a limit without an order, has texts read", async () => {
+  const texts = new Texts(new SeededRandom(7));
+  await using lab = await EngineLab.open();
+  await lab.commit(texts.rows(ROWS, START_NS), { derived: true });
+  const hidden = "SELECT count(*) FROM events e WHERE EXISTS (SELECT 1 FROM " +
+    "(SELECT false AS \"spared:1\") e WHERE match_terms(§, 'error'))";
+  for (const sql of [hidden, "SELECT host FROM events WHERE match_terms(§, 'error') LIMIT 3"]) {
+    const told = sql.replace("§", "raw");
+    assert.equal(await toldOf(lab, told), undefined, told);
+    assert.equal((await lab.query(told)).texts.length, sql === hidden ? 1 : 3);
+  }
+  await answers(lab, [hidden.replace("§", "raw"), hidden.replace("§", "(raw || '')")]);
+  const twice = "SELECT DISTINCT match_terms(raw, 'error'), length(sourcetype) FROM events " +
+    "ORDER BY match_terms(raw, 'error')";
+  assert.notEqual(await toldOf(lab, twice), undefined);
+  assert.deepEqual((await lab.query(twice)).texts, ["[false,1]", "[true,1]"]);
+});
+
+Deno.test("texts whose columns of words would be one, or a column of the table, have none", () => {
+  // Two names of a field whose ids differ by the span of such ids.
+  const [a, b] = [text("msg_body934"), text("res_message600")];
+  assert.equal(wordsColumn(a).id, wordsColumn(b).id);
+  assert.deepEqual([...wordsColumns([a, b], [a, b]).keys()], [a]);
+  const [raw, other] = [text("raw"), text("WORDS:raw")];
+  assert.deepEqual([...wordsColumns([raw], [raw, other]).keys()], []);
+  assert.deepEqual([...wordsColumns([raw], [raw]).values()], [wordsColumn(raw)]);
+});
+
+function text(name: string): Column {
+  return { id: fieldIdOf(name), name, type: "string", required: false };
+}
+
+Deno.test("a table with a column called as that of the words of a text has texts read", async () => {
+  const texts = new Texts(new SeededRandom(8));
+  await using lab = await EngineLab.open();
+  const ident = { namespace: "svc", name: "events" };
+  const commit = (schema: TableSchema, fromNs: bigint) =>
+    lab.commitRows(
+      texts.rows(ROWS, fromNs).map(({ ns, host = "", raw = "" }) => ({
+        ...{ timestamp: ns / 1_000n, timestamp_ns: ns, host, raw, source: "s" },
+        ...{ sourcetype: "t", index: "main", attributes: null, "words:raw": "mine" },
+      })),
+      { ident, schema, derived: true },
+    );
+  await commit(EVENTS_SCHEMA, START_NS);
+  const sql = (raw: string) => `${LEVELS} match_terms(${raw}, 'error') GROUP BY 1 ORDER BY 1`;
+  assert.notEqual(await toldOf(lab, sql("raw")), undefined);
+  const column = text("words:raw");
+  const wider = { ...EVENTS_SCHEMA, columns: [...EVENTS_SCHEMA.columns, column] };
+  await addColumns(lab, ident, wider);
+  await commit(wider, START_NS + 900_000_000_000n);
+  await answers(lab, [sql("raw"), sql("(raw || '')")]);
+  assert.equal(await toldOf(lab, sql("raw")), undefined);
 });
 
 Deno.test("without its sidecar a file has words looked for in its texts", async () => {

@@ -15,7 +15,7 @@ import type { Ordered } from "../order/order_statement.ts";
 import { columnUses } from "../plan/attribute_scopes.ts";
 import { isFilled, servingSources } from "../plan/made_columns.ts";
 import type { TablePlan } from "../plan/plan.ts";
-import { namedColumns } from "../plan/projection.ts";
+import { isNamed } from "../plan/projection.ts";
 import { listAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import type { SparedUse } from "./spared_columns.ts";
 
@@ -36,11 +36,11 @@ export function unneededJson(
   const { uses } = columnUses(root, [{
     node: reference.node,
     columns: table.schema.columns.map(({ name }) => name),
-    attributes: ATTRIBUTES,
+    lookedInto: ATTRIBUTES,
   }], (node) => nameOf(node) === ATTRIBUTES ? { column: node } : undefined);
-  const spared = uses.flatMap(({ node, reach }): SparedUse[] => {
+  const spared = uses.flatMap(({ node, reach, isOwn }): SparedUse[] => {
     const guard = guards.get(node);
-    if (guard === undefined || reach.kind !== "table") return [];
+    if (guard === undefined || reach.kind !== "table" || !isOwn) return [];
     return [{
       ...{ node, reach, table },
       key: `attributes without ${guard.name}`,
@@ -51,9 +51,8 @@ export function unneededJson(
       dear: { sql: quoteName(ATTRIBUTES), reads: [ATTRIBUTES], told: "may matter to rows of" },
     }];
   });
-  const named = namedColumns(root, new Set(spared.map(({ node }) => node)));
-  const isSpared = named?.has(ATTRIBUTES) === false && spared.every(({ files }) => files.size > 0);
-  return isSpared ? spared : [];
+  const isElse = isNamed(ATTRIBUTES, root, new Set(spared.map(({ node }) => node)));
+  return !isElse && spared.every(({ files }) => files.size > 0) ? spared : [];
 }
 
 /** By place: the column in whose rows without a value it matters. */
