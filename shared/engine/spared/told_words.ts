@@ -1,6 +1,6 @@
 /**
  * Words that are looked for in the column of the words of each row, where data files have one
- * (`shared/derived/text/README.md`), in place of their texts. It takes a fiftieth of the time.
+ * (`shared/derived/text/README.md`), in place of their texts.
  *
  * That is so where the statement reads the text for nothing else: who shows texts reads them
  * anyway. Rows of the WAL are looked for in texts, and those of files in which the words are rare.
