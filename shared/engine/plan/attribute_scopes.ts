@@ -81,7 +81,7 @@ export interface ColumnUse<C extends ColumnCall> {
   readonly node: TreeNode;
   readonly call: C;
   readonly reach: Reach;
-  /** Whether no query around its own has the column, so that its table's name means the table. */
+  /** Whether its own query has the column: an inner one may have another table of that name. */
   readonly isOwn: boolean;
   /** Whether another expression of its SELECT may have to be the same, as GROUP BY wants it. */
   readonly isMatched: boolean;
