@@ -53,6 +53,8 @@ export interface PrepareContext {
   readonly deadline: Deadline;
   /** Whether attributes may be read from promoted columns. */
   readonly usesPromoted: boolean;
+  /** Whether a scan may be spared what it asks (`spared/`); default true. */
+  readonly spares?: boolean;
   /** Whether rows of the WAL may be counted in place of being read; default true. */
   readonly mayCount?: boolean;
   /** Whether rows of the WAL may lack columns that the statement does not need; default true. */
@@ -117,7 +119,7 @@ export async function prepareRewritten(
   const { connection, deps } = context;
   using leases = rewritten.leases;
   let asked = rewritten.statement;
-  let isRewritten = rewritten.isPromoted;
+  let isSpared = false;
   try {
     const shortened = await shortenStatement(rewritten, context);
     if (shortened.lacksRows) {
@@ -127,7 +129,7 @@ export async function prepareRewritten(
     const pruned = await pruneStatement(shortened, context);
     const ordered = await orderStatement(pruned, context);
     const spared = await spareStatement(ordered, context);
-    isRewritten = spared.isPromoted;
+    isSpared = spared !== ordered;
     const priced = priceStatement(spared);
     const exchanged = await exchangeStatement(priced, context);
     // Once is enough, and whoever brings its tables along (`frozen`) gets the same ones again.
@@ -141,8 +143,11 @@ export async function prepareRewritten(
   } catch (error) {
     leases.dispose();
     // What is wrong with it is told of the columns that its caller knows.
-    if (isRewritten && error instanceof EngineFault && error.kind === "statement") {
-      return await prepareAgain(sent, { ...context, usesPromoted: false }, startMs);
+    if (error instanceof EngineFault && error.kind === "statement") {
+      if (isSpared) return await prepareAgain(sent, { ...context, spares: false }, startMs);
+      if (rewritten.isPromoted) {
+        return await prepareAgain(sent, { ...context, usesPromoted: false }, startMs);
+      }
     }
     throw await inCallersText(error, asked, connection);
   }

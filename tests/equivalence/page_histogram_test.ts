@@ -195,3 +195,19 @@ Deno.test("a histogram that is a scan reads attributes of those rows alone that 
   await using _mixed = mixed;
   assert.equal(await attributesOf(mixed), undefined);
 });
+
+Deno.test("what cannot be spared keeps its columns of attributes", async () => {
+  const { lab } = await openLab(NAMED);
+  await using _lab = lab;
+  const [number, text] = ["severity_number", "severity_text"]
+    .map((name) => `attr_get(attributes, '${name}')`);
+  // One expression is guarded by the number in the select list, and by the text in GROUP BY.
+  const twice = `coalesce(${text}, attr_get(attributes, 'x'))`;
+  const sql = `SELECT ${number}, coalesce(${number}, ${twice}), avg(length(raw)) FROM events ` +
+    `GROUP BY ${number}, ${twice} ORDER BY 1`;
+  await using prepared = await lab.prepare(sql);
+  const plan = await prepared.explain();
+  assert.equal(plan.includes("does not bind"), false, plan);
+  assert.ok(plan.includes("attributes:severity_text"), plan);
+  assert.equal((await lab.query(sql)).rows.length, 3);
+});

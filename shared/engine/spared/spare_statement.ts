@@ -33,18 +33,20 @@ const DEAR_SHARE_MIN = 9;
 /** Reads summaries of data files. Errors: the deadline's, the connection's. */
 export async function spareStatement(
   ordered: Ordered,
-  { cached, deps: { answers }, deadline, usesPromoted }: {
+  { cached, deps: { answers }, deadline, usesPromoted, spares = true }: {
     readonly cached: CachedConnection;
     readonly deps: { readonly answers: TableAnswers };
     readonly deadline: Deadline;
     /** Whether the statement may name other columns than it was sent with. */
     readonly usesPromoted: boolean;
+    readonly spares?: boolean;
   },
 ): Promise<Ordered> {
   const { path, wanted, bounds, statement: { root, document } } = ordered;
   // Rows in order of time are found by their own means.
   const isInOrder = wanted?.direction !== undefined;
-  if (!usesPromoted || path.kind !== "scan" || isInOrder || endsEarly(root)) return ordered;
+  const isScan = path.kind === "scan" && !isInOrder && !endsEarly(root);
+  if (!isScan || !usesPromoted || !spares) return ordered;
   const telling = toldConditions(root, ordered, { answers, cached });
   const uses = [...await untilAborted(telling, deadline.signal), ...unneededJson(root, ordered)];
   if (uses.length === 0) return ordered;
@@ -53,7 +55,7 @@ export async function spareStatement(
     textOf: (select) => textAsItIs(cached, withRoot(document, select)),
     wants: (item) => someNode(item, (node) => nodes.has(node)),
   });
-  const columns = new SparedColumns(ordered.tables);
+  const columns = new SparedColumns(ordered.tables, root);
   for (const use of uses) {
     const { node, reach } = use;
     const { alias, query_location } = node;

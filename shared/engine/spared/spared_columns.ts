@@ -38,9 +38,12 @@ const NO_SOURCE: Column = { id: 0, name: "", type: "string", required: false };
 export class SparedColumns {
   readonly #tables: readonly TablePlan[];
   readonly #added = new Map<TablePlan, AddedColumn[]>();
+  /** What the statement says, as it was asked: an alias in it may be called as a column is. */
+  readonly #asked: string;
 
-  constructor(tables: readonly TablePlan[]) {
+  constructor(tables: readonly TablePlan[], root: TreeNode) {
     this.#tables = tables;
+    this.#asked = JSON.stringify(root).toLowerCase();
   }
 
   /** Returns the name of the column that takes the place of the expression. */
@@ -49,7 +52,7 @@ export class SparedColumns {
     this.#added.set(table, added);
     const known = added.find((one) => one.key === key);
     if (known !== undefined) return known.column.name;
-    const name = freeName(table, added.length + 1);
+    const name = this.#freeName(table, added.length + 1);
     added.push({
       column: { id: FIRST_ID - added.length, name, type, required: false },
       // An object of its own for each: files tell of some and not of others.
@@ -68,6 +71,14 @@ export class SparedColumns {
       const own = withColumns(table, added);
       return { ...own, projected: projectedOf(own, named) };
     });
+  }
+
+  /** A name that no column of the table and nothing in the statement has. */
+  #freeName({ schema }: TablePlan, number: number): string {
+    const taken = new Set(schema.columns.map(({ name }) => name.toLowerCase()));
+    let name = `spared:${number}`;
+    while (taken.has(name) || this.#asked.includes(`"${name}"`)) name = `spared:${name}`;
+    return name;
   }
 }
 
@@ -91,12 +102,4 @@ function withColumns(table: TablePlan, added: readonly AddedColumn[]): TablePlan
     made: new Map([...made, ...added.map(({ column, made }) => [column.name, made] as const)]),
     isComplete: (file, column) => filesOf.get(column)?.has(file) ?? isComplete(file, column),
   };
-}
-
-/** A name that no column of the table has. */
-function freeName({ schema }: TablePlan, number: number): string {
-  const taken = new Set(schema.columns.map(({ name }) => name.toLowerCase()));
-  let name = `spared:${number}`;
-  while (taken.has(name)) name = `spared:${name}`;
-  return name;
 }
