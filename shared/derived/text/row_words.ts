@@ -29,14 +29,14 @@ const SETS_MAX = 4_096;
 const SET_LENGTHS_MAX = 512 * 1_024;
 const SLOTS = 4 * SETS_MAX;
 
-/** How a set has a word, or two of them side by side. */
-export function memberText(words: readonly string[]): string {
-  return `${SEPARATOR}${words.join(" ")}${SEPARATOR}`;
-}
-
 /** A set of words, and of words side by side. */
 export function setText(members: readonly (readonly string[])[]): string {
   return SEPARATOR + members.map((words) => words.join(" ") + SEPARATOR).join("");
+}
+
+/** How a set has a word, or two of them side by side: as the set of nothing else. */
+export function memberText(words: readonly string[]): string {
+  return setText([words]);
 }
 
 /** Whether a set has a word, or these words side by side. */

@@ -5,6 +5,7 @@
  */
 
 import { isOperatingError } from "../../base/errors.ts";
+import { WeighedCache } from "../../base/weighed_cache.ts";
 import { FileSummary } from "../../derived/summary/file_summary.ts";
 import type { Column } from "../../schema/schema.ts";
 import type { SidecarSource } from "../../derived/sidecar.ts";
@@ -145,9 +146,8 @@ class KeptTable implements TableCubes {
   /** Cubes by words, of which there are many: those asked last come last. */
   readonly #wordCubes = new Map<string, DayCube>();
   readonly wideIds = new Set<number>();
-  /** By file and text, least recently asked first. A file never changes. */
-  readonly #told = new Map<string, string>();
-  #toldBytes = 0;
+  /** By file and text. */
+  readonly #told = new WeighedCache(TOLD_BYTES_MAX);
 
   constructor(
     private readonly deps: {
@@ -165,7 +165,7 @@ class KeptTable implements TableCubes {
     for (const values of this.#values.values()) bytes += values.bytes;
     for (const cube of this.#cubes.values()) bytes += cube.bytes;
     for (const cube of this.#wordCubes.values()) bytes += cube.bytes;
-    return bytes + this.#toldBytes;
+    return bytes + this.#told.bytes;
   }
 
   valuesOf(column: Column): TableValues {
@@ -188,19 +188,13 @@ class KeptTable implements TableCubes {
     return part !== undefined;
   }
 
-  async toldWords(file: DataFile, { id }: Column): Promise<string> {
-    const key = `${file.key} ${id}`;
-    const told = this.#told.get(key) ?? await this.#asks(file, (summary) => summary.toldWords(id));
-    if (told === undefined) return "";
-    // The last asked for comes last.
-    if (!this.#told.delete(key)) this.#toldBytes += bytesOfTold(told);
-    this.#told.set(key, told);
-    for (const [oldest, words] of this.#told) {
-      if (this.#toldBytes <= TOLD_BYTES_MAX) break;
-      this.#told.delete(oldest);
-      this.#toldBytes -= bytesOfTold(words);
-    }
-    return told;
+  toldWords(file: DataFile, { id }: Column): Promise<string> {
+    return this.#told.load(`${file.key} ${id}`, async () => {
+      const words = await this.#asks(file, (summary) => summary.toldWords(id));
+      const value = words ?? "";
+      const bytes = TOLD_ENTRY_BYTES + 2 * value.length;
+      return { value, bytes, isKept: words !== undefined };
+    });
   }
 
   /** undefined for a file without a summary that can be read: `DayCube` tells of it. */
@@ -256,10 +250,6 @@ class KeptTable implements TableCubes {
       if (bytes > WORD_CUBES_BYTES_MAX) this.#wordCubes.delete(key);
     }
   }
-}
-
-function bytesOfTold(words: string): number {
-  return TOLD_ENTRY_BYTES + 2 * words.length;
 }
 
 function cubeKey(day: number, { filter, minutes, columns, measures }: CubeSpec): string {
