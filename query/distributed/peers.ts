@@ -4,7 +4,7 @@
  */
 
 import { getLogger } from "@logtape/logtape";
-import { messageOf } from "../../shared/base/errors.ts";
+import { messageOf, rootCauseOf } from "../../shared/base/errors.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 import type { NameResolver } from "../../shared/os/resolve_name.ts";
 import { lookUpPeers, type PeerNames } from "./peer_names.ts";
@@ -193,7 +193,7 @@ export class Peers implements AsyncDisposable {
     const isRefused = error instanceof PeerRefusal && error.status >= 400 && error.status < 500 &&
       error.status !== 429;
     peer.state = isRefused ? "refused" : "unreachable";
-    peer.lastError = messageOf(error);
+    peer.lastError = messageOf(rootCauseOf(error));
     peer.dueMs = clock.monotonicMs() +
       Math.min(LOOK_MS, AGAIN_MS_MIN * 2 ** Math.min(peer.failures, 10));
     peer.failures += 1;

@@ -61,7 +61,7 @@ Deno.test({
       "b:1": other("b", "1.9.0"),
       "c:1": SELF,
       "d:1": new PeerRefusal(403, "not_a_coordinator", "Cannot greet a server"),
-      "e:1": new Error("connection refused"),
+      "e:1": new TypeError("fetch failed", { cause: new Error("connection refused") }),
     });
     await lab.clock.advance(0);
     deepStrictEqual(lab.peers.ready, ["a:1"]);

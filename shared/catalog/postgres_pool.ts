@@ -172,16 +172,28 @@ export function catalogPlace(place: string, option?: string): string {
  * `invalid_argument`.
  */
 export function postgresPlace(uri: string, option: string = CATALOG_OPTION): string {
-  let url: URL;
+  // The text may hold a password: it is not repeated.
+  const refused = (what: string, cause?: unknown) =>
+    new OperatingError("invalid_argument", `Cannot read ${option} as a URL: ${what}`, {
+      reason: "unsupported_catalog",
+      cause,
+    });
+  if (hasSeveralHosts(uri)) {
+    throw refused("it names several hosts; give one address that leads to the primary");
+  }
   try {
-    url = new URL(uri);
+    const url = new URL(uri);
+    return `postgres://${url.host}${url.pathname}`;
   } catch (cause) {
-    // The text may hold a password: it is not repeated.
-    throw new OperatingError(
-      "invalid_argument",
-      `Cannot read ${option} as a URL: give postgres://user:password@host:5432/database`,
-      { reason: "unsupported_catalog", cause },
+    throw refused(
+      "give postgres://user:password@host:5432/database, with / ? # of a password as %2F %3F %23",
+      cause,
     );
   }
-  return `postgres://${url.host}${url.pathname}`;
+}
+
+/** True for the form of libpq: `postgres://user:password@one:5432,two:5432/database`. */
+function hasSeveralHosts(uri: string): boolean {
+  const [, hosts = ""] = /^[a-z]+:\/\/(?:.*@)?([^/?#]*)/i.exec(uri) ?? [];
+  return hosts.includes(",");
 }

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { concatBytes, utf8 } from "../base/bytes.ts";
 import { isOperatingError, placedMessageOf } from "../base/errors.ts";
-import { PostgresPool } from "./postgres_pool.ts";
+import { postgresPlace, PostgresPool } from "./postgres_pool.ts";
 
 /** A message of PostgreSQL's protocol. */
 function message(type: string, body: Uint8Array): Uint8Array<ArrayBuffer> {
@@ -81,5 +81,21 @@ Deno.test("PostgresPool names host and user to the command line alone", async ()
     assert.equal(error.message, text);
     assert.ok(placedMessageOf(error).startsWith(`${text} (postgres://`));
     assert.match(error.place ?? "", new RegExp(`^postgres://127.0.0.1:${port}/d: .`));
+  }
+});
+
+Deno.test("postgresPlace says what to write instead of several hosts, and of a password's signs", () => {
+  const cases = [
+    ["postgres://u:hush@one:5432,two:5432/d", /one address that leads to the primary/],
+    ["postgres://one,two/d", /one address that leads to the primary/],
+    ["postgres://u:hu,s/h@one:5432/d", /%2F/],
+    ["postgres://u:hush#@one/d", /%23/],
+  ] as const;
+  for (const [uri, remedy] of cases) {
+    assert.throws(() => postgresPlace(uri), (error) => {
+      assert.ok(isOperatingError(error, "invalid_argument"), uri);
+      assert.match(error.message, remedy, uri);
+      return !/hu,?s/.test(error.message);
+    });
   }
 });
