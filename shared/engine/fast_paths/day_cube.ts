@@ -12,14 +12,14 @@ import {
   NO_CELLS,
   sumOfCells,
 } from "../../derived/summary/cells.ts";
-import { FileSummary } from "../../derived/summary/file_summary.ts";
+import type { FileSummary } from "../../derived/summary/file_summary.ts";
 import { type MeasuredCells, sumOfMeasures } from "../../derived/summary/measured_cells.ts";
-import type { SidecarSource, SidecarSubject } from "../../derived/sidecar.ts";
+import type { SidecarSubject } from "../../derived/sidecar.ts";
 import { newestRollup, rollupFolder } from "../../derived/summary/rollup.ts";
 import type { Column } from "../../schema/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
-import type { ReadableStore } from "../../storage/object_store.ts";
 import { type CubePart, type CubeSpec, PartReader, type TableValues } from "./file_part.ts";
+import { readSummary, type SummaryDeps } from "./read_summary.ts";
 
 const log = getLogger(["svc", "engine"]);
 
@@ -47,13 +47,9 @@ const RETRY_MS = 60_000;
 const ROLLED_MIN = 2;
 
 /** Where summaries are read, and by which clock. */
-export interface DayCubeDeps {
-  readonly store: ReadableStore;
-  readonly sidecars: SidecarSource;
+export interface DayCubeDeps extends SummaryDeps {
   readonly values: (column: Column) => TableValues;
   readonly nowMs: () => number;
-  /** Is told of every summary that cannot be used although it is there. */
-  readonly damaged: () => void;
 }
 
 const EMPTY: Cube = { cells: NO_CELLS, measures: new Map(), held: new Map() };
@@ -190,21 +186,9 @@ export class DayCube {
   }
 
   /** A file's part of the cube. Undefined: the file has no summary that will do. */
-  async #partOf({ key, rows }: SidecarSubject): Promise<CubePart | undefined> {
-    const { store, sidecars } = this.#deps;
-    try {
-      const sidecar = await sidecars.read(store, { key, rows });
-      const summary = sidecar === undefined ? undefined : FileSummary.of(store, sidecar, rows);
-      if (summary !== undefined) {
-        return await new PartReader(summary, this.#spec, this.#deps).read();
-      }
-    } catch (error) {
-      if (!isOperatingError(error)) throw error;
-      log.warn("the summary of {key} cannot be used: {error}", { key, error: messageOf(error) });
-      sidecars.distrust({ key, rows });
-      this.#deps.damaged();
-    }
-    return undefined;
+  #partOf(file: SidecarSubject): Promise<CubePart | undefined> {
+    const read = (summary: FileSummary) => new PartReader(summary, this.#spec, this.#deps).read();
+    return readSummary(this.#deps, file, read);
   }
 
   #sumOf(parts: readonly CubePart[]): CubePart {

@@ -6,10 +6,7 @@
  * be all is added up anew. DuckDB does the adding, during the statement that asks.
  */
 
-import { getLogger } from "@logtape/logtape";
-import { isOperatingError, messageOf } from "../../base/errors.ts";
-import type { SidecarSource, SidecarSubject } from "../../derived/sidecar.ts";
-import { FileSummary } from "../../derived/summary/file_summary.ts";
+import type { SidecarSubject } from "../../derived/sidecar.ts";
 import { GROUP_COUNTS_BLOB } from "../../derived/summary/summary_blobs.ts";
 import {
   fewValueCounts,
@@ -22,13 +19,11 @@ import {
 } from "../../derived/summary/value_counts.ts";
 import type { Column } from "../../schema/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
-import type { ReadableStore } from "../../storage/object_store.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
 import { SQL_TYPES } from "../bind/relation.ts";
 import { quoteName, quoteText } from "../duckdb/statement_text.ts";
 import { type AnswerFile, type AnswerFiles, scanOf } from "./answer_files.ts";
-
-const log = getLogger(["svc", "engine"]);
+import { readSummary, type SummaryDeps } from "./read_summary.ts";
 
 /** Data files whose counts stand beside the sum before they are added to it. */
 const PARTS_MAX = 8;
@@ -45,13 +40,9 @@ const READS_MAX = 16;
 const RETRY_MS = 60_000;
 
 /** Where summaries are read, and where counts are written. */
-export interface WideDeps {
-  readonly store: ReadableStore;
-  readonly sidecars: SidecarSource;
+export interface WideDeps extends SummaryDeps {
   readonly files: AnswerFiles;
   readonly nowMs: () => number;
-  /** Is told of every summary that cannot be used although it is there. */
-  readonly damaged: () => void;
 }
 
 /**
@@ -327,7 +318,7 @@ export class WideColumn {
   }
 
   #countsOf(subject: SidecarSubject): Promise<StoredCounts | undefined> {
-    return this.#ofSummary(subject, async (summary) => {
+    return readSummary(this.#deps, subject, async (summary) => {
       const { id, type } = this.#column;
       const few = summary.columnIds.has(id)
         ? await summary.groupCounts(id)
@@ -343,7 +334,7 @@ export class WideColumn {
 
   /** Which values the file has counts of, by its footer. Undefined: they will not do. */
   #kindOf(subject: SidecarSubject): Promise<WideKind | undefined> {
-    return this.#ofSummary(subject, ({ blobs, columnIds }) => {
+    return readSummary(this.#deps, subject, ({ blobs, columnIds }) => {
       const { id } = this.#column;
       const types = new Set(
         blobs.filter(({ fields }) => fields.length === 1 && fields[0] === id)
@@ -357,28 +348,6 @@ export class WideColumn {
         ? "top"
         : undefined;
     });
-  }
-
-  /**
-   * What `read` makes of a file's summary. Undefined where the file has none, or one that cannot be
-   * used.
-   */
-  async #ofSummary<T>(
-    { key, rows }: SidecarSubject,
-    read: (summary: FileSummary) => T | Promise<T>,
-  ): Promise<T | undefined> {
-    const { store, sidecars } = this.#deps;
-    try {
-      const sidecar = await sidecars.read(store, { key, rows });
-      const summary = sidecar === undefined ? undefined : FileSummary.of(store, sidecar, rows);
-      return summary === undefined ? undefined : await read(summary);
-    } catch (error) {
-      if (!isOperatingError(error)) throw error;
-      log.warn("the summary of {key} cannot be used: {error}", { key, error: messageOf(error) });
-      sidecars.distrust({ key, rows });
-      this.#deps.damaged();
-      return undefined;
-    }
   }
 
   #setBase(base: Base | undefined): void {

@@ -1,0 +1,46 @@
+/**
+ * Reads of the summary in a data file's sidecar. A sidecar is made anew under its name, as after an
+ * upgrade. What is known of the one before then points at other bytes, which fail a check. So a
+ * summary counts as damaged only where it fails a second time, with its footer read again.
+ */
+
+import { getLogger } from "@logtape/logtape";
+import { isOperatingError, messageOf } from "../../base/errors.ts";
+import type { SidecarSource, SidecarSubject } from "../../derived/sidecar.ts";
+import { FileSummary } from "../../derived/summary/file_summary.ts";
+import type { ReadableStore } from "../../storage/object_store.ts";
+
+export interface SummaryDeps {
+  readonly store: ReadableStore;
+  readonly sidecars: SidecarSource;
+  /** Is told of every summary that cannot be used although it is there. */
+  readonly damaged: () => void;
+}
+
+/**
+ * What `read` makes of a file's summary. Undefined where the file has none, or one that cannot be
+ * used.
+ */
+export async function readSummary<T>(
+  { store, sidecars, damaged }: SummaryDeps,
+  { key, rows }: SidecarSubject,
+  read: (summary: FileSummary) => T | Promise<T>,
+): Promise<T | undefined> {
+  for (let isAgain = false;; isAgain = true) {
+    try {
+      const sidecar = await sidecars.read(store, { key, rows });
+      const summary = sidecar === undefined ? undefined : FileSummary.of(store, sidecar, rows);
+      return summary === undefined ? undefined : await read(summary);
+    } catch (error) {
+      if (!isOperatingError(error)) throw error;
+      sidecars.distrust({ key, rows });
+      if (!isAgain && error.code === "corrupt") continue;
+      getLogger(["svc", "engine"]).warn("the summary of {key} cannot be used: {error}", {
+        key,
+        error: messageOf(error),
+      });
+      damaged();
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { WeighedCache } from "../../base/weighed_cache.ts";
+import { batchOfRows } from "../../columns/rows.ts";
+import { INLINE_DERIVER } from "../../derived/deriver.ts";
+import { sidecarKey } from "../../derived/sidecar.ts";
+import { EVENTS_SCHEMA } from "../../schema/events.ts";
+import { RemoteStore } from "../../testing/remote_store.ts";
+import { TableLab } from "../../testing/table_lab.ts";
+import { SidecarFooters } from "../files/sidecar_footers.ts";
+import { readSummary } from "./read_summary.ts";
+
+const ROWS = 300;
+const HOST = 3;
+
+/** A data file's sidecar in a store, its footer known, and how it is replaced and read. */
+async function openLab() {
+  await using tables = await TableLab.open();
+  const added = tables.newFile({ locationKey: "svc/events" }, { day: 20_000, rows: ROWS });
+  const values = Array.from({ length: ROWS }, (_, i) => ({
+    timestamp: BigInt(i),
+    timestamp_ns: BigInt(i) * 1_000n,
+    host: `h${i % 3}`,
+    source: "s",
+    sourcetype: "t",
+    index: "main",
+    raw: `row w${i} is here`,
+    attributes: null,
+  }));
+  const content = {
+    schema: EVENTS_SCHEMA,
+    rows: ROWS,
+    batches: [batchOfRows(EVENTS_SCHEMA, values)],
+    rowGroupRows: ROWS,
+  };
+  const text = [{ name: "raw", tokenizer: "default" as const }];
+  const key = sidecarKey(added.key);
+  const store = new RemoteStore();
+  await store.putNew(key, await INLINE_DERIVER.derive({ ...content, text: undefined }, added));
+  const sidecars = new SidecarFooters(new WeighedCache(1_000_000), () => 0);
+  await sidecars.read(store, added);
+  const replace = async (bytes: Uint8Array) => {
+    await store.delete([key]);
+    await store.putNew(key, bytes);
+  };
+  let damaged = 0;
+  const deps = { store, sidecars, damaged: () => damaged += 1 };
+  return {
+    /** As mending leaves it, with blobs in other places. */
+    anew: await INLINE_DERIVER.derive({ ...content, text }, added),
+    replace,
+    damaged: () => damaged,
+    counts: () => readSummary(deps, added, (summary) => summary.groupCounts(HOST)),
+  };
+}
+
+Deno.test("readSummary uses a summary that was made anew since its footer was read", async () => {
+  const { anew, replace, counts, damaged } = await openLab();
+  await replace(anew);
+  assert.deepEqual([...(await counts())?.counts ?? []], [0, 100, 100, 100]);
+  assert.equal(damaged(), 0);
+});
+
+Deno.test("readSummary takes a summary for damaged that fails with its footer read again", async () => {
+  const { anew, replace, counts, damaged } = await openLab();
+  await replace(anew.map((byte, at) => at < anew.length / 2 ? byte ^ 1 : byte));
+  assert.equal(await counts(), undefined);
+  assert.equal(damaged(), 1);
+});
