@@ -55,7 +55,6 @@ import { openMemory } from "./memory/open_memory.ts";
 import { gaugeMemoryPool } from "./memory_pool.ts";
 import { createQueryMetrics, type QueryMetrics } from "./metrics/metrics.ts";
 import { processMeter } from "./metrics/engine_metrics.ts";
-import { heldRowsMeter } from "./metrics/held_rows_metrics.ts";
 import { hotCacheMeter } from "./metrics/hot_cache_metrics.ts";
 import { objectCacheMeter } from "./metrics/object_cache_metrics.ts";
 import { scanFileCacheMeter } from "./metrics/scan_file_cache_metrics.ts";
@@ -408,7 +407,6 @@ async function openQueryEngine(
     objectCacheMeter: objectCacheMeter(metrics),
     scanFileCache: scanFileCache(settings),
     scanFileCacheMeter: scanFileCacheMeter(metrics),
-    heldRowsMeter: heldRowsMeter(metrics),
     indexCaches: {
       parsedBytesMax: plan.bytes.parsed_index,
       blobBytesMax: plan.bytes.puffin_blob,

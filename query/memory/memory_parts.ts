@@ -27,7 +27,7 @@ export const MEMORY_PARTS = {
   },
   processes: { what: "DuckDB's processes before their first statement", base: PROCESS_BYTES },
   pool: {
-    what: "DuckDB's memory pool, of both processes where there are two; held rows are in it",
+    what: "DuckDB's memory pool, of both processes where there are two",
     share: 64,
     min: POOL_BYTES_MIN,
   },

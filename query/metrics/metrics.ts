@@ -16,7 +16,6 @@ import { ADMISSION_METRICS } from "../admission/admission_metrics.ts";
 import { AUDIT_METRICS } from "../audit/metrics.ts";
 import { BREAKER_METRICS } from "./breaker_metrics.ts";
 import { ENGINE_METRICS } from "./engine_metrics.ts";
-import { HELD_ROWS_METRICS } from "./held_rows_metrics.ts";
 import { INDEX_METRICS } from "./index_metrics.ts";
 import { DISTRIBUTED_METRICS } from "../distributed/distributed_metrics.ts";
 import { JOB_METRICS } from "../jobs/metrics.ts";
@@ -137,7 +136,6 @@ export const METRICS = {
   ...ENGINE_METRICS,
   ...JOB_METRICS,
   ...DISTRIBUTED_METRICS,
-  ...HELD_ROWS_METRICS,
   ...HOT_CACHE_METRICS,
   ...OBJECT_CACHE_METRICS,
   ...SCAN_FILE_CACHE_METRICS,

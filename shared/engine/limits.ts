@@ -114,12 +114,6 @@ export const QUESTIONS_KEPT_MAX = 16;
  */
 export const STREAM_BUFFER_BYTES = 1_048_576;
 /**
- * About how many bytes of data files' rows are in memory, and the part of the memory pool of cheap
- * statements that they are at most.
- */
-export const HELD_ROWS_BYTES_MAX = 67_108_864;
-export const HELD_ROWS_SHARE_DIVISOR = 8;
-/**
  * Rows of one table that are read out of their pages, and what their values take by estimate. More
  * are scanned.
  */
@@ -150,11 +144,9 @@ export const SMALL_SCAN_BYTES_MAX = 4_194_304;
  */
 export const SHORT_STEP_ROWS_MAX = 131_072;
 /**
- * Rows in order of time that are written as JSON from the pages of data files (`json_rows/`). Fewer
- * are left to DuckDB, which has a page's last rows as soon.
+ * Files whose rows are merged at the same time to be written as JSON from their pages
+ * (`json_rows/`). A page of each column is in memory.
  */
-export const JSON_ROWS_MIN = 8_192;
-/** Files of which such rows are merged at the same time: a page of each column is in memory. */
 export const JSON_ROWS_FILES_MAX = 8;
 /** Streams that may have this many rows are run without a LIMIT. */
 export const UNLIMITED_ROWS_MIN = 100_000;

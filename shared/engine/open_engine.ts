@@ -27,18 +27,10 @@ import { localDataFiles } from "./files/near_files.ts";
 import { defaultFanIn } from "./order/fan_in.ts";
 import { type HotCacheMeter, HotCaches } from "./hot_caches/hot_caches.ts";
 import type { HotSource } from "./hot_caches/hot_plan.ts";
-import { HeldRows, type HeldRowsMeter } from "./held_rows/held_rows.ts";
-import { heldTables } from "./held_rows/load_held.ts";
 import { TableFollowers } from "./follow/table_follower.ts";
 import type { FanIn } from "./order/ordered_scan.ts";
 import { StatementCache } from "./statement/statement_cache.ts";
-import {
-  DIVIDED_POOL_BYTES_MIN,
-  HELD_ROWS_BYTES_MAX,
-  HELD_ROWS_SHARE_DIVISOR,
-  LIGHT_SHARE_DIVISOR,
-  WIDE_ANSWERS_BYTES_MAX,
-} from "./limits.ts";
+import { WIDE_ANSWERS_BYTES_MAX } from "./limits.ts";
 import { type DatabaseOptions, openDatabases } from "./duckdb/open_databases.ts";
 import { FewRowsDataFiles } from "./files/few_rows/few_rows_files.ts";
 import { KeptPages } from "./files/few_rows/kept_pages.ts";
@@ -103,14 +95,6 @@ export interface EngineOptions extends DatabaseOptions {
   /** Is told what that cache does. */
   readonly scanFileCacheMeter?: DecodedCacheMeter;
   /**
-   * Bytes of data files' rows that are held in memory for ordered scans, about. They are taken from
-   * the memory pool, an eighth of the cheap statements' part at most. Default 64 MiB; none of a
-   * pool below 768 MiB. 0 holds none.
-   */
-  readonly heldRowsBytesMax?: number;
-  /** Is told what becomes of them. */
-  readonly heldRowsMeter?: HeldRowsMeter;
-  /**
    * What is kept of the indexes of data files; by default the smallest sizes of
    * `pruning/index_cache_sizes.ts`.
    */
@@ -174,10 +158,9 @@ export async function openEngine(options: EngineOptions): Promise<Engine & Sprea
   const data = new NotedDataFiles(dataFilesOf(options, { dir: dirs.objects, footers }), damaged);
   const reading: Reading = { options, data, databases, turns };
   const edgeTimes = edgeTimesOf(reading);
-  const held = heldRowsOf(reading);
   const writer = new ArrowFiles();
   const works = [
-    ...[writer, edgeTimes, held, remaining, encoder],
+    ...[writer, edgeTimes, remaining, encoder],
     ...decoded === undefined ? [] : [decoded],
   ];
   const answers = new TableAnswers({
@@ -203,7 +186,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine & Sprea
     memoryBytesMax: options.memoryBytesMax,
     spillBytesMax: options.spillBytesMax,
     prepare: {
-      ...{ catalog, wal, delta, remaining, edgeTimes, held, nowMs, damaged },
+      ...{ catalog, wal, delta, remaining, edgeTimes, nowMs, damaged },
       ...caches,
       hot: hotSourceOf(options, dirs.wal),
       dataFiles: new FewRowsDataFiles(
@@ -318,21 +301,6 @@ function edgeTimesOf({ options, data, databases, turns }: Reading): EdgeTimes {
   return edgeTimes;
 }
 
-function heldRowsOf({ options, data, databases, turns }: Reading): HeldRows {
-  const meter = options.heldRowsMeter;
-  const held = new HeldRows({
-    bytesMax: heldRowsBytes(options, databases),
-    tables: heldTables({
-      data,
-      behind: (work, signal) => behind(work, { databases, turns, turn: "light", signal }),
-    }),
-    nowMs: () => options.clock.monotonicMs(),
-    ...(meter === undefined ? {} : { meter }),
-  });
-  databases.light.onRenewed = () => held.forget();
-  return held;
-}
-
 /** Whether this DuckDB's averages are those that summaries give. */
 async function hasExactAverages(probe: LivenessProbe): Promise<boolean> {
   const answer = await probe.ask((connection) => connection.texts(AVERAGE_PROBE.sql));
@@ -341,17 +309,6 @@ async function hasExactAverages(probe: LivenessProbe): Promise<boolean> {
 
 function probesOf({ light, dear }: Databases): [LivenessProbe, ...LivenessProbe[]] {
   return [new LivenessProbe(light), ...(dear === light ? [] : [new LivenessProbe(dear)])];
-}
-
-/** They are the pool's for as long as they are there, so they are a small part of it. */
-function heldRowsBytes(options: EngineOptions, { light, dear }: Databases): number {
-  const { memoryBytesMax } = options;
-  // A small pool is all for statements: what they drive out of it would be spilled, and read again
-  // for the next.
-  const byDefault = memoryBytesMax < DIVIDED_POOL_BYTES_MIN ? 0 : HELD_ROWS_BYTES_MAX;
-  const { heldRowsBytesMax = byDefault } = options;
-  const pool = light === dear ? memoryBytesMax : memoryBytesMax / LIGHT_SHARE_DIVISOR;
-  return Math.min(heldRowsBytesMax, Math.floor(pool / HELD_ROWS_SHARE_DIVISOR));
 }
 
 const OBJECT_CACHE_BYTES = 1024 ** 3;

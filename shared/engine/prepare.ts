@@ -15,7 +15,6 @@ import { shortenStatement } from "./fast_paths/shorten_statement.ts";
 import type { TableAnswers } from "./fast_paths/table_answers.ts";
 import { exchangeStatement } from "./functions/exchange_statement.ts";
 import { gateStatement } from "./gate/gate_statement.ts";
-import type { HeldRows } from "./held_rows/held_rows.ts";
 import type { FanIn } from "./order/ordered_scan.ts";
 import { orderStatement } from "./order/order_statement.ts";
 import { catalogStatement } from "./pg_catalog/catalog_statement.ts";
@@ -38,7 +37,6 @@ import type { QueryRequest } from "./types.ts";
 
 export interface PrepareDeps extends PlanDeps, PruneStatementDeps {
   readonly fanIn: FanIn;
-  readonly held: HeldRows;
   readonly answers: TableAnswers;
   readonly edgeTimes: EdgeTimes;
 }
@@ -139,7 +137,7 @@ export async function prepareRewritten(
     }
     asked = exchanged.asked.statement;
     const described = await describeStatement(exchanged, context);
-    return preparedOf(described, { held: deps.held, tookMs: deps.nowMs() - startMs, first });
+    return preparedOf(described, { tookMs: deps.nowMs() - startMs, first });
   } catch (error) {
     leases.dispose();
     // What is wrong with it is told of the columns that its caller knows.

@@ -6,7 +6,6 @@ import { isDear } from "./cost/cost.ts";
 import type { DescribedColumn } from "./duckdb/driver.ts";
 import type { ChosenPath } from "./fast_paths/shorten_statement.ts";
 import type { DataFileLease } from "./files/data_files.ts";
-import type { HeldLease, HeldRows } from "./held_rows/held_rows.ts";
 import type { RunningText } from "./functions/exchange_statement.ts";
 import { SMALL_SCAN_BYTES_MAX, SMALL_SCAN_ROWS_MAX } from "./limits.ts";
 import { type BandRequest, bandRequest } from "./order/ordered_bands.ts";
@@ -67,15 +66,12 @@ export interface ScanSteps {
   readonly trial: NearestTrial | undefined;
   /** How it goes through its table in steps; undefined: at once. */
   readonly bands: BandRequest | undefined;
-  /** For rows that are in memory. */
-  readonly held: HeldLease;
 }
 
 /** The last phase: takes over the leases. It comes after all that changes the tree. */
 export function preparedOf(
   described: Described,
-  { held, tookMs, first }: {
-    readonly held: HeldRows;
+  { tookMs, first }: {
     readonly tookMs: number;
     readonly first: FirstSubqueries | undefined;
   },
@@ -88,7 +84,6 @@ export function preparedOf(
     ...path,
     trial,
     bands: wanted === undefined ? undefined : bandRequest(root),
-    held: leases.use(held.lease()),
   };
   return {
     ...{

@@ -54,10 +54,10 @@ export class PreparedStatement implements PreparedQuery {
   }
 
   async explain(): Promise<string> {
-    const { seat, deadline, chance, turn } = this.options;
+    const { seat, deadline, chance } = this.options;
     const explain = async () => {
       const connection = await seat.take("light");
-      return await explainedPlan(this.prepared, { connection, turn, deadline });
+      return await explainedPlan(this.prepared, { connection, deadline });
     };
     try {
       return await onceMore(explain, { chance, again: () => seat.leave() });
@@ -88,9 +88,9 @@ export class PreparedStatement implements PreparedQuery {
   }
 
   async #firstStep(): Promise<RunSteps> {
-    const { seat, deadline, turn } = this.options;
+    const { seat, deadline } = this.options;
     try {
-      return await firstStep(this.prepared, { connection: seat.connection, turn });
+      return await firstStep(this.prepared, seat.connection);
     } catch (error) {
       deadline.check();
       throw faultError(error);

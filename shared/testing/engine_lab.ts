@@ -1,7 +1,6 @@
 /** DuckDB over a warehouse and WAL of its own, for tests: rows are committed, then queried. */
 
 import { textOf } from "../base/bytes.ts";
-import { HELD_ROWS_BYTES_MAX } from "../engine/limits.ts";
 import { type EngineOptions, openEngine } from "../engine/open_engine.ts";
 import type { Engine, QueryRequest, Stats } from "../engine/types.ts";
 import { SystemClock } from "../os/clock.ts";
@@ -55,8 +54,6 @@ export class EngineLab extends WarehouseLab {
         ...(wal === undefined ? {} : { wal: openWalReader(files, `${dir}/wal`) }),
         cacheDir: `${dir}/cache`,
         memoryBytesMax: 512 * 2 ** 20,
-        // With so small a pool no rows are held in memory by default.
-        heldRowsBytesMax: HELD_ROWS_BYTES_MAX,
         spillBytesMax: 512 * 2 ** 20,
         threads: 2,
         clock: new SystemClock(),

@@ -1,7 +1,7 @@
 /**
  * Options of a query server in tests that judge neither memory nor who waits for whom. All
  * statements share one DuckDB process, so a start takes a quarter less processor time, and no
- * statement has a low priority. The pool is large enough for rows in memory.
+ * statement has a low priority.
  */
 
 const POOL_BYTES = String(900 * 2 ** 20);

@@ -6,11 +6,9 @@ import { isDear } from "../cost/cost.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
 import { faultError, withoutPaths } from "../duckdb/fault_error.ts";
 import { statementText } from "../duckdb/statement_text.ts";
-import { type HeldPlan, heldPlan, withHeld } from "../held_rows/held_plan.ts";
 import { type AnswerPath, type Prepared, servedBy } from "../prepared.ts";
 import { FOUND_ROWS_MAX } from "../subqueries/found_columns.ts";
 import type { Deadline } from "../turns/deadline.ts";
-import type { TurnKind } from "../turns/turns.ts";
 import type {
   ResultChunk,
   ResultColumn,
@@ -32,20 +30,17 @@ import { statsOf } from "./stats.ts";
  */
 export async function explainedPlan(
   prepared: Prepared,
-  { connection, turn, deadline }: {
+  { connection, deadline }: {
     readonly connection: EngineConnection;
-    /** The kind of slot that the statement would run in. */
-    readonly turn: TurnKind;
     readonly deadline: Deadline;
   },
 ): Promise<string> {
-  const exchanged = heldOf(prepared, turn);
   const { sql, linesBefore } = statementText(await prepared.text(connection), {
-    relations: planRelations(prepared, withHeld(exchanged.rest, exchanged)),
+    relations: planRelations(prepared, prepared.plan),
     wrap: (from) => `SELECT * FROM ${from}`,
   });
   try {
-    await prepared.data.name(exchanged.rest);
+    await prepared.data.name(prepared.plan);
     const text = await connection.explain(sql);
     deadline.check();
     return [
@@ -58,12 +53,6 @@ export async function explainedPlan(
   } catch (error) {
     throw faultError(error, { linesBefore });
   }
-}
-
-/** What is in memory already. */
-function heldOf({ path, plan }: Prepared, turn: TurnKind): HeldPlan {
-  if (path.kind !== "scan" || turn !== "light") return { rest: plan, held: [] };
-  return heldPlan(plan, { lease: path.held, wants: false });
 }
 
 /** Who answers, and from what, or why no fast path does. */

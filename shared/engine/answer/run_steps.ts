@@ -5,13 +5,11 @@
 
 import { planRelations } from "../bind/statement_relations.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
-import { heldPlan, withHeld } from "../held_rows/held_plan.ts";
-import { areJsonRows } from "../json_rows/json_rows_of.ts";
+import { likelyJsonRows } from "../json_rows/json_rows_of.ts";
 import { stepsOf } from "../order/ordered_bands.ts";
 import type { Plan } from "../plan/plan.ts";
 import type { Prepared } from "../prepared.ts";
 import { narrowNearest } from "../pruning/narrow_nearest.ts";
-import type { TurnKind } from "../turns/turns.ts";
 
 /** What a statement runs over, one plan after the other, until it has `rowsMax` rows. */
 export interface RunSteps {
@@ -27,11 +25,11 @@ export interface RunSteps {
 /** What is read first is there. Errors: the store's, the deadline's, DuckDB's. */
 export async function firstStep(
   prepared: Prepared,
-  { connection, turn }: { readonly connection: EngineConnection; readonly turn: TurnKind },
+  connection: EngineConnection,
 ): Promise<RunSteps> {
   const narrowed = await triedPlan(prepared, connection);
   const { plans: [first, ...later], rowsMax } = stepsOf(narrowed, bandsOf(prepared));
-  const brought = await broughtPlan(prepared, first, turn);
+  const brought = await broughtPlan(prepared, first);
   return { whole: later.length === 0 ? brought : narrowed, first, brought, later, rowsMax };
 }
 
@@ -48,18 +46,14 @@ function bandsOf({ path }: Prepared) {
 }
 
 /**
- * The plan to scan. Rows are in memory in the DuckDB of cheap statements alone, and those that are
- * written without it are read of their files.
+ * The plan to scan. Few rows that are likely to be written from their pages need nothing else of
+ * their files. `StatementRun` brings such a plan if DuckDB is to write them after all.
  */
-export async function broughtPlan(
-  prepared: Prepared,
-  plan: Plan,
-  turn: TurnKind,
-): Promise<Plan> {
-  const { data, path } = prepared;
-  if (path.kind !== "scan" || turn !== "light" || areJsonRows(prepared, plan)) {
-    return await data.bring(plan);
-  }
-  const exchanged = heldPlan(plan, { lease: path.held, wants: true });
-  return withHeld(await data.bring(exchanged.rest), exchanged);
+export async function broughtPlan(prepared: Prepared, plan: Plan): Promise<Plan> {
+  return isReadByPages(prepared, plan) ? plan : await prepared.data.bring(plan);
+}
+
+/** Whether a plan that was to be brought was left as it is. */
+export function isReadByPages(prepared: Prepared, plan: Plan): boolean {
+  return likelyJsonRows(prepared, plan) === "few";
 }

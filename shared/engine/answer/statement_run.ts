@@ -9,7 +9,6 @@ import { breakOnRows, checkRowsScanned } from "../duckdb/rows_breaker.ts";
 import { sumOfProfiles } from "../duckdb/run_profile.ts";
 import type { StatementText } from "../duckdb/statement_text.ts";
 import { jsonRowsOf } from "../json_rows/json_rows_of.ts";
-import { isNearestHeld } from "../held_rows/held_plan.ts";
 import { SHORT_STEP_ROWS_MAX, UNLIMITED_ROWS_MIN, WHOLE_ROWS_MAX } from "../limits.ts";
 import { countFiles, isRead, type Plan, planRows, scannedRows } from "../plan/plan.ts";
 import { type AnswerPath, type Prepared, servedBy } from "../prepared.ts";
@@ -32,7 +31,7 @@ import { arrowFieldsOf, arrowTypeOf, flatTypeOf } from "./arrow_type.ts";
 import { packedSql, packedTypes } from "./packed_sql.ts";
 import { renderingSql, uniqueNames } from "./render.ts";
 import { areCounted, countedRows } from "./counted_rows.ts";
-import { broughtPlan, type RunSteps } from "./run_steps.ts";
+import { broughtPlan, isReadByPages, type RunSteps } from "./run_steps.ts";
 import type { AskedRows } from "./selected_sql.ts";
 import { planBytes, statsOf } from "./stats.ts";
 
@@ -169,14 +168,10 @@ export class StatementRun implements RunningQuery {
       this.#before.rows += this.#stepProgress().rows;
       this.#before.rowsPlanned += this.#ahead;
       const startMs = nowMs();
-      const brought = await this.#broughtFor(step);
+      const brought = await broughtPlan(this.prepared, step);
       this.#collectMs += nowMs() - startMs;
       yield* this.#rowsOnceMore(shape, { step, brought, left: left() });
     }
-  }
-
-  #broughtFor(step: Plan): Promise<Plan> {
-    return broughtPlan(this.prepared, step, this.options.turn);
   }
 
   /**
@@ -201,21 +196,22 @@ export class StatementRun implements RunningQuery {
       if (!chance.takes(error)) throw error;
       this.#bytesScanned -= planBytes(brought);
       await seat.takeAnew(turn);
-      yield* this.#rows(shape, await this.#broughtFor(step), left);
+      yield* this.#rows(shape, await broughtPlan(this.prepared, step), left);
     }
   }
 
-  async *#rows(shape: AnyShape, plan: Plan, left: number): AsyncGenerator<ResultChunk> {
+  async *#rows(shape: AnyShape, step: Plan, left: number): AsyncGenerator<ResultChunk> {
     const { seat, deadline, nowMs } = this.options;
     const { connection } = seat;
-    this.#ahead = planRows(plan);
-    this.#bytesScanned += planBytes(plan);
-    const isInMemory = this.prepared.isMeasured &&
-      (isNearestHeld(plan) || isReadAlready(plan, this.prepared.path));
+    this.#ahead = planRows(step);
+    this.#bytesScanned += planBytes(step);
+    const written = await this.#written(shape, step, left);
+    this.#writtenRows = written && 0;
+    const isLeft = written === undefined && isReadByPages(this.prepared, step);
+    const plan = isLeft ? await this.prepared.data.bring(step) : step;
+    const isInMemory = this.prepared.isMeasured && isReadAlready(plan, this.prepared.path);
     const isKnown = isInMemory || this.#isSmall(plan);
     const isMeasured = this.prepared.isMeasured && !isKnown;
-    const written = await this.#written(shape, plan, left);
-    this.#writtenRows = written && 0;
     let rows: AsyncIterator<TextChunk> | undefined = written;
     let linesBefore = 0;
     try {

@@ -11,11 +11,9 @@
 import { assert } from "../../base/assert.ts";
 import type { Column, ColumnType } from "../../schema/schema.ts";
 import {
-  type FilePart,
   firstPlace,
   isCompleteIn,
   isRead,
-  type PartSource,
   type RowRange,
   type ScanPart,
   type TablePlan,
@@ -33,9 +31,8 @@ import { readRowsSql } from "./rows_sql.ts";
 export function relationSql(plan: TablePlan, bind: BindText = quoteText): string {
   if (plan.received !== undefined) return receivedSql(plan.received, plan.parts);
   const { columns } = plan.schema;
-  const held = plan.parts.filter(isHeld);
   const rows = plan.parts.filter(isRead);
-  const stored = plan.parts.filter((part) => !isHeld(part) && !isRead(part));
+  const stored = plan.parts.filter((part) => !isRead(part));
   const isApart = (part: ScanPart) => plan.place !== undefined || !isWhole(part);
   const whole = stored.filter((part) => !isApart(part));
   const ranges = stored.filter(isApart);
@@ -55,7 +52,6 @@ export function relationSql(plan: TablePlan, bind: BindText = quoteText): string
       const place = `${first(part)} + file_row_number`;
       return rowRangeSql(part, withPlace(read(part), plan, place), bind);
     }),
-    ...held.flatMap((part) => heldSql(part, read(part))),
     ...Map.groupBy(rows, read).entries().map(([{ list, columns }, parts]) => {
       const placed = parts.map((part) => ({ read: part.source, firstPlace: first(part) }));
       const { place } = plan;
@@ -76,12 +72,6 @@ function withPlace(columns: ReadColumns, { place }: TablePlan, sql: string): Rea
 function isWhole({ range, rows, rowNumbers, isTold }: ScanPart): boolean {
   if (range === undefined) return true;
   return range.first === 0 && range.end === rows && !(isTold && rowNumbers !== undefined);
-}
-
-type HeldPart = FilePart & { readonly source: Extract<PartSource, { readonly kind: "held" }> };
-
-function isHeld(part: ScanPart): part is HeldPart {
-  return part.origin === "file" && part.source.kind === "held";
 }
 
 /**
@@ -208,39 +198,6 @@ function rowRangeSql(part: ScanPart, { list, schema }: ReadColumns, bind: BindTe
 /** Returns the path of the file that is read for a part: its data file, or a copy of it. */
 function readPath(part: ScanPart): string {
   return part.origin === "file" && part.source.kind === "copy" ? part.source.path : part.path;
-}
-
-/** Returns a SELECT for each table in memory that has rows of the part (`held_rows/`). */
-function heldSql(
-  { source: { blocks }, rows, range = { first: 0, end: rows } }: HeldPart,
-  { list, columns }: ReadColumns,
-): string[] {
-  const named = columns.map((column) => `${heldColumn(column)} AS ${quoteName(column.name)}`);
-  return blocks.map((block) => {
-    const isCut = block.rows.first < range.first || block.rows.end > range.end;
-    const where = isCut ? ` WHERE place >= ${range.first} AND place < ${range.end}` : "";
-    return `SELECT ${list} FROM (SELECT ${
-      named.join(", ") || "place"
-    } FROM ${block.table}${where})`;
-  });
-}
-
-/**
- * Returns the SELECT that fills a table of rows in memory (`held_rows/`). It has each row's place
- * in its file as `place`, and the columns by their ids.
- */
-export function blockSql(part: ScanPart, columns: readonly Column[]): string {
-  const { first, end } = part.range ?? { first: 0, end: part.rows };
-  const values = columns.map((column) => `, ${quoteName(column.name)} AS ${heldColumn(column)}`);
-  return `SELECT file_row_number AS place${values.join("")} ` +
-    `FROM read_parquet([${quoteText(part.path)}], schema = ${schemaSql(columns)}, ` +
-    `file_row_number = true${cardinality([part])}) ` +
-    `WHERE file_row_number >= ${first} AND file_row_number < ${end}`;
-}
-
-/** Returns a column's name in a table of rows in memory. */
-export function heldColumn({ id }: Column): string {
-  return `c${id}`;
 }
 
 /**

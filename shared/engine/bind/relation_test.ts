@@ -13,9 +13,7 @@ import {
   type ScanPart,
   type TablePlan,
 } from "../plan/plan.ts";
-import { blockSql, relationSql } from "./relation.ts";
-import { HELD_SCHEMA } from "../held_rows/held_rows.ts";
-import { quoteName } from "../duckdb/statement_text.ts";
+import { relationSql } from "./relation.ts";
 import { dataFile } from "../../testing/data_file.ts";
 
 /** The table as it was when the files were written. */
@@ -189,44 +187,6 @@ Deno.test({
     const told = [part(lab.dir, 0), { ...all, isTold: true }];
     strictEqual(relationSql(planOf(told)).split("read_parquet").length, 3);
     deepStrictEqual(await namesOf(lab, told), [...numbered(0, 10), "r13"]);
-  },
-});
-
-Deno.test({
-  name: "relationSql tables of held rows give what the file gives, of any columns and rows",
-  fn: async () => {
-    await using lab = await openLab();
-    await lab.connection.texts(`CREATE SCHEMA ${HELD_SCHEMA}`);
-    const blocks = [{ first: 0, end: 400 }, { first: 400, end: 1_000 }].map((rows, at) => ({
-      ...{ rows, table: `${HELD_SCHEMA}.b${at}` },
-    }));
-    for (const { rows, table } of blocks) {
-      const source = blockSql(part(lab.dir, 2, rows), NOW);
-      await lab.connection.texts(`CREATE TABLE ${table} AS ${source}`);
-    }
-    const rowsOf = (own: ScanPart, ids: readonly number[] = NOW.map(({ id }) => id)) => {
-      const projected = columnsOf(ids);
-      const plan = planOf([own, part(lab.dir, 1)], projected);
-      const names = projected.map(({ name }) => quoteName(name));
-      return lab.connection.texts(`SELECT ${names} FROM (${relationSql(plan)}) ORDER BY ALL`);
-    };
-    for (const range of [undefined, { first: 390, end: 410 }, { first: 0, end: 1 }]) {
-      const own = part(lab.dir, 2, range);
-      const held: FilePart = {
-        ...own,
-        source: {
-          kind: "held",
-          blocks: blocks.filter(({ rows }) => rows.first < (range?.end ?? 1_000)),
-        },
-      };
-      const expected = await rowsOf(own);
-      strictEqual(expected.length, 10 + (range === undefined ? 1_000 : range.end - range.first));
-      deepStrictEqual(await rowsOf(held), expected);
-      deepStrictEqual(await rowsOf(held, [3, 8]), await rowsOf(own, [3, 8]));
-    }
-    const held: FilePart = { ...part(lab.dir, 2), source: { kind: "held", blocks } };
-    const count = relationSql(planOf([held], []));
-    deepStrictEqual(await lab.connection.texts(`SELECT count(*) FROM (${count})`), [["1000"]]);
   },
 });
 

@@ -54,11 +54,6 @@ export interface EngineDatabase {
    * then it can be asked nothing. A driver without it never rests.
    */
   readonly isResting?: boolean;
-  /**
-   * Called each time that the database is begun anew, and all that it held is gone, for example
-   * tables.
-   */
-  onRenewed?: (() => void) | undefined;
   /** Resident memory of its own process; absent: it is in this one. */
   readonly residentBytes?: number;
   close(): Promise<void>;

@@ -13,7 +13,6 @@ import type { FileSystem } from "../../os/file_system.ts";
 import { yieldingRefusal } from "../../os/thread_priority.ts";
 import type { DriverOptions, EngineDatabase, EngineDriver } from "./driver.ts";
 import { DIALECT_SETUP } from "../functions/dialect.ts";
-import { HELD_SCHEMA } from "../held_rows/held_rows.ts";
 import {
   DEAR_FIRST_MS,
   DEAR_IDLE_MS_MAX,
@@ -107,7 +106,7 @@ export async function openDatabases(
       scratchDir,
       threads: options.threads,
       connections: statements + PAUSED_STREAMS_MAX + PROBE_CONNECTIONS,
-      setup: [...DIALECT_SETUP, `CREATE SCHEMA ${HELD_SCHEMA}`],
+      setup: DIALECT_SETUP,
     };
   };
   const lightRoom = {

@@ -6,7 +6,6 @@
 
 import { ROWS_COLUMN, VALUE_COLUMN } from "../../derived/summary/value_counts.ts";
 import type { RunProfile } from "./driver.ts";
-import { HELD_SCHEMA } from "../held_rows/held_rows.ts";
 
 /** A node of DuckDB's JSON profile, as far as it is read. */
 export interface ProfileNode {
@@ -35,7 +34,6 @@ export function runProfileOf(
       rowsScanned += node.operator_cardinality ?? 0;
       filesRead += Number(node.extra_info?.["Total Files Read"] ?? 0) || 0;
     }
-    if (name === "SEQ_SCAN" && isOfHeldRows(node)) rowsScanned += node.operator_cardinality ?? 0;
     for (const child of node.children ?? []) visit(child);
   };
   visit(root);
@@ -52,11 +50,6 @@ const SUMMARY_COLUMNS: ReadonlySet<unknown> = new Set([VALUE_COLUMN, ROWS_COLUMN
 function isOfSummaries({ extra_info: info }: ProfileNode): boolean {
   const columns = [info?.["Projections"] ?? []].flat();
   return columns.length > 0 && columns.every((column) => SUMMARY_COLUMNS.has(column));
-}
-
-/** Whether a scan reads rows of data files that lie in memory (`held_rows/`). */
-function isOfHeldRows({ extra_info: info }: ProfileNode): boolean {
-  return String(info?.["Table"]).split(".").includes(HELD_SCHEMA);
 }
 
 /** The profile of a statement that was run in steps. */

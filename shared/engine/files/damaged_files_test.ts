@@ -32,7 +32,6 @@ async function openLab(options: { readonly skip: boolean; readonly store?: Objec
       clock,
       skipDamagedFiles: options.skip,
       onDamagedFile: () => void (seen.damages += 1),
-      heldRowsBytesMax: 0,
     },
   });
   const keys: string[] = [];

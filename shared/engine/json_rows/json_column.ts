@@ -4,7 +4,7 @@
  */
 
 import { viewOf } from "../../base/bytes.ts";
-import type { PageRows, PageTexts } from "../../parquet/reader/column_pages.ts";
+import { int64At, type PageRows, type PageTexts } from "../../parquet/reader/column_pages.ts";
 import { ESCAPED_BYTES_MAX, EscapedTexts } from "./escaped_texts.ts";
 import { FixedBytes, JsonBytes } from "./json_bytes.ts";
 
@@ -78,7 +78,7 @@ export class JsonColumn {
   microsAt(row: number): number {
     const place = this.#placeOf(row);
     if (this.#values.kind !== "integers" || place < 0) throw new Error("a row without an instant");
-    return microsOf(this.#values.halves, place);
+    return int64At(this.#values.halves, place);
   }
 
   /** How many bytes a row takes at most. */
@@ -110,7 +110,7 @@ export class JsonColumn {
     } else {
       const { halves } = values;
       to.piece(this.#before);
-      if (this.#form.isInstant) this.#instant.write(microsOf(halves, place), to);
+      if (this.#form.isInstant) this.#instant.write(int64At(halves, place), to);
       else to.integer(halves[2 * place] as number, halves[2 * place + 1] as number);
     }
   }
@@ -156,10 +156,6 @@ function startAt(ends: Int32Array, place: number): number {
 
 function lengthAt(ends: Int32Array, place: number): number {
   return (ends[place] as number) - startAt(ends, place);
-}
-
-function microsOf(halves: Int32Array, place: number): number {
-  return (halves[2 * place + 1] as number) * 0x1_0000_0000 + ((halves[2 * place] as number) >>> 0);
 }
 
 /** Instants as `"2026-11-20T21:04:05.123456Z"`. The text of a second is made once. */

@@ -1,7 +1,7 @@
 /** Rows of a statement that are written as JSON here, where they can be and it pays. */
 
 import type { TextChunk } from "../duckdb/driver.ts";
-import { JSON_ROWS_FILES_MAX, JSON_ROWS_MIN } from "../limits.ts";
+import { FEW_ROWS_MAX, JSON_ROWS_FILES_MAX } from "../limits.ts";
 import { type FilePart, type Plan, rowsOfParts } from "../plan/plan.ts";
 import type { Prepared } from "../prepared.ts";
 import type { RowShape } from "../types.ts";
@@ -14,10 +14,15 @@ import {
   jsonRowsForm,
 } from "./json_rows_form.ts";
 
-/** Whether rows of a step are likely to be written here, before it is known how they are wanted. */
-export function areJsonRows(prepared: Prepared, plan: Plan): boolean {
+/**
+ * Whether rows of a step are likely to be written here, before it is known how they are wanted.
+ * Undefined: they are not.
+ */
+export function likelyJsonRows(prepared: Prepared, plan: Plan): "few" | "many" | undefined {
   const form = jsonRowsForm(prepared, "objects");
-  return form !== undefined && wantedParts(plan, form, Infinity) !== undefined;
+  const parts = form && wantedParts(plan, form);
+  if (parts === undefined) return undefined;
+  return rowsOfParts(parts) <= FEW_ROWS_MAX ? "few" : "many";
 }
 
 /**
@@ -35,7 +40,7 @@ export async function jsonRowsOf(
   },
 ): Promise<AsyncGenerator<TextChunk> | undefined> {
   const form = jsonRowsForm(prepared, shape);
-  const parts = form && wantedParts(plan, form, rowsMax);
+  const parts = form && wantedParts(plan, form);
   if (form === undefined || parts === undefined) return undefined;
   const lease = prepared.data;
   try {
@@ -61,16 +66,13 @@ async function* behind(
   }
 }
 
-/** The parts of a plan where all of them can be written and they are enough to pay. */
+/** The parts of a plan where all of them can be written. */
 function wantedParts(
   { tables: [table] }: Plan,
   { isFiner }: JsonRowsForm,
-  rowsMax: number,
 ): readonly FilePart[] | undefined {
   if (table === undefined) return undefined;
   const parts = table.parts.filter((part) => isWritable(part, table));
   if (parts.length < table.parts.length || isFiner && parts.length > 1) return undefined;
-  if (filesAtOnce(parts) > JSON_ROWS_FILES_MAX) return undefined;
-  const rows = rowsOfParts(parts);
-  return Math.min(rows, rowsMax) < JSON_ROWS_MIN ? undefined : parts;
+  return filesAtOnce(parts) > JSON_ROWS_FILES_MAX ? undefined : parts;
 }

@@ -42,11 +42,7 @@ async function narrowed(
   }
   // A bound that is not in the range would let rows count that the statement drops.
   if (!bounds.complete) return { tables, ordering: "filtered" };
-  const { parts, ordering } = await orderedParts(table, wanted, {
-    footer: (file) => data.footer(file),
-    path: (file) => data.path(file),
-    fanIn,
-  });
+  const { parts, ordering } = await orderedParts(table, wanted, { lease: data, fanIn });
   if (parts === undefined) return { tables, ordering };
   return { tables: [{ ...table, parts, ordered: true }], ordering };
 }

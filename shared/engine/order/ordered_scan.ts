@@ -21,8 +21,9 @@
 import { present } from "../../base/assert.ts";
 import { isOperatingError } from "../../base/errors.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
-import type { ParquetFooter } from "../../parquet/footer.ts";
+import type { ParquetFooter, RowGroup } from "../../parquet/footer.ts";
 import { isBareSelect } from "./default_order.ts";
+import type { DataFileLease } from "../files/data_files.ts";
 import { FOOTER_READS_MAX, ORDERED_ROWS_MAX } from "../limits.ts";
 import {
   deltaPart,
@@ -41,6 +42,7 @@ import {
   unitTimes,
 } from "./nearest_units.ts";
 import { isSteady } from "../pruning/steady.ts";
+import { rowsWithin } from "./rows_within.ts";
 import {
   integerConstant,
   nodeAt,
@@ -150,6 +152,8 @@ function rowsOf(modifiers: readonly TreeNode[]): number | undefined {
 interface Unit extends TimedUnit {
   readonly firstRow: number;
   readonly source: Source;
+  /** Set for a row group of a file of our writer. */
+  readonly group?: RowGroup | undefined;
 }
 
 interface Source {
@@ -170,9 +174,7 @@ export interface FanIn {
 /** What an ordered scan takes from its surroundings. */
 export interface OrderedDeps {
   readonly fanIn: FanIn;
-  readonly footer: (file: DataFile) => Promise<ParquetFooter>;
-  /** Local path of a data file. */
-  readonly path: (file: DataFile) => string;
+  readonly lease: Pick<DataFileLease, "footer" | "open" | "path">;
 }
 
 /** What an ordered scan reads, and what is told of its order. */
@@ -222,7 +224,7 @@ export async function orderedParts(
   try {
     for (let start = 0; start < wanted.length; start += FOOTER_READS_MAX) {
       const batch = wanted.slice(start, start + FOOTER_READS_MAX);
-      const footers = await Promise.all(batch.map(({ file }) => deps.footer(file)));
+      const footers = await Promise.all(batch.map(({ file }) => deps.lease.footer(file)));
       batch.forEach(({ unit }, i) => units.push(...rowGroupUnits(unit, present(footers[i]))));
     }
   } catch (error) {
@@ -230,8 +232,31 @@ export async function orderedParts(
     return { ordering: "order_walk_failed" };
   }
   const possible = units.filter((unit) => mayHold(unit, plan.range));
-  const parts = partsOf([...nearestUnits(possible, plan.range, request)], plan.range, request);
-  return { parts, ordering: "advertised" };
+  const near = [...nearestUnits(possible, plan.range, request)];
+  const exact = nearestUnits(await cutToRange(near, plan, deps), plan.range, request);
+  return { parts: partsOf([...exact], plan.range, request), ordering: "advertised" };
+}
+
+/** Units with just their rows of the range, where a row group's page of times tells these. */
+async function cutToRange(
+  units: readonly Unit[],
+  { range, schema }: TablePlan,
+  { lease }: OrderedDeps,
+): Promise<Unit[]> {
+  const timestamp = schema.columns.find(({ name }) => name === "timestamp");
+  const cut: Unit[] = [];
+  for (const unit of units) {
+    const { group, source: { whole, sorted } } = unit;
+    const isKnown = isInside(unit, range) || !sorted;
+    if (isKnown || group === undefined || timestamp === undefined || whole.origin !== "file") {
+      cut.push(unit);
+      continue;
+    }
+    const within = await rowsWithin({ file: whole.file, group, range }, { timestamp, lease });
+    if (within === undefined) cut.push(unit);
+    else if (within.rows > 0) cut.push({ ...within, firstRow: within.first, source: unit.source });
+  }
+  return cut;
 }
 
 function fanInRefusal(files: readonly DataFile[], fanIn: FanIn): ScanOrdering | undefined {
@@ -248,7 +273,7 @@ function fileUnit(file: DataFile, plan: TablePlan, deps: OrderedDeps): Unit | un
     rows: file.rows,
     firstRow: 0,
     source: {
-      whole: filePart(file, deps.path(file)),
+      whole: filePart(file, deps.lease.path(file)),
       sorted: plan.order.id !== 0 && file.sortOrderId === plan.order.id,
     },
   };
@@ -263,6 +288,7 @@ function rowGroupUnits(file: Unit, footer: ParquetFooter): Unit[] {
       rows: group.rows,
       firstRow: group.firstRow,
       source: file.source,
+      ...(footer.isOwn && footer.rows === file.rows ? { group } : {}),
     }
   );
   return units.some((unit) => unit === undefined)

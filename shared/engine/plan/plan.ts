@@ -159,9 +159,7 @@ export type PartSource =
   | { readonly kind: "file" }
   /** A copy of some columns, at `path` (`files/decoded_files/`). */
   | { readonly kind: "copy"; readonly path: string }
-  /** Tables in memory with all rows of `range`, and others (`held_rows/`). */
-  | { readonly kind: "held"; readonly blocks: readonly HeldBlock[] }
-  /** The rows of `rowNumbers` that may be wanted, read already (`files/few_rows/`). */
+  /** The rows that may be wanted, read already (`files/few_rows/`). */
   | { readonly kind: "rows" } & ReadRows;
 
 /** Rows of a data file that were read out of its pages. */
@@ -189,14 +187,6 @@ export interface PrunedByIndex {
 export interface RowRange {
   readonly first: number;
   readonly end: number;
-}
-
-/** Rows of a data file that a table in memory holds (`held_rows/`). */
-export interface HeldBlock {
-  /** Rows by position in the file. */
-  readonly rows: RowRange;
-  /** Its table, as SQL. */
-  readonly table: string;
 }
 
 /** A part whose rows were read already. */

@@ -88,7 +88,6 @@ export function processDriver(options: ProcessDriverOptions): EngineDriver {
 }
 
 class ProcessDatabase implements EngineDatabase {
-  onRenewed: (() => void) | undefined;
   /**
    * Numbers of connections, which mean the same in each process. Requests wait here, where tenants
    * go one after the other.
@@ -253,7 +252,6 @@ class ProcessDatabase implements EngineDatabase {
     if (client === undefined || client.isOver) return this.#restLater();
     this.#client = undefined;
     this.#rests = true;
-    this.onRenewed?.();
     const scratchDir = this.#scratchDir;
     this.#gone = client.close("rested")
       .then(() => this.options.files.removeTree(scratchDir))
@@ -307,7 +305,6 @@ class ProcessDatabase implements EngineDatabase {
       why: client.why,
     });
     meter?.ended(engine, end);
-    this.onRenewed?.();
     client.kill("exited", "");
     await settledWithin(client.gone, GONE_MS_MAX, this.#closing.signal);
     await files.removeTree(scratchDir).catch(() => {});

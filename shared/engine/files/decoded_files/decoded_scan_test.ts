@@ -81,12 +81,14 @@ Deno.test("decoded copies are read in part where the statement needs no more", a
   const { lab, holds } = opened;
   await lab.query("SELECT max(timestamp), max(timestamp_ns), max(raw) FROM events");
   await holds(FILES);
-  const newest = "SELECT raw FROM events ORDER BY timestamp DESC, timestamp_ns DESC LIMIT 10";
+  // So many are not read out of their pages.
+  const limit = 4_100;
+  const newest = `SELECT raw FROM events ORDER BY timestamp DESC, timestamp_ns DESC LIMIT ${limit}`;
   const { rows, stats } = await lab.query(newest);
   strictEqual(rows[0]?.[0], `line ${FILES * ROWS - 1} is Žofie's 東京`);
-  deepStrictEqual([stats.scan?.file_cache_hits, stats.scan?.file_cache_misses], [1, undefined]);
+  deepStrictEqual([stats.scan?.file_cache_hits, stats.scan?.file_cache_misses], [2, undefined]);
   strictEqual(stats.scan?.ordering, "advertised");
-  ok(stats.rows_scanned <= 1_000, `${stats.rows_scanned} rows`);
+  strictEqual(stats.rows_scanned, limit);
 });
 
 Deno.test("decoded copies spare an object store, and none is made of what is read in small part", async () => {

@@ -1,7 +1,7 @@
 /**
- * Data files of which few rows are read as few rows. Where it is known by their numbers which rows
- * of a part are wanted, and they are few, their pages are read here, and DuckDB is given the
- * values. All else of a plan is brought as it is.
+ * Data files of which few rows are read as few rows. An index tells which rows of a part are
+ * wanted, or an ordered scan chose a range. Where they are few, their pages are read here, and
+ * DuckDB is given the values. All else of a plan is brought as it is.
  *
  * Nothing depends on it: a part that cannot be read so is scanned, and the scan tells what is wrong
  * with its file.
@@ -13,6 +13,7 @@ import {
   partRows,
   type Plan,
   type ReadRows,
+  rowsOfParts,
   type ScanPart,
   type TablePlan,
 } from "../../plan/plan.ts";
@@ -81,7 +82,7 @@ class FewRowsLease extends LeaseOver {
   /** Parts of a table whose rows were read, each with what became of it. */
   async #readOf(table: TablePlan): Promise<ReadonlyMap<ScanPart, ScanPart>> {
     const read = new Map<ScanPart, ScanPart>();
-    const waiting = fewest(table.parts);
+    const waiting = fewest(table);
     const worker = async () => {
       for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
         this.#signal.throwIfAborted();
@@ -105,15 +106,14 @@ class FewRowsLease extends LeaseOver {
   }
 }
 
-/**
- * The parts whose rows are known by their numbers, those with the fewest first, as far as all of
- * them are few.
- */
-function fewest(parts: readonly ScanPart[]): FilePart[] {
+/** The parts whose rows are known, those with the fewest first, as far as all of them are few. */
+function fewest({ parts, ordered }: TablePlan): FilePart[] {
   const chosen: FilePart[] = [];
   let rows = 0;
-  const known = parts.filter((part) => part.origin === "file")
-    .filter(({ rowNumbers }) => rowNumbers !== undefined)
+  const ofFiles = parts.filter((part) => part.origin === "file");
+  const isRangeKnown = ordered && rowsOfParts(ofFiles) <= FEW_ROWS_MAX;
+  const known = ofFiles
+    .filter(({ rowNumbers, range }) => rowNumbers !== undefined || isRangeKnown && range)
     .sort((a, b) => partRows(a) - partRows(b));
   for (const part of known) {
     rows += partRows(part);

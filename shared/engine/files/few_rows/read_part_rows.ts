@@ -15,7 +15,7 @@ import {
 } from "../../../parquet/reader/chunk_rows.ts";
 import type { Column } from "../../../schema/schema.ts";
 import { FEW_ROWS_BYTES_MAX } from "../../limits.ts";
-import type { FilePart, ReadRows } from "../../plan/plan.ts";
+import type { FilePart, ReadRows, RowRange } from "../../plan/plan.ts";
 import type { Predicate } from "../../pruning/predicate.ts";
 import type { DataFileLease } from "../data_files.ts";
 import { chunkOf, pagePlaces, readPagePlaces } from "../page_places.ts";
@@ -61,7 +61,7 @@ export async function readPartRows(
     readonly pays: PaysPages;
   },
 ): Promise<ReadRows | undefined> {
-  const { part: { file, rowNumbers }, columns, condition } = wanted;
+  const { part: { file, range, rowNumbers = numbersOf(range) }, columns, condition } = wanted;
   if (rowNumbers === undefined) return undefined;
   const footer = await lease.footer(file);
   if (!footer.isOwn || footer.rows !== file.rows) return undefined;
@@ -89,6 +89,11 @@ export async function readPartRows(
   if (valueBytes(left.groups, columns) > FEW_ROWS_BYTES_MAX) return undefined;
   const { values, byteLength } = await withColumns(left, others, { pages });
   return { numbers: numbersIn(left.groups), values, byteLength };
+}
+
+function numbersOf(range: RowRange | undefined): Uint32Array | undefined {
+  if (range === undefined) return undefined;
+  return Uint32Array.from({ length: range.end - range.first }, (_, at) => range.first + at);
 }
 
 /** Rows that may still be wanted, with the columns that were read of them. */

@@ -47,8 +47,7 @@ Deno.test({
     const deps = { clock: new SleeplessClock(), random };
     const store = new RetryingStore(openS3Store(s3.place("tables"), s3.access), deps);
     const files = new HoleRevealingFiles();
-    // Rows that are held are asked for behind statements, which no statement counts.
-    await using remote = await EngineLab.open({ store, engine: { files, heldRowsBytesMax: 0 } });
+    await using remote = await EngineLab.open({ store, engine: { files } });
     await fill(remote);
 
     let asked = 0;

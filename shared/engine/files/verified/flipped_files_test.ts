@@ -51,7 +51,6 @@ class FlipLab implements AsyncDisposable {
     own.lab = await EngineLab.open({
       engine: {
         clock: own.#clock,
-        heldRowsBytesMax: 0,
         probedRows: 64,
         caches: { keep: (_name, cache) => own.#caches.push(cache) },
         ...engine,
