@@ -45,7 +45,7 @@ async function openLab() {
   let damaged = 0;
   const deps = { store, sidecars, damaged: () => damaged += 1 };
   return {
-    /** The sidecar after mending, with blobs in other places. */
+    /** What mending leaves, with blobs in other places. */
     anew: await INLINE_DERIVER.derive({ ...content, text }, added),
     replace,
     damaged: () => damaged,
