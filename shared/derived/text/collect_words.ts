@@ -242,6 +242,12 @@ class WordCollector {
    * `at`.
    */
   #addKnown(position: number, at: number, end: number): number {
+    // Nothing is taken of the last token alone. Compared with it, a text that repeats one word
+    // would be read to its end for each.
+    if (position + 1 >= this.#next) {
+      this.#knownEnd = position;
+      return at;
+    }
     const [recent, starts, view] = [this.#recent, this.#recentStarts, this.#view];
     const start = starts[position & RECENT_MASK] as number;
     const most = Math.min(end - at, view.byteLength - start);

@@ -23,6 +23,10 @@ const WORDS = [
   ...["é \u26a0\ufe0f", "कि"],
 ];
 
+const REPEATED = 100_000;
+/** It took 5 s when the rest of the text was compared for each word. */
+const REPEATED_MS_MAX = 3_000;
+
 for (let seed = 0; seed < SEEDS; seed += 1) {
   Deno.test(`collectWords gives each row's words, in their order, as tokenize does, whatever came before: seed ${seed}`, () => {
     const random = new SeededRandom(seed);
@@ -49,3 +53,18 @@ for (let seed = 0; seed < SEEDS; seed += 1) {
     });
   });
 }
+
+Deno.test("collectWords reads a text that repeats one word, or two, once", () => {
+  for (const [phrase, words] of [["yx ", 1], ["yx b ", 2]] as const) {
+    const startMs = performance.now();
+    const { sequence } = collectWords([textPart([phrase.repeat(REPEATED)])], {
+      shift: 4,
+      keepsSequence: true,
+    });
+    assert.ok(performance.now() - startMs < REPEATED_MS_MAX, phrase);
+    assert.deepEqual(
+      sequence?.terms,
+      Uint32Array.from({ length: words * REPEATED }, (_, at) => at % words),
+    );
+  }
+});
