@@ -123,6 +123,8 @@ export class StatementRun implements RunningQuery {
   /** What the steps before this one took. */
   readonly #before = { rows: 0, rowsPlanned: 0 };
   #bytesScanned = 0;
+  /** What this step added to them. */
+  #stepBytes = 0;
   /** Planned rows of this step. */
   #ahead = 0;
   /** Rows of this step that were written without DuckDB; undefined: DuckDB has them. */
@@ -194,7 +196,7 @@ export class StatementRun implements RunningQuery {
       }
     } catch (error) {
       if (!chance.takes(error)) throw error;
-      this.#bytesScanned -= planBytes(brought);
+      this.#bytesScanned -= this.#stepBytes;
       await seat.takeAnew(turn);
       yield* this.#rows(shape, await broughtPlan(this.prepared, step), left);
     }
@@ -204,11 +206,13 @@ export class StatementRun implements RunningQuery {
     const { seat, deadline, nowMs } = this.options;
     const { connection } = seat;
     this.#ahead = planRows(step);
-    this.#bytesScanned += planBytes(step);
+    this.#stepBytes = 0;
     const written = await this.#written(shape, step, left);
     this.#writtenRows = written && 0;
     const isLeft = written === undefined && isReadByPages(this.prepared, step);
     const plan = isLeft ? await this.prepared.data.bring(step) : step;
+    this.#stepBytes = planBytes(plan);
+    this.#bytesScanned += this.#stepBytes;
     const isInMemory = this.prepared.isMeasured && isReadAlready(plan, this.prepared.path);
     const isKnown = isInMemory || this.#isSmall(plan);
     const isMeasured = this.prepared.isMeasured && !isKnown;

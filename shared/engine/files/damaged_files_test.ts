@@ -6,6 +6,7 @@ import { SystemClock } from "../../os/clock.ts";
 import { parseFooter } from "../../parquet/footer.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
 import { flipped } from "../../testing/flipped_store.ts";
+import { SeededRandom } from "../../testing/seeded_random.ts";
 import { MemoryStore } from "../../storage/memory_store.ts";
 import type { ObjectStore } from "../../storage/object_store.ts";
 import { DAMAGED_MS_MAX } from "../limits.ts";
@@ -22,8 +23,16 @@ class MovedClock extends SystemClock {
   }
 }
 
-/** Three files of ten rows; one of them can be damaged. */
-async function openLab(options: { readonly skip: boolean; readonly store?: ObjectStore }) {
+/** Three files of ten rows, or of others; one of them can be damaged. */
+async function openLab(
+  options: {
+    readonly skip: boolean;
+    readonly store?: ObjectStore;
+    readonly rows?: number;
+    readonly textOf?: (row: number) => string;
+  },
+) {
+  const { rows: count = 10, textOf = (row) => `r${row}`.padEnd(10, "x") } = options;
   const clock = new MovedClock();
   const seen = { damages: 0 };
   const lab = await EngineLab.open({
@@ -36,9 +45,9 @@ async function openLab(options: { readonly skip: boolean; readonly store?: Objec
   });
   const keys: string[] = [];
   for (let file = 0; file < 3; file += 1) {
-    const rows = Array.from({ length: 10 }, (_, at) => ({
-      ns: START_NS + BigInt(10 * file + at) * 1_000_000_000n,
-      raw: `r${10 * file + at}`.padEnd(10, "x"),
+    const rows = Array.from({ length: count }, (_, at) => ({
+      ns: START_NS + BigInt(count * file + at) * 1_000_000_000n,
+      raw: textOf(count * file + at),
     }));
     await lab.commit(rows, { derived: true });
     for await (const { key } of lab.store.list("")) {
@@ -119,3 +128,27 @@ for (const place of ["chunkAt", "footerAt"] as const) {
     }
   });
 }
+
+Deno.test("a damaged page of few rows is told behind those that were written, and left out from then on", async () => {
+  const random = new SeededRandom(3);
+  // More than a chunk of a file, so that a later file is read behind the first rows.
+  const textOf = () => Array.from({ length: 400 }, () => random.below(36).toString(36)).join("");
+  for (const skip of [false, true]) {
+    for (const store of [undefined, new MemoryStore("memory://elsewhere")]) {
+      await using stack = new AsyncDisposableStack();
+      const options = { skip, rows: 1_000, textOf, ...(store === undefined ? {} : { store }) };
+      const damaged = await openLab(options);
+      const { lab, key, seen } = damaged;
+      stack.use(lab);
+      await damaged.damage(damaged.chunkAt);
+      const sql = "SELECT raw FROM events ORDER BY timestamp DESC LIMIT 2500";
+      await assert.rejects(lab.query(sql), (error) => {
+        assert.ok(isOperatingError(error) && error.message.includes(key), `${error}`);
+        assert.equal(isLeftOut(error), skip);
+        return true;
+      });
+      assert.equal(seen.damages, 1);
+      if (skip) assert.equal((await lab.query(sql)).rows.length, 2_000);
+    }
+  }
+});

@@ -47,20 +47,25 @@ export async function jsonRowsOf(
     if (!await areReadable(parts, form, lease)) return undefined;
     const all = jsonRows(form, { parts, lease, rowsMax, nowMs });
     const first = await all.next();
-    return behind(first, all);
+    return behind(first, all, () => lease.bring(plan));
   } catch {
     return undefined;
   }
 }
 
+/** Few rows were not brought: where their pages fail, `bring` tells and notes what is damaged. */
 async function* behind(
   first: IteratorResult<TextChunk>,
   all: AsyncGenerator<TextChunk>,
+  bring: () => Promise<unknown>,
 ): AsyncGenerator<TextChunk> {
   try {
     if (first.done === true) return;
     yield first.value;
     yield* all;
+  } catch (error) {
+    await bring();
+    throw error;
   } finally {
     await all.return(undefined);
   }

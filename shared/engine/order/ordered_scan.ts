@@ -244,17 +244,19 @@ async function cutToRange(
   { lease }: OrderedDeps,
 ): Promise<Unit[]> {
   const timestamp = schema.columns.find(({ name }) => name === "timestamp");
-  const cut: Unit[] = [];
-  for (const unit of units) {
-    const { group, source: { whole, sorted } } = unit;
-    const isKnown = isInside(unit, range) || !sorted;
-    if (isKnown || group === undefined || timestamp === undefined || whole.origin !== "file") {
-      cut.push(unit);
-      continue;
-    }
+  const cutUnit = async (unit: Unit): Promise<Unit | undefined> => {
+    const { group, source } = unit;
+    const { whole, sorted } = source;
+    if (isInside(unit, range) || !sorted || whole.origin !== "file") return unit;
+    if (group === undefined || timestamp === undefined) return unit;
     const within = await rowsWithin({ file: whole.file, group, range }, { timestamp, lease });
-    if (within === undefined) cut.push(unit);
-    else if (within.rows > 0) cut.push({ ...within, firstRow: within.first, source: unit.source });
+    if (within === undefined) return unit;
+    return within.rows === 0 ? undefined : { ...within, firstRow: within.first, source };
+  };
+  const cut: Unit[] = [];
+  for (let start = 0; start < units.length; start += FOOTER_READS_MAX) {
+    const batch = units.slice(start, start + FOOTER_READS_MAX);
+    cut.push(...(await Promise.all(batch.map(cutUnit))).filter((unit) => unit !== undefined));
   }
   return cut;
 }

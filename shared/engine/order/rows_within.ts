@@ -5,7 +5,7 @@
 
 import { present } from "../../base/assert.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
-import type { ColumnChunk, RowGroup } from "../../parquet/footer.ts";
+import type { ColumnChunk, FilePlace, RowGroup } from "../../parquet/footer.ts";
 import { dictionaryPlace } from "../../parquet/reader/chunk_rows.ts";
 import {
   arePagesReadable,
@@ -45,17 +45,18 @@ export async function rowsWithin(
   if (chunk === undefined || bounds === undefined || !isTold(chunk)) return undefined;
   try {
     await using opened = await lease.open(file);
-    const read = (places: Parameters<typeof rangeOf>[0][]) => opened.read(places.map(rangeOf));
-    await readPagePlaces([chunk], (places) => read([...places]));
-    const dictionary = dictionaryPlace(chunk);
-    const pages = new ColumnPages();
-    pages.begin(chunk, dictionary && (await read([dictionary]))[0]);
+    const read = (places: readonly FilePlace[]) => opened.read(places.map(rangeOf));
+    await readPagePlaces([chunk], read);
     const places = pagePlaces(chunk);
+    const dictionary = dictionaryPlace(chunk);
+    const bytes = await read([...dictionary === undefined ? [] : [dictionary], ...places]);
+    const pages = new ColumnPages();
+    pages.begin(chunk, dictionary && bytes[0]);
     let found: RowsWithin | undefined;
     for (const [at, place] of places.entries()) {
       const end = places[at + 1]?.firstRow ?? group.rows;
-      const [bytes] = await read([place]);
-      found = joined(found, rowsOf(pages.read(place, end, present(bytes)), bounds));
+      const page = present(bytes[bytes.length - places.length + at]);
+      found = joined(found, rowsOf(pages.read(place, end, page), bounds));
     }
     return found && { ...found, first: group.firstRow + found.first };
   } catch {

@@ -127,6 +127,21 @@ Deno.test("FewRowsDataFiles: a page of rows in order of time is fetched as few r
   }
 });
 
+Deno.test("FewRowsDataFiles: what is scanned of few rows is told alike, whatever shape they have", async () => {
+  const scanned: number[][] = [];
+  for (const raw of ["raw", "raw || ''"]) {
+    await using lab = await openLab(new RemoteStore());
+    await using prepared = await lab.prepare(
+      `SELECT ${raw} FROM events ORDER BY timestamp DESC LIMIT 5`,
+    );
+    await using running = await prepared.run();
+    for await (const chunk of running.chunks("arrow")) chunk.bytes();
+    const { rows_scanned, bytes_scanned } = await running.stats();
+    scanned.push([rows_scanned, bytes_scanned]);
+  }
+  deepStrictEqual(scanned[0], scanned[1]);
+});
+
 Deno.test("FewRowsDataFiles leaves a file that is cut to the scan, which tells of it", async () => {
   const store = new RemoteStore();
   await using lab = await openLab(store);
