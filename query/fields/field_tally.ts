@@ -1,5 +1,6 @@
 /** Counts the fields of rows: which columns and attributes have values, and which. */
 
+import { isExactNumber, parseAsSent } from "../../shared/document/exact_numbers.ts";
 import { isJsonObject } from "../../shared/document/json_object.ts";
 import { quoteName } from "../../shared/engine/duckdb/statement_text.ts";
 import type { Column, ColumnType } from "../../shared/schema/schema.ts";
@@ -39,6 +40,8 @@ const ATTRIBUTES_LENGTH_MAX = 65_536;
 export function tallyList({ columns }: SearchTable): string {
   return columns.map(({ name, type }) => {
     const column = quoteName(name);
+    // It makes -0.0 the value that it is equal to.
+    if (type === "double") return `CAST(${column} + 0 AS VARCHAR)`;
     if (type !== "string") return `CAST(${column} AS VARCHAR)`;
     return name === ATTRIBUTES_NAME
       ? `CASE WHEN length(${column}) <= ${ATTRIBUTES_LENGTH_MAX} THEN ${column} END`
@@ -93,14 +96,14 @@ function addAttributes(attributes: Map<string, Tally>, text: string): void {
 }
 
 function membersOf(value: unknown): NamedMembers<unknown> | undefined {
-  if (!isJsonObject(value)) return undefined;
+  if (!isJsonObject(value) || isExactNumber(value)) return undefined;
   return Object.entries(value).filter(([, member]) => member !== null);
 }
 
 /** A text that is no JSON object has no attributes. */
 function objectOf(text: string): Readonly<Record<string, unknown>> {
   try {
-    const parsed: unknown = JSON.parse(text);
+    const parsed = parseAsSent(text);
     return isJsonObject(parsed) ? parsed : {};
   } catch {
     return {};
@@ -109,8 +112,8 @@ function objectOf(text: string): Readonly<Record<string, unknown>> {
 
 function typeOf(value: unknown): FieldType {
   if (typeof value === "boolean") return "bool";
-  if (typeof value !== "number") return "text";
-  return Number.isInteger(value) ? "integer" : "number";
+  if (!isExactNumber(value)) return "text";
+  return Number.isInteger(Number(value.rawJSON)) ? "integer" : "number";
 }
 
 function commonType(one: FieldType, other: FieldType): FieldType {

@@ -31,7 +31,15 @@ export function parseExact(text: string, seeTooGreat?: (number: RawNumber) => vo
   });
 }
 
-/** A number that keeps its digits, as `parseExact` gives it. */
+/** Parses as `JSON.parse` does, but each number is a `RawNumber`: `1.0` is not `1`. */
+export function parseAsSent(text: string): unknown {
+  return JSON.parse(text, (_name: string, value: unknown, context?: { source?: string }) => {
+    const source = context?.source;
+    return typeof value === "number" && source !== undefined ? json.rawJSON(source) : value;
+  });
+}
+
+/** A number that keeps its digits, as `parseExact` and `parseAsSent` give it. */
 export function isExactNumber(value: unknown): value is RawNumber {
   return json.isRawJSON(value);
 }
