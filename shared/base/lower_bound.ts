@@ -16,3 +16,15 @@ export function lowerBound(
   }
   return low;
 }
+
+/** The first of `count` places for which `isBelow` is false; it is true for none behind that. */
+export function firstNotBelow(count: number, isBelow: (place: number) => boolean): number {
+  let low = 0;
+  let high = count;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (isBelow(middle)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

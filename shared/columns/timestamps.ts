@@ -19,6 +19,14 @@ export function halvesOf(data: ColumnData, rows: number): Int64Halves {
   return new Int32Array(aligned.buffer, aligned.byteOffset, 2 * rows);
 }
 
+/** What `int64At` gives exactly. Microseconds since 1970 reach it in the year 2255. */
+export const INT64_EXACT_MAX = BigInt(Number.MAX_SAFE_INTEGER);
+
+/** The integer at `place` of `halves`, as the nearest number. */
+export function int64At(halves: Int64Halves, place: number): number {
+  return (halves[2 * place + 1] as number) * 0x1_0000_0000 + ((halves[2 * place] as number) >>> 0);
+}
+
 /** The column called `name` of a batch. */
 export function columnData(batch: ColumnBatch, name: string): ColumnData {
   const i = batch.schema.columns.findIndex((column) => column.name === name);

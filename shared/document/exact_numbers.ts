@@ -22,9 +22,8 @@ const json = JSON as unknown as {
  */
 export function parseExact(text: string, seeTooGreat?: (number: RawNumber) => void): unknown {
   if (!mayLoseDigits(text)) return JSON.parse(text);
-  return JSON.parse(text, (_name: string, value: unknown, context?: { source?: string }) => {
-    const source = context?.source;
-    if (typeof value !== "number" || source === undefined || isHeld(value, source)) return value;
+  return parseNumbers(text, (value, source) => {
+    if (isHeld(value, source)) return value;
     const exact = json.rawJSON(source);
     if (!Number.isFinite(value) && !INTEGER.test(source)) seeTooGreat?.(exact);
     return exact;
@@ -33,9 +32,17 @@ export function parseExact(text: string, seeTooGreat?: (number: RawNumber) => vo
 
 /** Parses as `JSON.parse` does, but each number is a `RawNumber`: `1.0` is not `1`. */
 export function parseAsSent(text: string): unknown {
+  return parseNumbers(text, (_value, source) => json.rawJSON(source));
+}
+
+/** `numberOf` gives what stands for a number, of its value and its text. */
+function parseNumbers(
+  text: string,
+  numberOf: (value: number, source: string) => number | RawNumber,
+): unknown {
   return JSON.parse(text, (_name: string, value: unknown, context?: { source?: string }) => {
     const source = context?.source;
-    return typeof value === "number" && source !== undefined ? json.rawJSON(source) : value;
+    return typeof value === "number" && source !== undefined ? numberOf(value, source) : value;
   });
 }
 

@@ -6,10 +6,11 @@
  */
 
 import { present } from "../base/assert.ts";
+import { firstNotBelow } from "../base/lower_bound.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
 import { ColumnMemory } from "../columns/column_memory.ts";
 import { type RowOrder, sortOrder, takeRows } from "../columns/gather.ts";
-import { columnData, halvesOf, type Int64Halves } from "../columns/timestamps.ts";
+import { columnData, halvesOf, int64At, type Int64Halves } from "../columns/timestamps.ts";
 
 const MICROS_PER_DAY = 86_400_000_000;
 /** Rows that are copied at once: other work of the process gets its turn in between. */
@@ -81,8 +82,8 @@ function timesOf(batch: ColumnBatch): Times {
 }
 
 /** Exact: microseconds of the years that a table can hold are below 2^53. */
-function microsAt(times: Times, row: number): number {
-  return at(times.micros, 2 * row + 1) * 0x1_0000_0000 + (at(times.micros, 2 * row) >>> 0);
+function microsAt({ micros }: Times, row: number): number {
+  return int64At(micros, row);
 }
 
 function dayOf(micros: number): number {
@@ -123,15 +124,9 @@ function splitByDay(
   for (let from = 0; from < row.length;) {
     const day = dayAt(from);
     // Ordered, so the day's end is found by halving.
-    let low = from + 1;
-    let high = row.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (dayAt(middle) === day) low = middle + 1;
-      else high = middle;
-    }
-    days.push({ day, order: { batch: batch.subarray(from, low), row: row.subarray(from, low) } });
-    from = low;
+    const end = from + firstNotBelow(row.length - from, (rows) => dayAt(from + rows) === day);
+    days.push({ day, order: { batch: batch.subarray(from, end), row: row.subarray(from, end) } });
+    from = end;
   }
   return days;
 }

@@ -197,7 +197,8 @@ export async function makeWarehouse(options: WarehouseLabOptions): Promise<Wareh
   return { dir, store, catalog, wal };
 }
 
-function eventRow({ ns, host = "h", raw = "", attributes = null }: LabEvent): RowObject {
+/** The row of `events` that an event is. */
+export function eventRow({ ns, host = "h", raw = "", attributes = null }: LabEvent): RowObject {
   return {
     timestamp: ns / 1_000n,
     timestamp_ns: ns,

@@ -1,6 +1,6 @@
 /** In which minute each row of a data file is. */
 
-import { halvesOf } from "../../columns/timestamps.ts";
+import { halvesOf, int64At } from "../../columns/timestamps.ts";
 import type { ColumnPiece } from "./value_table.ts";
 
 const MICROS_PER_MINUTE = 60_000_000;
@@ -21,15 +21,15 @@ export function minutesOf(pieces: readonly ColumnPiece[]): Minutes | undefined {
   for (const { data, rows } of pieces) {
     const halves = halvesOf(data, rows);
     for (let row = 0; row < rows;) {
-      const minute = Math.floor(microsAt(halves, row) / MICROS_PER_MINUTE);
-      if (microsAt(halves, row) < last) return undefined;
+      const minute = Math.floor(int64At(halves, row) / MICROS_PER_MINUTE);
+      if (int64At(halves, row) < last) return undefined;
       if (minutes.at(-1) !== minute) {
         minutes.push(minute);
         starts.push(end + row);
       }
       row = endOfMinute(halves, { from: row, rows, next: (minute + 1) * MICROS_PER_MINUTE });
       if (row < 0) return undefined;
-      last = microsAt(halves, row - 1);
+      last = int64At(halves, row - 1);
     }
     end += rows;
   }
@@ -43,17 +43,12 @@ function endOfMinute(
 ): number {
   let last = -Infinity;
   for (let row = from; row < rows; row += 1) {
-    const micros = microsAt(halves, row);
+    const micros = int64At(halves, row);
     if (micros < last) return -1;
     if (micros >= next) return row;
     last = micros;
   }
   return rows;
-}
-
-/** Exact: microseconds of the years that a table can hold are below 2^53. */
-function microsAt(halves: Int32Array, row: number): number {
-  return (halves[2 * row + 1] as number) * 0x1_0000_0000 + ((halves[2 * row] as number) >>> 0);
 }
 
 /** How many rows run `at` has. */

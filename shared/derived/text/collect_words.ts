@@ -229,9 +229,14 @@ class WordCollector {
     this.#behind = larger;
   }
 
-  /** Whether the token at `position` is among the recent ones, and has the first byte of `at`. */
+  /**
+   * Whether the token at `position` is among the recent ones, and has the first byte of `at`. The
+   * last one does not count: nothing is taken of it alone. A text that repeats one word would be
+   * compared to its end for each.
+   */
   #beginsLike(position: number, at: number): boolean {
-    if (position < this.#first || this.#next - position >= RECENT) return false;
+    const distance = this.#next - position;
+    if (position < this.#first || distance <= 1 || distance >= RECENT) return false;
     const start = this.#recentStarts[position & RECENT_MASK] as number;
     return this.#values[start] === this.#values[at];
   }
@@ -242,12 +247,6 @@ class WordCollector {
    * `at`.
    */
   #addKnown(position: number, at: number, end: number): number {
-    // Nothing is taken of the last token alone. Compared with it, a text that repeats one word
-    // would be read to its end for each.
-    if (position + 1 >= this.#next) {
-      this.#knownEnd = position;
-      return at;
-    }
     const [recent, starts, view] = [this.#recent, this.#recentStarts, this.#view];
     const start = starts[position & RECENT_MASK] as number;
     const most = Math.min(end - at, view.byteLength - start);

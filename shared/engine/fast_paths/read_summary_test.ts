@@ -6,6 +6,7 @@ import { sidecarKey } from "../../derived/sidecar.ts";
 import { EVENTS_SCHEMA } from "../../schema/events.ts";
 import { RemoteStore } from "../../testing/remote_store.ts";
 import { TableLab } from "../../testing/table_lab.ts";
+import { eventRow } from "../../testing/warehouse_lab.ts";
 import { SidecarFooters } from "../files/sidecar_footers.ts";
 import { readSummary } from "./read_summary.ts";
 
@@ -16,16 +17,10 @@ const HOST = 3;
 async function openLab() {
   await using tables = await TableLab.open();
   const added = tables.newFile({ locationKey: "svc/events" }, { day: 20_000, rows: ROWS });
-  const values = Array.from({ length: ROWS }, (_, i) => ({
-    timestamp: BigInt(i),
-    timestamp_ns: BigInt(i) * 1_000n,
-    host: `h${i % 3}`,
-    source: "s",
-    sourcetype: "t",
-    index: "main",
-    raw: `row w${i} is here`,
-    attributes: null,
-  }));
+  const values = Array.from(
+    { length: ROWS },
+    (_, i) => eventRow({ ns: BigInt(i) * 1_000n, host: `h${i % 3}`, raw: `row w${i} is here` }),
+  );
   const content = {
     schema: EVENTS_SCHEMA,
     rows: ROWS,

@@ -4,7 +4,8 @@
  */
 
 import { viewOf } from "../../base/bytes.ts";
-import { int64At, type PageRows, type PageTexts } from "../../parquet/reader/column_pages.ts";
+import { int64At } from "../../columns/timestamps.ts";
+import type { PageRows, PageTexts } from "../../parquet/reader/column_pages.ts";
 import { ESCAPED_BYTES_MAX, EscapedTexts } from "./escaped_texts.ts";
 import { FixedBytes, JsonBytes } from "./json_bytes.ts";
 

@@ -4,6 +4,7 @@
  * condition.
  */
 
+import { INT64_EXACT_MAX } from "../../columns/timestamps.ts";
 import { arePagesReadable } from "../../parquet/reader/column_pages.ts";
 import type { Column } from "../../schema/schema.ts";
 import type { DescribedColumn } from "../duckdb/driver.ts";
@@ -83,7 +84,7 @@ export function jsonRowsForm(
 }
 
 /** Microseconds of later times, from the year 2255 on, are not all numbers of JavaScript. */
-const NS_MAX = BigInt(Number.MAX_SAFE_INTEGER) * 1_000n;
+const NS_MAX = INT64_EXACT_MAX * 1_000n;
 
 /** Whether the rows of a part are all wanted, and in order of times that are written exactly. */
 export function isWritable(part: ScanPart, { order, range }: TablePlan): part is FilePart {

@@ -1,4 +1,4 @@
-/** Rows of a statement that are written as JSON here, where they can be and it pays. */
+/** Rows of a statement that are written as JSON here, where they can be. */
 
 import type { TextChunk } from "../duckdb/driver.ts";
 import { FEW_ROWS_MAX, JSON_ROWS_FILES_MAX } from "../limits.ts";
@@ -26,9 +26,9 @@ export function likelyJsonRows(prepared: Prepared, plan: Plan): "few" | "many" |
 }
 
 /**
- * At most `rowsMax` rows of a step, whose plan was brought. Undefined: DuckDB is to be asked, which
- * also tells what is wrong with a file that cannot be read. Errors of later rows: the store's,
- * `damaged_file`.
+ * At most `rowsMax` rows of a step, whose plan was brought unless it has few rows. Undefined:
+ * DuckDB is to be asked, which also tells what is wrong with a file that cannot be read. Errors of
+ * later rows: the store's, `damaged_file`.
  */
 export async function jsonRowsOf(
   prepared: Prepared,

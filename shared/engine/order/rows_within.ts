@@ -4,15 +4,12 @@
  */
 
 import { present } from "../../base/assert.ts";
+import { firstNotBelow } from "../../base/lower_bound.ts";
+import { INT64_EXACT_MAX, int64At } from "../../columns/timestamps.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
 import type { ColumnChunk, FilePlace, RowGroup } from "../../parquet/footer.ts";
 import { dictionaryPlace } from "../../parquet/reader/chunk_rows.ts";
-import {
-  arePagesReadable,
-  ColumnPages,
-  int64At,
-  type PageRows,
-} from "../../parquet/reader/column_pages.ts";
+import { arePagesReadable, ColumnPages, type PageRows } from "../../parquet/reader/column_pages.ts";
 import type { Column } from "../../schema/schema.ts";
 import type { DataFileLease } from "../files/data_files.ts";
 import { chunkOf, pagePlaces, rangeOf, readPagePlaces } from "../files/page_places.ts";
@@ -21,9 +18,6 @@ import type { TimedUnit } from "./nearest_units.ts";
 
 /** Rows of the file that follow each other, with their times. There may be none. */
 export type RowsWithin = TimedUnit & Pick<RowRange, "first">;
-
-/** Times from the year 2255 on are not all numbers of JavaScript. */
-const MICROS_MAX = BigInt(Number.MAX_SAFE_INTEGER);
 
 /**
  * The rows of a row group in `range`. Undefined: its page of times does not tell them, or cannot be
@@ -81,8 +75,8 @@ function boundsOf(
 ): Bounds | undefined {
   const endNs = maxNs === undefined ? undefined : maxNs + 1n;
   if ((minNs ?? 0n) % 1_000n !== 0n || (endNs ?? 0n) % 1_000n !== 0n) return undefined;
-  if (timestampMin === undefined || timestampMin < -MICROS_MAX) return undefined;
-  if (timestampMax === undefined || timestampMax > MICROS_MAX) return undefined;
+  if (timestampMin === undefined || timestampMin < -INT64_EXACT_MAX) return undefined;
+  if (timestampMax === undefined || timestampMax > INT64_EXACT_MAX) return undefined;
   return {
     from: minNs === undefined ? -Infinity : Number(minNs / 1_000n),
     end: endNs === undefined ? Infinity : Number(endNs / 1_000n),
@@ -94,8 +88,8 @@ function rowsOf({ first, end, values, places }: PageRows, bounds: Bounds): RowsW
   if (values.kind !== "integers") throw new Error("times that are no integers");
   const { halves } = values;
   const timeOf = (row: number) => int64At(halves, places === undefined ? row : places[row] ?? -1);
-  const begin = firstNotBefore(bounds.from, end - first, timeOf);
-  const behind = firstNotBefore(bounds.end, end - first, timeOf);
+  const begin = firstNotBelow(end - first, (row) => timeOf(row) < bounds.from);
+  const behind = firstNotBelow(end - first, (row) => timeOf(row) < bounds.end);
   const rows = Math.max(0, behind - begin);
   if (rows === 0) return { first, rows, min: 0n, max: 0n };
   return {
@@ -104,17 +98,6 @@ function rowsOf({ first, end, values, places }: PageRows, bounds: Bounds): RowsW
     min: BigInt(timeOf(begin)),
     max: BigInt(timeOf(behind - 1)),
   };
-}
-
-/** The first of `count` rows, whose times ascend, that is not before `time`. */
-function firstNotBefore(time: number, count: number, timeOf: (row: number) => number): number {
-  let [low, high] = [0, count];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (timeOf(middle) < time) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 /** Rows of neighbouring pages as one. */

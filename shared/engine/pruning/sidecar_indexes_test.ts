@@ -7,6 +7,7 @@ import { sidecarKey } from "../../derived/sidecar.ts";
 import { EVENTS_SCHEMA } from "../../schema/events.ts";
 import { RemoteStore } from "../../testing/remote_store.ts";
 import { TableLab } from "../../testing/table_lab.ts";
+import { eventRow } from "../../testing/warehouse_lab.ts";
 import { defaultIndexCacheSizes } from "./index_cache_sizes.ts";
 import { SidecarIndexes } from "./sidecar_indexes.ts";
 
@@ -21,16 +22,10 @@ async function openLab(sizes = LARGE, rows = ROWS) {
     ...tables.newFile({ locationKey: "svc/events" }, { day: 20_000, rows }),
     location: "",
   };
-  const values = Array.from({ length: rows }, (_, i) => ({
-    timestamp: BigInt(i),
-    timestamp_ns: BigInt(i) * 1_000n,
-    host: `h${i % 3}`,
-    source: "s",
-    sourcetype: "t",
-    index: "main",
-    raw: `row w${i} is here${i % 1_000 < 250 ? " often" : ""}`,
-    attributes: null,
-  }));
+  const values = Array.from({ length: rows }, (_, i) => {
+    const raw = `row w${i} is here${i % 1_000 < 250 ? " often" : ""}`;
+    return eventRow({ ns: BigInt(i) * 1_000n, host: `h${i % 3}`, raw });
+  });
   const content = {
     schema: EVENTS_SCHEMA,
     rows,

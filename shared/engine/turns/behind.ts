@@ -1,13 +1,12 @@
 /**
  * Background work: work of the engine's own that no statement waits for. It runs in a slot for
- * expensive statements, because it takes all cores for a while. Work that must be done where cheap
- * statements run has a slot of theirs.
+ * expensive statements, because it takes all cores for a while.
  */
 
 import { Deadline } from "./deadline.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
 import { type Databases, Seat } from "./seat.ts";
-import type { TurnKind, Turns } from "./turns.ts";
+import type { Turns } from "./turns.ts";
 
 /** The place of this work beside the tenants that wait for slots. */
 const LINE = "\u0000behind";
@@ -17,8 +16,6 @@ const WORK_MS_MAX = 600_000;
 export interface Behind {
   readonly databases: Databases;
   readonly turns: Turns;
-  /** Default: `dear`. */
-  readonly turn?: TurnKind;
   readonly signal: AbortSignal;
 }
 
@@ -27,11 +24,11 @@ export interface Behind {
  */
 export async function behind<T>(
   work: (connection: EngineConnection) => Promise<T>,
-  { databases, turns, turn = "dear", signal }: Behind,
+  { databases, turns, signal }: Behind,
 ): Promise<T> {
   using deadline = new Deadline(WORK_MS_MAX, signal);
   await using seat = new Seat({ databases, turns, deadline, tenant: LINE, waitMs: undefined });
-  const result = await work(await seat.take(turn));
+  const result = await work(await seat.take("dear"));
   deadline.check();
   return result;
 }

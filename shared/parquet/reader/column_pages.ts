@@ -31,11 +31,6 @@ export interface PageIntegers {
 
 export type PageValues = PageTexts | PageIntegers;
 
-/** The integer at `place` of `halves`; inexact beyond `Number.MAX_SAFE_INTEGER`. */
-export function int64At(halves: Int32Array, place: number): number {
-  return (halves[2 * place + 1] as number) * 0x1_0000_0000 + ((halves[2 * place] as number) >>> 0);
-}
-
 /** The rows of a page, counted from the row group's first. They are good until the next page. */
 export interface PageRows {
   readonly first: number;

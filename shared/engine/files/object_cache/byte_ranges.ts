@@ -1,5 +1,7 @@
 /** Sets of bytes of one file, as sorted ranges that neither meet nor overlap. Pure. */
 
+import { firstNotBelow } from "../../../base/lower_bound.ts";
+
 /** Bytes [start, end). */
 export interface ByteRange {
   readonly start: number;
@@ -66,14 +68,8 @@ export class RangeSet {
 
   /** Place of the first range that ends at or after `offset`. */
   #firstEndingFrom(offset: number): number {
-    let low = 0;
-    let high = this.#ranges.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((this.#ranges[middle]?.end ?? 0) < offset) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    const ranges = this.#ranges;
+    return firstNotBelow(ranges.length, (at) => (ranges[at]?.end ?? 0) < offset);
   }
 }
 

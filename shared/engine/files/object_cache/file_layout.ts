@@ -9,6 +9,7 @@
  * it for later statements, so those bytes must be true ones, too.
  */
 
+import { firstNotBelow } from "../../../base/lower_bound.ts";
 import type { Column } from "../../../schema/schema.ts";
 import type { FilePlace, ParquetFooter } from "../../../parquet/footer.ts";
 import type { RowRange } from "../../plan/plan.ts";
@@ -105,14 +106,10 @@ export class FileLayout {
 
   /** Start of the first section from `offset` on. */
   #nextStart(offset: number): number {
-    let low = 0;
-    let high = this.#sections.length - 1;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((this.#sections[middle]?.start ?? 0) < offset) low = middle + 1;
-      else high = middle;
-    }
-    return Math.max(offset, this.#sections[low]?.start ?? offset);
+    const sections = this.#sections;
+    const last = sections.length - 1;
+    const next = firstNotBelow(last, (at) => (sections[at]?.start ?? 0) < offset);
+    return Math.max(offset, sections[next]?.start ?? offset);
   }
 }
 
