@@ -16,7 +16,7 @@ export type ArrowType =
   | { readonly kind: "struct"; readonly fields: readonly ArrowField[] }
   | { readonly kind: "map"; readonly key: ArrowType; readonly value: ArrowType };
 
-export type ArrowUnit = "s" | "ms" | "us" | "ns";
+export type ArrowUnit = "ms" | "us" | "ns";
 
 export interface ArrowField {
   readonly name: string;

@@ -87,6 +87,30 @@ Deno.test({
 });
 
 Deno.test({
+  name: "seconds are instants in Arrow and Parquet, also within lists, structs and maps",
+  async fn() {
+    await using lab = await openLab();
+    await using server = await startLabServer(lab);
+    const second = "TIMESTAMP_S '0001-01-02 03:04:05'";
+    const query = `SELECT ${second} AS a, [${second}] AS b, array_value(${second}) AS c,
+      {'"TIMESTAMP_S': ${second}} AS d, MAP {'k': ${second}} AS e, NULL::TIMESTAMP_S AS f`;
+    const [arrow, parquet] = await Promise.all(
+      ["arrow", "parquet"].map(async (format) =>
+        await bytesOf(await ask(server.url, { query, format }))
+      ),
+    );
+    const ms = Date.parse("0001-01-02T03:04:05Z");
+    deepStrictEqual(arrowRows(arrow ?? new Uint8Array()), [
+      [ms, [ms], [ms], { '"TIMESTAMP_S': ms }, { k: ms }, null],
+    ]);
+    const at = new Date(ms);
+    deepStrictEqual(await parquetRows(parquet ?? new Uint8Array()), [
+      [at, [at], [at], { '"TIMESTAMP_S': at }, { k: at }, null],
+    ]);
+  },
+});
+
+Deno.test({
   name: "Accept asks for Arrow, and a download has the name that was given",
   async fn() {
     await using lab = await openLab();

@@ -65,7 +65,7 @@ const TYPES: Readonly<Record<string, readonly [oid: number, layout: Layout]>> = 
   DATE: [OID.date, int(4)],
   TIME: [OID.time, int(8)],
   TIMESTAMP: [OID.timestamp, instant(1_000_000)],
-  TIMESTAMP_S: [OID.timestamp, instant(1)],
+  TIMESTAMP_S: [OID.timestamp, instant(1_000)],
   TIMESTAMP_MS: [OID.timestamp, instant(1_000)],
   TIMESTAMP_NS: [OID.timestamp, instant(1_000_000_000)],
   "TIMESTAMP WITH TIME ZONE": [OID.timestamptz, instant(1_000_000)],

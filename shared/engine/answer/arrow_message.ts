@@ -37,7 +37,7 @@ const PADDING = new Uint8Array(BUFFER_ALIGNMENT);
 /** Slots of the tables of Schema.fbs. */
 const SCHEMA = { fields: 1 } as const;
 const FIELD = { name: 0, nullable: 1, typeType: 2, type: 3, children: 5 } as const;
-const UNITS = { s: 0, ms: 1, us: 2, ns: 3 } as const;
+const UNITS = { ms: 1, us: 2, ns: 3 } as const;
 
 /** The message that begins a stream. */
 export function arrowSchemaMessage(fields: readonly ArrowField[]): Uint8Array<ArrayBuffer> {

@@ -7,7 +7,8 @@
  * | DECIMAL(p,s), HUGEINT | decimal128(p,s), decimal128(38,0) |
  * | VARCHAR, JSON, BLOB | utf8, utf8, binary |
  * | DATE, TIME | date32, time64 in microseconds |
- * | TIMESTAMP, _S, _MS, _NS | timestamp in its unit |
+ * | TIMESTAMP, _MS, _NS | timestamp in its unit |
+ * | TIMESTAMP_S | timestamp in milliseconds, since Parquet has no seconds |
  * | TIMESTAMP WITH TIME ZONE | timestamp in microseconds, UTC |
  * | LIST, ARRAY, STRUCT, MAP of these | list, list, struct, map |
  * | NULL | int32 |
@@ -40,7 +41,7 @@ const LEAVES: Readonly<Record<string, ArrowType>> = {
   DATE: { kind: "date" },
   TIME: { kind: "time" },
   TIMESTAMP: { kind: "timestamp", unit: "us" },
-  TIMESTAMP_S: { kind: "timestamp", unit: "s" },
+  TIMESTAMP_S: { kind: "timestamp", unit: "ms" },
   TIMESTAMP_MS: { kind: "timestamp", unit: "ms" },
   TIMESTAMP_NS: { kind: "timestamp", unit: "ns" },
   TIMESTAMP_TZ: { kind: "timestamp", unit: "us", zone: "UTC" },
@@ -57,9 +58,19 @@ export function arrowValueSql(value: string, type: EngineType): string {
   const { kind, item } = type;
   if (kind === "SQLNULL") return `${value}::INTEGER`;
   if (kind === "ARRAY" && item !== undefined && sameType(item) !== undefined) {
-    return `${value}::${item.text}[]`;
+    return `${value}::${millisText(item)}[]`;
   }
-  return sameType(type) === undefined ? answerTextSql(value, type) : value;
+  if (sameType(type) === undefined) return answerTextSql(value, type);
+  const text = millisText(type);
+  return text === type.text ? value : `${value}::${text}`;
+}
+
+/** DuckDB's name of the type, with milliseconds for seconds. Names of fields are in quotes. */
+function millisText({ text }: EngineType): string {
+  return text.replaceAll(
+    /"(?:[^"]|"")*"|TIMESTAMP_S\b/g,
+    (word) => word === "TIMESTAMP_S" ? "TIMESTAMP_MS" : word,
+  );
 }
 
 /** The Arrow type of a column whose values are single, or lists of such. */

@@ -79,14 +79,16 @@ function writtenSql(value: string, { kind }: EngineType): string | undefined {
 }
 
 /**
- * SQL for a cell of a CSV file: texts in quotes, numbers and times without, nothing for NULL. So
- * NULL and the empty text stay apart.
+ * SQL for a cell of a CSV file: texts and bytes in quotes, numbers and times without, nothing for
+ * NULL. So NULL and what is empty stay apart.
  */
 function csvTextSql(value: string, type: EngineType): string {
   const { kind } = type;
   if (DIGIT_KINDS.has(kind)) return `coalesce(${digitsSql(value, type)}, '')`;
   if (kind === "DOUBLE" || kind === "FLOAT") return `coalesce(${value}::VARCHAR, '')`;
-  if (PLAIN_TEXT_KINDS.has(kind)) return `coalesce(${textSql(value, kind)}, '')`;
+  if (PLAIN_TEXT_KINDS.has(kind) && kind !== "BLOB") {
+    return `coalesce(${textSql(value, kind)}, '')`;
+  }
   const isNested = ["JSON", "LIST", "ARRAY", "STRUCT", "MAP"].includes(kind);
   const text = isNested ? jsonTextSql(value, type) : textSql(value, kind);
   const quoted = `'"' || system.main.replace(${text}, '"', '""') || '"'`;
@@ -206,10 +208,15 @@ function isPlain(type: EngineType): boolean {
 
 /**
  * A time zone is taken out of the value first. All connections are in UTC, and the calendar takes
- * three times as long.
+ * three times as long. Seconds and milliseconds become microseconds: for `strftime` they would
+ * become nanoseconds, which end in 2262.
  */
 function timestampSql(value: string, kind: string): string {
-  const plain = kind === "TIMESTAMP_TZ" ? `make_timestamp(epoch_us(${value}))` : value;
+  const plain = kind === "TIMESTAMP_TZ"
+    ? `make_timestamp(epoch_us(${value}))`
+    : kind === "TIMESTAMP"
+    ? value
+    : `${value}::TIMESTAMP`;
   return `CASE WHEN isfinite(${value}) THEN strftime(${plain}, '%Y-%m-%dT%H:%M:%S.%fZ') ` +
     `ELSE ${value}::VARCHAR END`;
 }
