@@ -66,8 +66,27 @@ export interface LookOptions {
 export async function lookAtLane(
   deps: DrainDeps,
   lane: LaneId,
-  options: LookOptions,
+  { gate, requested }: LookOptions,
 ): Promise<DrainPlan> {
+  const { sealed, consumed, states } = await lookAtLag(deps, lane);
+  const nowMs = deps.clock.nowMs();
+  const free = sealed.filter(({ name }) => {
+    const state = states.get(name);
+    return state?.isQuarantined !== true && state?.isHeld !== true;
+  });
+  const segments = await weighed(deps.wal, free, { gate, consumed });
+  const plan = planDrain({ sealed: segments, consumed, nowMs, requested }, gate);
+  return planClaim(plan, states);
+}
+
+interface SealedOfLane {
+  readonly sealed: readonly SegmentInfo[];
+  readonly consumed: ReadonlySet<string>;
+  readonly states: ReadonlyMap<string, ClaimState>;
+}
+
+/** What of a lane is sealed, and tells the observer how much of it waits. */
+export async function lookAtLag(deps: DrainDeps, lane: LaneId): Promise<SealedOfLane> {
   const sealed = await deps.wal.list(lane, ["sealed"]);
   let consumed;
   try {
@@ -77,32 +96,23 @@ export async function lookAtLane(
     tellLag(deps, lane, sealed);
     throw error;
   }
-  const nowMs = deps.clock.nowMs();
   const unconsumed = sealed.filter((segment) => !consumed.has(segment.name));
   const states = await deps.claiming?.claims.states(unconsumed.map((segment) => segment.name)) ??
     new Map<string, ClaimState>();
-  const waiting = unconsumed.filter(({ name }) => states.get(name)?.isQuarantined !== true);
-  tellLag(deps, lane, waiting);
-  const free = sealed.filter(({ name }) => {
-    const state = states.get(name);
-    return state?.isQuarantined !== true && state?.isHeld !== true;
-  });
-  const { gate, requested } = options;
-  const segments = await weighed(deps.wal, free, { gate, consumed });
-  const plan = planDrain({ sealed: segments, consumed, nowMs, requested }, gate);
-  return planClaim(plan, states);
+  tellLag(deps, lane, unconsumed.filter(({ name }) => states.get(name)?.isQuarantined !== true));
+  return { sealed, consumed, states };
 }
 
 function tellLag(
-  { clock, observer }: DrainDeps,
+  { observer }: DrainDeps,
   lane: LaneId,
   waiting: readonly SegmentInfo[],
 ): void {
-  const nowMs = clock.nowMs();
+  const oldestMs = waiting.reduce((ms, { modifiedMs }) => Math.min(ms, modifiedMs), Infinity);
   observer?.lag?.(lane, {
     segments: waiting.length,
     bytes: waiting.reduce((sum, segment) => sum + segment.byteLength, 0),
-    ageSecs: Math.max(0, nowMs - (waiting[0]?.modifiedMs ?? nowMs)) / 1_000,
+    oldestMs: waiting.length === 0 ? undefined : oldestMs,
   });
 }
 

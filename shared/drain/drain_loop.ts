@@ -15,7 +15,7 @@ import { untilAborted } from "../base/until_aborted.ts";
 import { type LaneId, laneName } from "../tenant/tenant.ts";
 import { TenantTurns, type TurnTaker } from "../tenant/tenant_turns.ts";
 import { FailureLog } from "../logging/failure_log.ts";
-import { applyDrain, type DrainDeps, lookAtLane } from "./drain.ts";
+import { applyDrain, type DrainDeps, lookAtLag, lookAtLane } from "./drain.ts";
 import type { DrainGate } from "./plan_drain.ts";
 import { sweepLane, sweepMirror } from "./sweep_lane.ts";
 import { sweepDropped } from "./sweep_dropped.ts";
@@ -61,6 +61,8 @@ const MIRROR_INTERVAL_MS = 600_000;
 /** A turn that takes longer is left behind. A commit of the largest size takes a few seconds. */
 const TURN_MS_MAX = 120_000;
 const STOP_MS_MAX = 10_000;
+/** A lane without a look for so long gets one for its lag alone: a turn lasts, its own or not. */
+const LAG_MS_MAX = 10_000;
 const BACKOFF_MS_MIN = 500;
 const BACKOFF_MS_MAX = 60_000;
 /** What may fail beside lanes, whose names hold a slash. */
@@ -93,6 +95,8 @@ interface LaneTurns extends TurnTaker {
   /** When it failed last, or was overtaken more than once. */
   failedMs: number;
   notBeforeMs: number;
+  /** When its lag was told last. */
+  laggedMs: number;
   /** When it is looked at and is swept again. */
   lookAtMs: number;
   sweepAtMs: number;
@@ -105,6 +109,7 @@ class RunningLoop implements DrainLoop {
   readonly #turns = new Map<string, LaneTurns>();
   readonly #abandon = new AbortController();
   readonly #ended: Promise<void>;
+  readonly #lagEnd = new AbortController();
   #stopping: Promise<void> | undefined;
   #pause = new AbortController();
   #lanes: readonly LaneTurns[] = [];
@@ -127,6 +132,7 @@ class RunningLoop implements DrainLoop {
       over: options.drains ? "lanes are drained again" : "lanes are swept again",
     });
     this.#ended = this.#run();
+    if (options.drains) this.#watchLag();
   }
 
   wake(): void {
@@ -143,6 +149,7 @@ class RunningLoop implements DrainLoop {
 
   async #stop(): Promise<void> {
     this.wake();
+    this.#lagEnd.abort();
     const { stopMsMax = STOP_MS_MAX } = this.#options;
     const timer = setTimeout(() => this.#abandon.abort(new Error("stopped")), stopMsMax);
     // A look at the lanes knows no signal, and takes as long as their store, which may be silent.
@@ -173,6 +180,24 @@ class RunningLoop implements DrainLoop {
       }
       await clock.sleep(pauseMs, { signal: this.#pause.signal }).catch(() => {});
       this.#pollAtMs = 0;
+    }
+  }
+
+  /**
+   * Tells the lag of lanes whose look is late, beside the turn under way. Ends with the loop; a
+   * look that fails is told by the lane's next turn.
+   */
+  async #watchLag(): Promise<void> {
+    const { clock } = this.#deps;
+    const { signal } = this.#lagEnd;
+    while (!signal.aborted) {
+      await clock.sleep(LAG_MS_MAX, { signal }).catch(() => {});
+      for (const turns of this.#lanes) {
+        if (signal.aborted) return;
+        if (clock.monotonicMs() - turns.laggedMs < LAG_MS_MAX) continue;
+        turns.laggedMs = clock.monotonicMs();
+        await untilAborted(lookAtLag(this.#deps, turns.lane), signal).catch(() => {});
+      }
     }
   }
 
@@ -222,9 +247,9 @@ class RunningLoop implements DrainLoop {
         if (await admin.takeDrainRequest(turns.lane)) request(turns);
       }
     }
-    this.#failureLog.keep(
-      new Set([LISTING, DROPPED, MIRROR, ...this.#lanes.map(({ lane }) => laneName(lane))]),
-    );
+    const names = new Set(this.#lanes.map(({ lane }) => laneName(lane)));
+    this.#deps.observer?.lanes?.(names);
+    this.#failureLog.keep(new Set([LISTING, DROPPED, MIRROR, ...names]));
     const nowMs = clock.monotonicMs();
     this.#pollAtMs = Math.max(startMs + this.#pollMs(), nowMs + (nowMs - startMs) / POLL_SHARE_MAX);
   }
@@ -235,7 +260,7 @@ class RunningLoop implements DrainLoop {
     if (turns === undefined) {
       const fresh = { requested: false, more: false, busy: false, failures: 0, overtaken: 0 };
       const times = { failedMs: 0, notBeforeMs: 0, turnMs: 0, lookAtMs: 0, sweepAtMs: 0 };
-      turns = { lane, ...fresh, ...times };
+      turns = { lane, ...fresh, ...times, laggedMs: -Infinity };
       this.#turns.set(name, turns);
     }
     return turns;
@@ -354,6 +379,7 @@ class RunningLoop implements DrainLoop {
     const { lane, requested } = turns;
     if (what.drains) {
       const plan = await lookAtLane(this.#deps, lane, { gate: this.#options.gate, requested });
+      turns.laggedMs = this.#deps.clock.monotonicMs();
       const outcome = await applyDrain(this.#deps, lane, plan, { signal: what.signal });
       const wasOvertaken = outcome === "overtaken" || outcome === "claim_lost";
       turns.overtaken = wasOvertaken ? turns.overtaken + 1 : 0;

@@ -285,6 +285,42 @@ Deno.test({
 });
 
 Deno.test({
+  name: "DrainLoop tells what waits in each lane while a turn hangs, and while its lane is skipped",
+  async fn() {
+    const { promise: gateOpen, resolve: openGate } = Promise.withResolvers<void>();
+    const lags = new Map<string, number>();
+    const hanging = (deps: DrainDeps): DrainDeps => ({
+      ...deps,
+      observer: { lag: ({ index }, { segments }) => void lags.set(index, segments) },
+      encoder: {
+        ...deps.encoder,
+        async encode(input, options) {
+          await gateOpen;
+          return await deps.encoder.encode(input, options);
+        },
+      },
+    });
+    const options = { ...OPTIONS, gate: { ...OPTIONS.gate, ageMsMax: 0 } };
+    await withLoop(options, async ({ lab, clock }) => {
+      await lab.seal([[1]]);
+      await clock.advance(1_000);
+      const wal = await lab.openWal();
+      for (let waiting = 2; waiting < 5; waiting += 1) {
+        await wal.append(EVENTS_LANE, encodeBatch(batchOf([waiting])), "wait_for");
+        await wal.seal(EVENTS_LANE);
+        await clock.advance(20_000);
+        assert.equal(lags.get("events"), waiting);
+      }
+      await wal.close();
+      openGate();
+      await clock.advance(20_000);
+      assert.deepEqual(await lab.tableNumbers(), [1, 2, 3, 4]);
+      assert.equal(lags.get("events"), 0);
+    }, hanging);
+  },
+});
+
+Deno.test({
   name: "DrainLoop.stop lets the commit under way end",
   async fn() {
     const { promise: reached, resolve: reach } = Promise.withResolvers<void>();

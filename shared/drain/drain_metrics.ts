@@ -9,6 +9,7 @@ import { LANE_SERIES_MAX } from "../metrics/bounded_cells.ts";
 import { BoundedGauge } from "../metrics/bounded_gauge.ts";
 import type { MetricHandles } from "../metrics/metrics.ts";
 import { DURATION_SECS_BUCKETS, type MetricTable } from "../metrics/table.ts";
+import { type Clock, SystemClock } from "../os/clock.ts";
 import type { DrainObserver } from "./drain_observer.ts";
 
 const LANE = { lane: [] } as const;
@@ -148,7 +149,10 @@ export const DRAIN_METRICS = {
 } as const satisfies MetricTable;
 
 /** Counts what a drain reports into `metrics`. */
-export function countDrain(metrics: MetricHandles<typeof DRAIN_METRICS>): Required<DrainObserver> {
+export function countDrain(
+  metrics: MetricHandles<typeof DRAIN_METRICS>,
+  clock: Pick<Clock, "nowMs"> = new SystemClock(),
+): Required<DrainObserver> {
   const known = new Set<string>();
   const missingIn = new Map<string, number>();
   const labelsOf = (lane: LaneId) => {
@@ -156,16 +160,21 @@ export function countDrain(metrics: MetricHandles<typeof DRAIN_METRICS>): Requir
     if (known.size < LANE_SERIES_MAX) known.add(name);
     return { lane: known.has(name) ? name : OTHER };
   };
-  const gaugeOf = (key: "lagSegments" | "lagBytes" | "lagSecs") =>
+  const gaugeOf = (
+    key: "lagSegments" | "lagBytes" | "lagSecs",
+    atScrape = (value: number) => value,
+  ) =>
     new BoundedGauge(metrics[key], {
       label: "lane",
       seriesMax: LANE_SERIES_MAX,
       spec: DRAIN_METRICS[key],
+      atScrape,
     });
   const lags = {
     segments: gaugeOf("lagSegments"),
     bytes: gaugeOf("lagBytes"),
-    ageSecs: gaugeOf("lagSecs"),
+    // A look is old when a drain hangs, and what it found has grown older since.
+    oldestMs: gaugeOf("lagSecs", (oldestMs) => Math.max(0, clock.nowMs() - oldestMs) / 1_000),
   };
   return {
     committed(lane, report) {
@@ -205,7 +214,10 @@ export function countDrain(metrics: MetricHandles<typeof DRAIN_METRICS>): Requir
       const name = laneName(lane);
       lags.segments.set(name, lag.segments);
       lags.bytes.set(name, lag.bytes);
-      lags.ageSecs.set(name, lag.ageSecs);
+      lags.oldestMs.set(name, lag.oldestMs ?? Infinity);
+    },
+    lanes(names) {
+      for (const gauge of Object.values(lags)) gauge.keep(names);
     },
   };
 }

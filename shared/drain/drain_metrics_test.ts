@@ -11,7 +11,8 @@ Deno.test({
     "countDrain turns what a drain tells into counters, and the last look at each lane into its lag",
   fn: async () => {
     const metrics = createMetrics(DRAIN_METRICS, { version: "1", role: "compactor" });
-    const observer = countDrain(metrics);
+    let nowMs = 100_000;
+    const observer = countDrain(metrics, { nowMs: () => nowMs });
     const report = { segments: 3, rows: 100, files: 2, fileBytes: 5_000, secs: 0.2, retries: 1 };
     observer.committed?.(LANE, report);
     observer.committed?.(OTHER, { ...report, rows: 11 });
@@ -19,9 +20,9 @@ Deno.test({
     observer.swept?.(LANE, 4);
     observer.failed?.(LANE, new Error("full"));
     observer.overtaken?.(LANE);
-    observer.lag?.(LANE, { segments: 9, bytes: 900, ageSecs: 90 });
-    observer.lag?.(LANE, { segments: 1, bytes: 10, ageSecs: 3 });
-    observer.lag?.(OTHER, { segments: 2, bytes: 5, ageSecs: 7 });
+    observer.lag?.(LANE, { segments: 9, bytes: 900, oldestMs: 10_000 });
+    observer.lag?.(LANE, { segments: 1, bytes: 10, oldestMs: 97_000 });
+    observer.lag?.(OTHER, { segments: 2, bytes: 5, oldestMs: 93_000 });
     const { text } = await metrics.render(null);
     const events = 'lane="default/events"';
     for (
@@ -44,6 +45,15 @@ Deno.test({
         'svc_drain_lag_segments{lane="default/web"} 2',
       ]
     ) assert.ok(text.split("\n").includes(line), `${line} in\n${text}`);
+    const ages = async () =>
+      (await metrics.render(null)).text.split("\n")
+        .filter((line) => line.startsWith("svc_drain_lag_seconds{"));
+    nowMs += 60_000;
+    observer.lag?.(OTHER, { segments: 0, bytes: 0, oldestMs: undefined });
+    const web = 'svc_drain_lag_seconds{lane="default/web"} 0';
+    assert.deepEqual(await ages(), [`svc_drain_lag_seconds{${events}} 63`, web], "no look since");
+    observer.lanes?.(new Set(["default/web"]));
+    assert.deepEqual(await ages(), [web], "the other lane is gone");
   },
 });
 
@@ -51,11 +61,11 @@ Deno.test({
   name: "countDrain bounds the series of lanes, whatever senders call them",
   fn: async () => {
     const metrics = createMetrics(DRAIN_METRICS, { version: "1", role: "compactor" });
-    const observer = countDrain(metrics);
+    const observer = countDrain(metrics, { nowMs: () => 3 * LANE_SERIES_MAX * 1_000 });
     for (let i = 0; i < 3 * LANE_SERIES_MAX; i += 1) {
       const lane = { tenant: "default", index: `i${i}` };
       observer.swept?.(lane, 2);
-      observer.lag?.(lane, { segments: 1, bytes: 1, ageSecs: i });
+      observer.lag?.(lane, { segments: 1, bytes: 1, oldestMs: i * 1_000 });
     }
     const lines = (await metrics.render(null)).text.split("\n");
     const swept = lines.filter((line) => line.startsWith("svc_wal_swept_segments_total{"));
@@ -67,7 +77,7 @@ Deno.test({
     const lag = lines.filter((line) => line.startsWith("svc_drain_lag_segments{"));
     assert.equal(lag.length, LANE_SERIES_MAX + 1);
     assert.equal(lag.at(-1), `svc_drain_lag_segments{lane="(other)"} ${2 * LANE_SERIES_MAX}`);
-    const age = `svc_drain_lag_seconds{lane="(other)"} ${3 * LANE_SERIES_MAX - 1}`;
+    const age = `svc_drain_lag_seconds{lane="(other)"} ${2 * LANE_SERIES_MAX}`;
     assert.ok(lines.includes(age), "the oldest of all");
   },
 });

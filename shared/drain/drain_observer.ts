@@ -20,8 +20,8 @@ export interface CommitReport {
 export interface LaneLag {
   readonly segments: number;
   readonly bytes: number;
-  /** Since the oldest waiting segment was last written; 0 when none waits. */
-  readonly ageSecs: number;
+  /** When the oldest waiting segment was last written; undefined when none waits. */
+  readonly oldestMs: number | undefined;
 }
 
 /** Who is called for what a drain does. */
@@ -56,6 +56,8 @@ export interface DrainObserver {
   reclaimed?(objects: number): void;
   /** After each look at a lane, before its commit. */
   lag?(lane: LaneId, lag: LaneLag): void;
+  /** All lanes that there are, by name, at each listing. */
+  lanes?(names: ReadonlySet<string>): void;
 }
 
 /** One observer that tells several, in their order. */
@@ -81,5 +83,6 @@ export function combineObservers(...observers: readonly DrainObserver[]): Requir
     swept: (lane, segments) => each((observer) => observer.swept?.(lane, segments)),
     reclaimed: (objects) => each((observer) => observer.reclaimed?.(objects)),
     lag: (lane, lag) => each((observer) => observer.lag?.(lane, lag)),
+    lanes: (names) => each((observer) => observer.lanes?.(names)),
   };
 }

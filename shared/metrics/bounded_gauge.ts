@@ -13,6 +13,8 @@ export interface BoundedGaugeOptions<K extends string> {
   readonly seriesMax: number;
   /** How series are shown as one: as in the metric's table. */
   readonly spec: MetricSpec;
+  /** What a value is at the time of a scrape; default: the value. */
+  readonly atScrape?: (value: number) => number;
 }
 
 export class BoundedGauge<K extends string> {
@@ -35,9 +37,9 @@ export class BoundedGauge<K extends string> {
   }
 
   #series(): readonly (readonly [Record<K, string>, number])[] {
-    const { label, seriesMax, spec } = this.#options;
+    const { label, seriesMax, spec, atScrape = (value) => value } = this.#options;
     const labelled = (name: string) => ({ [label]: name }) as Record<K, string>;
-    const all = [...this.#values];
+    const all = [...this.#values].map(([name, value]) => [name, atScrape(value)] as const);
     const own = all.slice(0, seriesMax).map(([name, value]) => [labelled(name), value] as const);
     const others = all.slice(seriesMax).map(([, value]) => value);
     if (others.length === 0) return own;
