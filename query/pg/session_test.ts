@@ -123,6 +123,56 @@ Deno.test({
 });
 
 Deno.test({
+  name: "PgSession refuses a prepared statement whose table gained a column, as PostgreSQL does",
+  fn: async () => {
+    await using lab = await pgLab();
+    using client = await PgWireClient.start(lab.port);
+    const put = async (method: string, path: string, fields: readonly string[]) => {
+      const time = { name: "timestamp", type: "datetime", required: true };
+      const longs = fields.map((name) => ({ name, type: "long" }));
+      const response = await fetch(`${lab.server.url}/api/v1/indexes${path}`, {
+        method,
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({
+          index_id: "grows",
+          doc_mapping: { timestamp_field: "timestamp", field_mappings: [time, ...longs] },
+        }),
+      });
+      assert.ok(response.ok, await response.text());
+    };
+    const describe = (kind: "S" | "P", name: string) =>
+      frame("D", concatBytes([utf8(kind), zero(name)]));
+    const answered = async (...messages: readonly Uint8Array[]) => {
+      await client.write(concatBytes([...messages, SYNC]));
+      return answerOf(await client.untilReady());
+    };
+    await put("POST", "", ["a"]);
+    const prepared = await answered(parse("s", "SELECT * FROM grows"), describe("S", "s"));
+    assert.equal(prepared.codes, "1tTZ");
+    assert.equal((await answered(bind("", "s"), execute(""))).codes, "2CZ");
+    await put("PUT", "/grows", ["a", "b"]);
+    const { codes, error } = await answered(bind("", "s"), execute(""));
+    assert.equal(codes, "2EZ");
+    assert.deepEqual(
+      ["C", "M", "R"].map((field) => error?.get(field)),
+      ["0A000", "cached plan must not change result type", "RevalidateCachedQuery"],
+    );
+    assert.equal(
+      (await answered(bind("", "s"), describe("P", ""), execute(""))).codes,
+      "2TCZ",
+      "a portal that is described has the columns of now",
+    );
+    const anew = [
+      parse("t", "SELECT * FROM grows"),
+      describe("S", "t"),
+      bind("", "t"),
+      execute(""),
+    ];
+    assert.equal((await answered(...anew)).codes, "1tT2CZ");
+  },
+});
+
+Deno.test({
   name: "PgSession tells an error at once to a client that waits with Flush",
   fn: async () => {
     await using lab = await pgLab();

@@ -12,6 +12,8 @@ export interface PgErrorFields {
   readonly hint?: string;
   /** Number of a character in the statement, from 1. */
   readonly position?: number;
+  /** The function of PostgreSQL that tells it. */
+  readonly routine?: string;
 }
 
 /** By `reason`, which is the narrower. Source: appendix A of PostgreSQL's manual. */
@@ -73,10 +75,19 @@ const MESSAGE_START = 1_000;
 export function pgError(
   sqlstate: string,
   message: string,
-  { hint, code = "invalid_argument" }: { readonly hint?: string; readonly code?: ErrorCode } = {},
+  { hint, routine, code = "invalid_argument" }: {
+    readonly hint?: string;
+    /** The function of PostgreSQL that tells it, where drivers look at that. */
+    readonly routine?: string;
+    readonly code?: ErrorCode;
+  } = {},
 ): OperatingError {
   return new OperatingError(code, message, {
-    details: { sqlstate, ...(hint === undefined ? {} : { hint }) },
+    details: {
+      sqlstate,
+      ...(hint === undefined ? {} : { hint }),
+      ...(routine === undefined ? {} : { routine }),
+    },
   });
 }
 
@@ -95,6 +106,7 @@ export function errorFields(
     : retryAfterSecs === undefined
     ? undefined
     : `Ask again in ${retryAfterSecs} s.`;
+  const routine = details?.["routine"];
   const position = positionIn(message, details?.["position"], part?.text);
   return {
     severity: "ERROR",
@@ -102,6 +114,7 @@ export function errorFields(
     // Clients point into the statement themselves.
     message: position === undefined ? message : message.replace(/\n\nLINE \d+: .*\n *\^/, ""),
     ...(hint === undefined ? {} : { hint }),
+    ...(typeof routine === "string" ? { routine } : {}),
     ...(position === undefined ? {} : { position: position + (part?.at ?? 0) }),
   };
 }

@@ -29,7 +29,7 @@ import type { Portal, Prepared, SessionPlan, SessionStatements } from "./prepare
 import type { SessionCaller } from "./session_caller.ts";
 import { withoutComments } from "./split_statements.ts";
 import { onlyForward } from "./sql_commands.ts";
-import { columnsAtHand, toldColumns } from "./told_columns.ts";
+import { columnsAtHand, refuseOtherColumns, toldColumns } from "./told_columns.ts";
 
 /** What sessions need of the server. */
 export interface SessionService extends PgCallService {
@@ -238,6 +238,7 @@ export class SessionAnswers {
     if (plan.kind === "engine") {
       const answer = await this.#prepared(portal, plan);
       writer.rowDescription(this.#columnsOf(portal, plan, answer));
+      portal.isDescribed = true;
     } else if (plan.kind === "rows") {
       writer.rowDescription(columnsAtHand(plan, portal.formats));
     } else if (plan.kind === "fetch") {
@@ -313,6 +314,7 @@ export class SessionAnswers {
     if (plan.kind === "engine") {
       const answer = await this.#prepared(target, plan);
       writer.rowDescription(this.#columnsOf(wanted, plan, answer));
+      target.isDescribed = true;
     } else if (plan.kind === "rows") {
       writer.rowDescription(columnsAtHand(plan, wanted.formats));
     } else {
@@ -334,6 +336,7 @@ export class SessionAnswers {
   ): Promise<void> {
     if (portal.isDone === true) return end(0, false);
     const answer = await this.#prepared(portal, plan);
+    if (portal.isDescribed !== true) refuseOtherColumns(portal.statement, answer);
     this.#checkSuspended(answer);
     const columns = this.#columnsOf({ ...portal, formats }, plan, answer);
     const encoder = new RowEncoder(columns);

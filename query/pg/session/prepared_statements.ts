@@ -59,6 +59,8 @@ export interface Portal {
   /** Rows at hand that were not sent yet. */
   rows?: (readonly PgCell[])[];
   isDone?: boolean;
+  /** The client was told of its columns, and not just of the statement's. */
+  isDescribed?: boolean;
   /** A row of it was sent. */
   isBegun?: boolean;
   /** Rows that a FETCH is still to send. */

@@ -8,10 +8,12 @@ import { columnTypeOf, type TypeContext } from "../types/column_type.ts";
 import { type Format, TEXT_FORMAT } from "../types/formats.ts";
 import { sizeOfType } from "../types/oids.ts";
 import type { ToldColumn } from "../wire/message_writer.ts";
+import type { EngineAnswer } from "./engine_answer.ts";
+import type { Prepared } from "./prepared_statements.ts";
 
 type RowsPlan = Extract<PgPlan, { readonly kind: "rows" }>;
 
-/** `described`: what the client was told before, which then stays. */
+/** `described`: what the client was told before, which stays unless there are other columns. */
 export function toldColumns(
   context: TypeContext,
   columns: readonly ResultColumn[],
@@ -20,9 +22,10 @@ export function toldColumns(
 ): ToldColumn[] {
   checkColumns(columns.length);
   checkFormats(formats, columns.length);
+  const before = described?.length === columns.length ? described : undefined;
   return columns.map(({ name, type }, at) => {
     const own = columnTypeOf(type, context);
-    const { oid } = columnTypeOf(described?.[at]?.type ?? type, context);
+    const { oid } = columnTypeOf(before?.[at]?.type ?? type, context);
     const told = oid === own.oid ? own : { ...own, oid, size: sizeOfType(oid), typmod: -1 };
     return { name, type: told, format: formatAt(formats, at) };
   });
@@ -35,6 +38,18 @@ export function columnsAtHand({ columns }: RowsPlan, formats: readonly Format[])
     type: { oid, size: sizeOfType(oid), typmod, layout: { kind: "texts" } },
     format: formatAt(formats, at),
   }));
+}
+
+/**
+ * Its client reads rows as the statement was described. Message and routine are PostgreSQL's:
+ * drivers know by them that the statement is to be prepared again.
+ */
+export function refuseOtherColumns({ columns }: Prepared, answer: EngineAnswer): void {
+  if (columns === undefined || columns.length === answer.columns.length) return;
+  throw pgError("0A000", "cached plan must not change result type", {
+    hint: "A table has other columns than when the statement was prepared: prepare it again.",
+    routine: "RevalidateCachedQuery",
+  });
 }
 
 /** A message could not count more, and a client would read it wrongly. */

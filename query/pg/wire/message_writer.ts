@@ -170,7 +170,7 @@ export class MessageWriter {
   }
 
   error(fields: PgErrorFields): void {
-    const { severity, sqlstate, message, detail, hint, position } = fields;
+    const { severity, sqlstate, message, detail, hint, position, routine } = fields;
     this.#report("E", {
       S: severity,
       V: severity,
@@ -179,6 +179,7 @@ export class MessageWriter {
       ...(detail === undefined ? {} : { D: detail }),
       ...(hint === undefined ? {} : { H: hint }),
       ...(position === undefined ? {} : { P: String(position) }),
+      ...(routine === undefined ? {} : { R: routine }),
     });
   }
 
