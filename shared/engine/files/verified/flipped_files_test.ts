@@ -151,3 +151,31 @@ for (const { name, part, mustTell } of KINDS) {
     for (const [sql, rows] of truth) assert.equal(await flips.ask(sql), rows, "as it was");
   });
 }
+
+Deno.test("a file that is damaged while it is trusted is no fault of the statement", async () => {
+  await using flips = await FlipLab.open();
+  const sql = "SELECT sum(length(raw)), max(attributes) FROM events";
+  assert.equal(typeof await flips.ask(sql), "string");
+  const paths = await flips.paths(/\.parquet$/);
+  const stored = await Promise.all(paths.map((path) => Deno.readFile(path)));
+  const damages: readonly ((bytes: Uint8Array) => Uint8Array)[] = [
+    () => new Uint8Array(),
+    (bytes) => bytes.slice(0, bytes.length / 2),
+    (bytes) => bytes.map((byte, at) => at % 64 === 60 ? byte ^ 0xff : byte),
+    (bytes) => bytes.map((byte, at) => at < bytes.length - 8 && at > 4 ? 0 : byte),
+  ];
+  for (const [at, damage] of damages.entries()) {
+    for (const [file, path] of paths.entries()) {
+      await Deno.writeFile(path, damage(present(stored[file])));
+      // DuckDB knows a file by its time.
+      await Deno.utime(path, at, at);
+    }
+    const answer = await flips.ask(sql);
+    const isFault = isOperatingError(answer, "unavailable") &&
+      answer.reason === "storage_unavailable";
+    assert.ok(isFault, `damage ${at}: ${answer}`);
+  }
+  flips.forget();
+  const told = await flips.ask(sql);
+  assert.ok(isOperatingError(told, "corrupt") && told.reason === DAMAGED_FILE, `${told}`);
+});
