@@ -4,6 +4,7 @@
  * work.
  */
 
+import { messageOf, OperatingError } from "../base/errors.ts";
 import { type RunsTasks, TaskThread, ThreadUnavailable } from "../os/task_thread.ts";
 import {
   deriveBlobs,
@@ -27,8 +28,8 @@ export interface Deriver extends Disposable {
   /**
    * The bytes of the sidecar of `subject`, whose rows are `file`. The subject may come later: a
    * data file's name is known once the file is written. `words` are those of the file, where it has
-   * the columns. Without them it is there already, and has none. Errors: also those of both
-   * promises.
+   * the columns. Without them it is there already, and has none. Errors: `internal` when
+   * a thread fails or takes too long; those of both promises.
    */
   derive(
     file: FileRows,
@@ -121,7 +122,13 @@ class ThreadDeriver implements Deriver {
       try {
         return await thread.run({ part, file, limits });
       } catch (error) {
-        if (!(error instanceof ThreadUnavailable)) throw error;
+        if (!(error instanceof ThreadUnavailable)) {
+          throw new OperatingError(
+            "internal",
+            `Cannot derive the ${part} of a data file: ${messageOf(error)}`,
+            { cause: error },
+          );
+        }
       }
     }
     return derivePart(part, file, limits);

@@ -26,6 +26,8 @@ export interface FileThreadsOptions {
   readonly processors?: number;
   /** How long the first thread is busy before a second helps; default 5,000. */
   readonly helpAfterMs?: number;
+  /** How long a thread works on a part of one file at most; default 60,000. */
+  readonly requestMsMax?: number;
 }
 
 export interface FileThreads extends Disposable {
@@ -37,6 +39,12 @@ export interface FileThreads extends Disposable {
 const HELP_AFTER_MS = 5_000;
 /** Two processors are busy already: with this thread, and with whoever sends it rows. */
 const PROCESSORS_MIN = 3;
+/**
+ * How long a thread works on a part of one file at most. It takes some seconds on a slow machine,
+ * and others wait for the thread. Less than a drain's turn: a file whose words take too long is
+ * committed without its sidecar in the same turn.
+ */
+const REQUEST_MS_MAX = 60_000;
 /** Between the files of two commits. */
 const PAUSE_MS_MAX = 1_000;
 
@@ -83,10 +91,10 @@ class RunningThreads implements Disposable {
   #endedMs = -Infinity;
 
   constructor(options: FileThreadsOptions, onIdle: () => void) {
-    const { memory, helpAfterMs = HELP_AFTER_MS } = options;
+    const { memory, helpAfterMs = HELP_AFTER_MS, requestMsMax = REQUEST_MS_MAX } = options;
     const { processors = navigator.hardwareConcurrency } = options;
-    this.#first = fileThread("makes data files", { memory, onIdle });
-    this.#helper = fileThread("writes Parquet", { memory });
+    this.#first = fileThread("makes data files", { memory, requestMsMax, onIdle });
+    this.#helper = fileThread("writes Parquet", { memory, requestMsMax });
     this.#mayHelp = processors >= PROCESSORS_MIN;
     this.#helpAfterMs = helpAfterMs;
   }
@@ -131,7 +139,7 @@ class RunningThreads implements Disposable {
 
 function fileThread(
   what: string,
-  options: Partial<Pick<TaskThreadOptions, "memory" | "onIdle">>,
+  options: Partial<Pick<TaskThreadOptions, "memory" | "requestMsMax" | "onIdle">>,
 ): TaskThread<FileRequest, Made> {
   const module = new URL("./file_worker.ts", import.meta.url);
   return new TaskThread(module, { what, category: ["svc", "derived"], ...options });

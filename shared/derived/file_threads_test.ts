@@ -53,3 +53,20 @@ for (const { name, threads, ...options } of CASES) {
     assert.equal(heldBytes.size, 0, "each thread has ended");
   });
 }
+
+Deno.test("file threads fail what takes too long of a file, and go on with the next", async () => {
+  using files = openFileThreads({}, { requestMsMax: 1_000 });
+  // Different words, which take several seconds.
+  const raw = Array.from({ length: 4_000_000 }, (_, at) => (at * 7_919).toString(36)).join(" ");
+  const timestamp = 1_000_000n;
+  const row = { ...{ timestamp, timestamp_ns: timestamp * 1_000n, host: "h", source: "s" } };
+  const rows = [{ ...row, sourcetype: "t", index: "main", raw, attributes: "{}" }];
+  using input = files.encoder.input([batchOfRows(EVENTS_SCHEMA, rows)], EVENTS_SCHEMA);
+  const text = [{ name: "raw", tokenizer: "default" } as const];
+  const file = { schema: EVENTS_SCHEMA, rows: 1, batches: input.batches(), text, rowGroupRows: 9 };
+  await assert.rejects(files.deriver.words(file), {
+    code: "internal",
+    message: /it took longer than it may/,
+  });
+  assert.deepEqual((await made(files, 0)).bytes, (await made(INLINE, 0)).bytes);
+});

@@ -337,7 +337,12 @@ class RunningLoop implements DrainLoop {
   ): Promise<void> {
     const timeout = new AbortController();
     const timer = setTimeout(
-      () => timeout.abort(new Error(`the turn took longer than ${TURN_MS_MAX} ms`)),
+      () =>
+        timeout.abort(
+          new Error(
+            `the turn took longer than ${TURN_MS_MAX / 1_000} s, the lane is skipped until it ends`,
+          ),
+        ),
       TURN_MS_MAX,
     );
     const signal = AbortSignal.any([timeout.signal, this.#abandon.signal]);

@@ -1,12 +1,15 @@
 /** The thread's side of a `TaskThread`. Imports little: each thread loads it. */
 
 import { collectGarbageAbove } from "./garbage.ts";
+import { untilLate } from "./task_deadline.ts";
 
 export interface Task<Q> {
   readonly id: number;
   readonly request: Q;
   /** With more resident bytes garbage is collected behind the task. */
   readonly collectAboveBytes?: number;
+  /** How long it may take, as far as its loops heed it (`throwIfLate`). */
+  readonly msMax?: number;
 }
 
 /** What comes back for the task of this id. */
@@ -26,9 +29,9 @@ export function serveTasks<Q, V>(work: (request: Q) => Done<V> | Promise<Done<V>
     onmessage: ((event: MessageEvent<Task<Q>>) => void) | null;
     postMessage(reply: Reply<V>, transfer: readonly ArrayBuffer[]): void;
   };
-  scope.onmessage = async ({ data: { id, request, collectAboveBytes } }) => {
+  scope.onmessage = async ({ data: { id, request, collectAboveBytes, msMax } }) => {
     try {
-      const { value, transfer = [] } = await work(request);
+      const { value, transfer = [] } = await untilLate(msMax, () => work(request));
       const held = collectAboveBytes === undefined ? {} : { heldBytes: ownBytes() };
       scope.postMessage({ id, value, ...held }, transfer);
     } catch (error) {

@@ -8,6 +8,9 @@
  * logged once, `ThreadUnavailable` is what each request gets, and the caller does the work itself.
  * After any other failure the next request gets a new thread. So does one that comes after a pause:
  * a thread that has nothing to do for `IDLE_MS_MAX` ends, because its heap is tens of MiB.
+ *
+ * A request may have a deadline. Its loops heed it (`task_deadline.ts`); a thread that does not is
+ * left behind. It takes a core until the process ends, as the runtime cannot end a busy thread.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -17,6 +20,8 @@ import type { Reply, Task } from "./serve_tasks.ts";
 
 /** It takes some 0.1 s of processor time to start one again. */
 const IDLE_MS_MAX = 60_000;
+/** So much longer than it may takes a request that does not heed it. */
+const UNHEEDED_MS = 5_000;
 
 /** The module could not be loaded, and so it will be with the next request. */
 export class ThreadUnavailable extends Error {
@@ -45,6 +50,8 @@ export interface TaskThreadOptions {
    * that keeps anything from one request to the next.
    */
   readonly idleMsMax?: number;
+  /** A request that takes longer fails; default: none does. */
+  readonly requestMsMax?: number | undefined;
   /** Called when it ended for that reason: what the caller keeps for the next request can go. */
   readonly onIdle?: () => void;
 }
@@ -59,6 +66,11 @@ export interface RunsTasks<Q, V> extends Disposable {
 
 type Outcome<V> = Reply<V> | { readonly stopped: string };
 
+interface Asked<V> {
+  readonly resolve: (outcome: Outcome<V>) => void;
+  readonly deadline: ReturnType<typeof setTimeout> | undefined;
+}
+
 export class TaskThread<Q, V> implements RunsTasks<Q, V> {
   readonly #module: URL;
   readonly #options: TaskThreadOptions;
@@ -71,7 +83,7 @@ export class TaskThread<Q, V> implements RunsTasks<Q, V> {
   #asked = 0;
   #askedMs = 0;
   #idle: ReturnType<typeof setTimeout> | undefined;
-  readonly #waiting = new Map<number, (outcome: Outcome<V>) => void>();
+  readonly #waiting = new Map<number, Asked<V>>();
 
   /** `module` calls `serveTasks`. */
   constructor(module: URL, options: TaskThreadOptions) {
@@ -99,6 +111,7 @@ export class TaskThread<Q, V> implements RunsTasks<Q, V> {
   [Symbol.dispose](): void {
     clearTimeout(this.#idle);
     this.#idle = undefined;
+    for (const { deadline } of this.#waiting.values()) clearTimeout(deadline);
     this.#worker?.terminate();
     this.#worker = undefined;
     this.#options.memory?.heldBytes.delete(this);
@@ -125,14 +138,39 @@ export class TaskThread<Q, V> implements RunsTasks<Q, V> {
     this.#worker ??= this.#start();
     this.#askedMs = performance.now();
     if (this.#idleMsMax < Infinity) this.#idle ??= this.#endAfter(this.#idleMsMax);
-    const collectAboveBytes = this.#options.memory?.collectAboveBytes;
+    const { requestMsMax, memory } = this.#options;
+    const collectAboveBytes = memory?.collectAboveBytes;
     const task: Task<Q> = {
       id: this.#asked++,
       request,
       ...(collectAboveBytes === undefined ? {} : { collectAboveBytes }),
+      ...(requestMsMax === undefined ? {} : { msMax: requestMsMax }),
     };
     this.#worker.postMessage(task, [...transfer]);
-    return new Promise((resolve) => this.#waiting.set(task.id, resolve));
+    return new Promise((resolve) =>
+      this.#waiting.set(task.id, { resolve, deadline: this.#deadlineOf(task.id) })
+    );
+  }
+
+  #deadlineOf(id: number): ReturnType<typeof setTimeout> | undefined {
+    const { requestMsMax, what, category } = this.#options;
+    if (requestMsMax === undefined) return undefined;
+    const ms = requestMsMax + UNHEEDED_MS;
+    return setTimeout(() => {
+      getLogger([...category]).error(
+        "{what}: a thread does not end its work after {secs} s. It is replaced, and takes a core " +
+          "until this process is restarted",
+        { what, secs: ms / 1_000 },
+      );
+      this.#settle({ id, failure: `it took longer than ${ms / 1_000} s` });
+    }, ms);
+  }
+
+  #settle(reply: Reply<V>): void {
+    const asked = this.#waiting.get(reply.id);
+    this.#waiting.delete(reply.id);
+    clearTimeout(asked?.deadline);
+    asked?.resolve(reply);
   }
 
   get #idleMsMax(): number {
@@ -161,8 +199,7 @@ export class TaskThread<Q, V> implements RunsTasks<Q, V> {
     const worker = new Worker(this.#module, { type: "module" });
     worker.onmessage = ({ data }: MessageEvent<Reply<V>>) => {
       if (data.heldBytes !== undefined) this.#options.memory?.heldBytes.set(this, data.heldBytes);
-      this.#waiting.get(data.id)?.(data);
-      this.#waiting.delete(data.id);
+      this.#settle(data);
     };
     worker.onerror = (event) => {
       event.preventDefault();
@@ -174,7 +211,7 @@ export class TaskThread<Q, V> implements RunsTasks<Q, V> {
   /** Ends the thread, and with it what it was asked. */
   #stop(reason: string): void {
     this[Symbol.dispose]();
-    for (const resolve of this.#waiting.values()) resolve({ stopped: reason });
+    for (const { resolve } of this.#waiting.values()) resolve({ stopped: reason });
     this.#waiting.clear();
   }
 

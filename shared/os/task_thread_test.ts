@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { TaskThread } from "./task_thread.ts";
+import { TaskThread, type TaskThreadOptions } from "./task_thread.ts";
 
 /** Answers a number after as many milliseconds; one below 0 fails. */
 const WAITER = `
@@ -21,15 +21,25 @@ const COUNTER = `
   });
 `;
 
-async function withWaiter(
+/** Is busy until the shared memory that it is sent has another number than 0. */
+const BUSY = `
+  import { serveTasks } from "${new URL("./serve_tasks.ts", import.meta.url)}";
+  serveTasks((shared) => {
+    if (typeof shared === "number") return { value: shared };
+    for (const flag = new Int32Array(shared); Atomics.load(flag, 0) === 0;);
+    return { value: 1 };
+  });
+`;
+
+async function withWaiter<Q = number>(
   isConcurrent: boolean,
-  run: (thread: TaskThread<number, number>) => Promise<void>,
-  { source = WAITER, idleMsMax = 60_000 } = {},
+  run: (thread: TaskThread<Q, number>) => Promise<void>,
+  { source = WAITER, ...given }: Partial<TaskThreadOptions> & { readonly source?: string } = {},
 ): Promise<void> {
   const module = await Deno.makeTempFile({ prefix: "svc-thread-", suffix: ".js" });
   await Deno.writeTextFile(module, source);
-  const options = { what: "waits", category: ["svc", "test"], isConcurrent, idleMsMax };
-  using thread = new TaskThread<number, number>(new URL(`file://${module}`), options);
+  const options = { what: "waits", category: ["svc", "test"], isConcurrent, ...given };
+  using thread = new TaskThread<Q, number>(new URL(`file://${module}`), options);
   try {
     await run(thread);
   } finally {
@@ -70,6 +80,25 @@ Deno.test({
       }
       assert.equal(await thread.run(1), 1);
     });
+  },
+});
+
+Deno.test({
+  name: "TaskThread leaves a thread behind that is busy for too long, and goes on with another",
+  async fn() {
+    await withWaiter<number | SharedArrayBuffer>(false, async (thread) => {
+      const flag = new Int32Array(new SharedArrayBuffer(4));
+      try {
+        const [busy, next] = await Promise.allSettled([thread.run(flag.buffer), thread.run(7)]);
+        assert.match(
+          String(busy.status === "rejected" && busy.reason),
+          /it took longer than 5.001 s/,
+        );
+        assert.deepEqual(next, { status: "fulfilled", value: 7 });
+      } finally {
+        Atomics.store(flag, 0, 1);
+      }
+    }, { source: BUSY, requestMsMax: 1 });
   },
 });
 

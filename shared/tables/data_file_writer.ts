@@ -302,10 +302,10 @@ export class DataFileWriter {
       const bytes = await derived;
       if (bytes !== undefined) await this.#deps.store.putNew(sidecarKey(key), bytes);
     } catch (error) {
-      getLogger(["svc", "maintenance"]).warn("no sidecar for {key}: {error}", {
-        key,
-        error: messageOf(error),
-      });
+      getLogger(["svc", "maintenance"]).warn(
+        "no sidecar for {key}, its rows are read one by one until maintenance makes it: {error}",
+        { key, error: messageOf(error) },
+      );
     }
   }
 }

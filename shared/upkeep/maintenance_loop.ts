@@ -159,7 +159,12 @@ class RunningLoop implements MaintenanceLoop {
     const over = new AbortController();
     const timeout = new AbortController();
     const timer = setTimeout(
-      () => timeout.abort(new Error(`the turn took longer than ${TURN_MS_MAX} ms`)),
+      () =>
+        timeout.abort(
+          new Error(
+            `the turn took longer than ${TURN_MS_MAX / 1_000} s, the next one waits until it ends`,
+          ),
+        ),
       TURN_MS_MAX,
     );
     try {

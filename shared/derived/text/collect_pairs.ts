@@ -4,6 +4,7 @@
  * that begin with a digit have as many neighbours as rows, and are left out.
  */
 
+import { throwIfLate } from "../../os/task_deadline.ts";
 import type { ColumnValues } from "./collect_values.ts";
 import type { Sequence, Words } from "./collect_words.ts";
 import { mixed } from "./hash.ts";
@@ -67,6 +68,7 @@ export function collectPairs(
   const pairs = new Uint32Array(words.table.count);
   let at = 0;
   for (let row = 0; row < rows; row += 1) {
+    throwIfLate();
     const granule = row >>> shift;
     occurrences.moveTo(granule);
     if (unknown !== undefined && disputed.delete(granule)) occurrences.add(unknown);

@@ -7,6 +7,7 @@
  * Where a value is no JSON object or long, it is listed under the column.
  */
 
+import { throwIfLate } from "../../os/task_deadline.ts";
 import { viewOf } from "../../base/bytes.ts";
 import { isNull } from "../../columns/rows.ts";
 import { areSameBytesAt } from "../../columns/value_bytes.ts";
@@ -96,6 +97,7 @@ class ValueCollector {
     const offsets = data.offsets as Int32Array;
     const { values } = data;
     for (let at = 0; at < rows; at += 1) {
+      throwIfLate();
       if (isNull(data, at)) continue;
       const [start, end] = [offsets[at] as number, offsets[at + 1] as number];
       this.#occurrences.moveTo((first + at) >>> shift);

@@ -7,6 +7,7 @@
  * disputed.
  */
 
+import { throwIfLate } from "../../os/task_deadline.ts";
 import { textOf, utf8, viewOf } from "../../base/bytes.ts";
 import type { ColumnData } from "../../columns/batch.ts";
 import { isNull } from "../../columns/rows.ts";
@@ -182,6 +183,7 @@ class WordCollector {
     let at = start;
     let mayGoOn = true;
     for (;;) {
+      throwIfLate();
       while (at < end && FOLDED_ASCII[values[at] as number] === SEPARATOR) at += 1;
       if (at === end) break;
       let behind = at;

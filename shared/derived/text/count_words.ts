@@ -4,6 +4,7 @@
  * granules is not counted: its index finds its rows.
  */
 
+import { throwIfLate } from "../../os/task_deadline.ts";
 import { textOf } from "../../base/bytes.ts";
 import { isNull } from "../../columns/rows.ts";
 import type { GroupIds } from "../summary/group_ids.ts";
@@ -326,6 +327,7 @@ class RowCounter {
     let at = from === 0 ? 0 : rowEnds[from - 1] as number;
     let thingCount = from === 0 ? 0 : thingEnds[from - 1] as number;
     for (let row = from; row < end; row += 1) {
+      throwIfLate();
       const rowEnd = rowEnds[row] as number;
       for (let before = 0; at < rowEnd; at += 1) {
         const word = wordOf[terms[at] as number] as number;
