@@ -1,5 +1,6 @@
 /** Delete tasks in the compactor: the loop that carries them out, and what it says in the log. */
 
+import { counted } from "../shared/base/counted.ts";
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../shared/base/errors.ts";
 import { belowDataDir } from "../shared/catalog/storage_places.ts";
@@ -149,9 +150,9 @@ function logDeletes(): DeleteObserver {
   });
   return {
     done: (task, { rowsDeleted, filesRewritten, secs }) =>
-      log.info("delete task {task} took {rows} rows out of {table}", {
+      log.info("delete task {task} took {rows} out of {table}", {
         ...named(task),
-        rows: rowsDeleted,
+        rows: counted(rowsDeleted, "row"),
         files: filesRewritten,
         secs: secs.toFixed(1),
       }),

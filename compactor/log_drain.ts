@@ -3,6 +3,7 @@
  * again.
  */
 
+import { counted } from "../shared/base/counted.ts";
 import { getLogger, type Logger } from "@logtape/logtape";
 import { laneName } from "../shared/tenant/tenant.ts";
 import { rowsLostIn } from "../shared/wal/damaged_bytes.ts";
@@ -61,8 +62,8 @@ export function logDrain(): DrainObserver {
         lane: laneName(lane),
       }),
     discarded: (lane, segments) =>
-      log.info("left {segments} WAL segments of lane {lane} out: their index was dropped", {
-        segments,
+      log.info("left {segments} of lane {lane} out: their index was dropped", {
+        segments: counted(segments, "WAL segment"),
         lane: laneName(lane),
       }),
     columnsAdded: (lane, columns) =>
@@ -93,9 +94,9 @@ function missingTeller(log: Logger): (lane: string, segments: readonly MissingSe
     for (const { name, rows } of segments) {
       if (before?.has(name) === true) continue;
       log.error(
-        "WAL segment {segment} of lane {lane} with {rows} rows is gone, and no table has them: " +
+        "WAL segment {segment} of lane {lane} with {rows} is gone, and no table has them: " +
           "bring it back to sealed/ from a backup, or remove expected/{segment} to give it up",
-        { segment: name, lane, rows: rows ?? "an unknown number of" },
+        { segment: name, lane, rows: rowsText(rows) },
       );
     }
     if (segments.length > 0) told.set(lane, new Set(segments.map(({ name }) => name)));
@@ -113,13 +114,17 @@ function tellDamaged(
 ): void {
   log.error(
     "committed WAL segment {segment} of lane {lane} without {bytes} damaged bytes of it " +
-      "({rows} rows), which are in poison/: {where}",
+      "({rows}), which are in poison/: {where}",
     {
       segment,
       lane,
       bytes: damage.reduce((sum, { offset, endOffset }) => sum + endOffset - offset, 0),
-      rows: rowsLostIn(damage) ?? "an unknown number of",
+      rows: rowsText(rowsLostIn(damage)),
       where: damage.map(({ offset, endOffset }) => `${offset} to ${endOffset}`).join(", "),
     },
   );
+}
+
+function rowsText(rows: number | undefined): string {
+  return rows === undefined ? "an unknown number of rows" : counted(rows, "row");
 }

@@ -3,6 +3,7 @@
  * tries again.
  */
 
+import { counted } from "../shared/base/counted.ts";
 import { getLogger } from "@logtape/logtape";
 import type { TableIdent } from "../shared/tenant/tenant.ts";
 import type { MaintenanceObserver } from "../shared/upkeep/maintenance_observer.ts";
@@ -41,16 +42,16 @@ export function logMaintenance(): MaintenanceObserver {
       }),
     applied: (ident, { files, rows }) =>
       log.info(
-        "another engine's deletes applied to table {table}: {rows} rows of {files} files",
-        { table: nameOf(ident), files, rows },
+        "another engine's deletes applied to table {table}: {rows} of {files}",
+        { table: nameOf(ident), rows: counted(rows, "row"), files: counted(files, "file") },
       ),
     retained: (ident, { outcome, files, cut, rows }) =>
-      log.info("retention of table {table}: {outcome} {rows} rows with {files} files, {cut} cut", {
+      log.info("retention of table {table}: {outcome} {rows} with {files}, {cut} cut", {
         table: nameOf(ident),
         outcome,
-        files,
+        files: counted(files, "file"),
         cut,
-        rows,
+        rows: counted(rows, "row"),
       }),
   };
 }

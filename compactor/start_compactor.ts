@@ -1,5 +1,6 @@
 /** Runs the compactor: as a process with a metrics listener, inside another role, or once. */
 
+import { counted } from "../shared/base/counted.ts";
 import { getLogger } from "@logtape/logtape";
 import { UsageError } from "../shared/base/errors.ts";
 import { MS_PER_DAY } from "../shared/base/time.ts";
@@ -323,7 +324,11 @@ function sweepTemporariesHourly({ deps, store }: OpenDrain): () => void {
   const sweep = async () => {
     try {
       const removed = await store.sweepUnfinished(deps.clock.nowMs());
-      if (removed > 0) log.info("removed {removed} files that were never finished", { removed });
+      if (removed > 0) {
+        log.info("removed {files} that no writer finished", {
+          files: counted(removed, "file"),
+        });
+      }
     } catch (error) {
       log.warning("cannot sweep unfinished files, next try in an hour: {error}", { error });
     }

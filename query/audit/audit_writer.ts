@@ -18,6 +18,7 @@
  * - No log line has a statement or a text that could repeat one.
  */
 
+import { counted } from "../../shared/base/counted.ts";
 import { Buffer } from "node:buffer";
 import { getLogger } from "@logtape/logtape";
 import type { RowObject } from "../../shared/columns/rows.ts";
@@ -232,8 +233,12 @@ export class AuditWriter implements QueryObserver, AsyncDisposable {
   #fail(reason: FailureReason, rows: number, error: unknown): void {
     this.#deps.metrics.auditFailures.add(1, { reason });
     getLogger(["svc", "query"]).error(
-      "abandoned {rows} rows of query_audit ({reason}): {error}; statements are answered as before",
-      { rows, reason, error: error === undefined ? "it took too long" : failureText(error) },
+      "abandoned {rows} of query_audit ({reason}): {error}; statements are answered as before",
+      {
+        rows: counted(rows, "row"),
+        reason,
+        error: error === undefined ? "it took too long" : failureText(error),
+      },
     );
   }
 }

@@ -8,6 +8,7 @@
  * and days together, no unions.
  */
 
+import { counted } from "../../shared/base/counted.ts";
 import { getLogger } from "@logtape/logtape";
 import { assert, present } from "../../shared/base/assert.ts";
 import { messageOf } from "../../shared/base/errors.ts";
@@ -116,8 +117,8 @@ export async function discardQuietly(
   try {
     await parts.discard(ids);
   } catch (error) {
-    getLogger(["svc", "query"]).warning("cannot remove results of {count} jobs: {error}", {
-      count: ids.length,
+    getLogger(["svc", "query"]).warning("cannot remove results of {jobs}: {error}", {
+      jobs: counted(ids.length, "job"),
       error: messageOf(error),
     });
   }

@@ -173,7 +173,7 @@ class PostgresCatalogReader implements CatalogReader {
   }
 
   async ping(): Promise<void> {
-    await this.read("ping", "SELECT 1 FROM iceberg_tables LIMIT 1");
+    await this.read("read tables", "SELECT 1 FROM iceberg_tables LIMIT 1");
   }
 
   close(): Promise<void> {

@@ -203,7 +203,7 @@ class SqliteCatalogReader implements CatalogReader {
   }
 
   ping(): Promise<void> {
-    return this.read("ping", undefined, (db) => {
+    return this.read("read tables", undefined, (db) => {
       db.prepare("SELECT 1 FROM iceberg_tables LIMIT 1").get();
     });
   }

@@ -3,6 +3,7 @@
  * them, so they are removed when the commit fails, and harmless when the process ends before that.
  */
 
+import { counted } from "../base/counted.ts";
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../base/errors.ts";
 import type { ObjectStore } from "../storage/object_store.ts";
@@ -61,8 +62,8 @@ export async function removeQuietly(store: ObjectStore, keys: readonly string[])
   try {
     await store.delete(keys);
   } catch (error) {
-    logger.warn("Cannot remove {count} files that no table needs, first {key}: {error}", {
-      count: keys.length,
+    logger.warn("Cannot remove {files} that no table needs, first {key}: {error}", {
+      files: counted(keys.length, "file"),
       key: keys[0],
       error: messageOf(error),
     });

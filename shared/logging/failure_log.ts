@@ -4,6 +4,7 @@
  * further ones, and a line for a failure of another kind. One line says when all works again.
  */
 
+import { counted } from "../base/counted.ts";
 import type { Logger } from "@logtape/logtape";
 import { isOperatingError, placedMessageOf } from "../base/errors.ts";
 import type { Clock } from "../os/clock.ts";
@@ -58,10 +59,10 @@ export class FailureLog {
       log.error("cannot {what}, it is tried again until it works: {error}", { what, error });
       return;
     }
-    log.error("cannot {what}: {error}; {count} attempts at {failing} in {secs} s failed so far", {
+    log.error("cannot {what}: {error}; {attempts} at {failing} in {secs} s failed so far", {
       what,
       error,
-      count: this.#count,
+      attempts: counted(this.#count, "attempt"),
       failing: this.#failing.size === 1 ? "it" : `${this.#failing.size} such tasks`,
       secs: Math.round((nowMs - this.#sinceMs) / 1_000),
     });
@@ -71,9 +72,9 @@ export class FailureLog {
   worked(subject: string): void {
     if (!this.#failing.delete(subject) || this.#failing.size > 0 || !this.#isTold) return;
     const { clock, log, over } = this.#options;
-    log.info("{over}, after {count} attempts that failed in {secs} s", {
+    log.info("{over}, after {attempts} that failed in {secs} s", {
       over,
-      count: this.#count,
+      attempts: counted(this.#count, "attempt"),
       secs: Math.round((clock.monotonicMs() - this.#sinceMs) / 1_000),
     });
   }

@@ -23,10 +23,10 @@ Deno.test({
       failures.worked("lane 7");
       assert.deepEqual(lines(), [
         "ERR test cannot drain lane 0, it is tried again until it works: no store",
-        "ERR test cannot drain lane 0: no store; 2401 attempts at 40 such tasks in 60 s failed so far",
-        "ERR test cannot drain lane 3: odd bytes; 2841 attempts at 40 such tasks in 70 s failed so far",
-        "ERR test cannot drain lane 0: no store; 4802 attempts at 40 such tasks in 120 s failed so far",
-        "INF test drains work again, after 6001 attempts that failed in 149 s",
+        "ERR test cannot drain lane 0: no store; 2,401 attempts at 40 such tasks in 60 s failed so far",
+        "ERR test cannot drain lane 3: odd bytes; 2,841 attempts at 40 such tasks in 70 s failed so far",
+        "ERR test cannot drain lane 0: no store; 4,802 attempts at 40 such tasks in 120 s failed so far",
+        "INF test drains work again, after 6,001 attempts that failed in 149 s",
       ]);
     }),
 });
@@ -47,13 +47,17 @@ Deno.test({
 Deno.test({
   name: "FailureLog a subject that is gone does not fail any more",
   fn: () =>
-    withLog((failures, { lines }) => {
+    withLog((failures, { at, lines }) => {
       failures.failed("a", "drain a", AWAY);
       failures.failed("b", "drain b", AWAY);
       failures.worked("b");
       assert.equal(lines().length, 1);
       failures.keep(new Set(["b"]));
       assert.match(lines()[1] ?? "", /drains work again, after 2 attempts/);
+      at(60_000);
+      failures.failed("a", "drain a", AWAY);
+      failures.worked("a");
+      assert.match(lines().at(-1) ?? "", /drains work again, after 1 attempt that failed/);
     }),
 });
 

@@ -133,7 +133,7 @@ Deno.test({
       await untilMetric(stack, `svc_query_audit_failures_total{reason="append"} ${rows}`);
     }
     const said = await stack.stop("query");
-    assert.match(said, /abandoned 1 rows of query_audit \(append\): .*acme/);
+    assert.match(said, /abandoned 1 row of query_audit \(append\): .*acme/);
     assert.ok(!said.includes(SECRET), "a literal is in the log");
   },
 });
