@@ -51,7 +51,9 @@ export class RoomKeepingStore implements ObjectStore {
     const room = await this.#room();
     if (room !== undefined) {
       const keptBytes = Math.min(KEPT_BYTES_MAX, room.bytes / KEPT_SHARE);
-      if (room.freeBytes - bytes.byteLength < keptBytes) throw refusal(key, room, keptBytes);
+      if (room.freeBytes - bytes.byteLength < keptBytes) {
+        throw refusal(key, { ...room, keptBytes, byteLength: bytes.byteLength });
+      }
     }
     await this.#inner.putNew(key, bytes);
   }
@@ -61,11 +63,19 @@ export class RoomKeepingStore implements ObjectStore {
   }
 }
 
-function refusal(key: string, { freeBytes }: DiskRoom, keptBytes: number): OperatingError {
+function refusal(
+  key: string,
+  { freeBytes, keptBytes, byteLength }: DiskRoom & {
+    readonly keptBytes: number;
+    readonly byteLength: number;
+  },
+): OperatingError {
   return new OperatingError(
     "unavailable",
-    `Cannot store object ${JSON.stringify(key)}: ${formatBytes(freeBytes)} are free on the disk ` +
-      `of the warehouse, ${formatBytes(keptBytes)} must stay free for retention, deletes and the ` +
+    `Cannot store object ${JSON.stringify(key)} of ${formatBytes(byteLength)}: ` +
+      `${formatBytes(freeBytes)} are free on the disk of the warehouse, ${
+        formatBytes(keptBytes)
+      } must stay free for retention, deletes and the ` +
       "catalog; free disk space, or keep rows for less time",
     { reason: "warehouse_disk_full" },
   );

@@ -67,7 +67,7 @@ for (const { name, room, storedBytes, isTaken } of ROOMS) {
       await assert.rejects(put, {
         code: "unavailable",
         reason: "warehouse_disk_full",
-        message: /MiB are free .* must stay free/,
+        message: /^Cannot store object "a\/b" of [0-9.]+ \S+: .*MiB are free .* must stay free/,
       });
       await inner.putNew("a/b", new Uint8Array(1));
       await store.delete(["a/b"]);

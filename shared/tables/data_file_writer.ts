@@ -303,7 +303,7 @@ export class DataFileWriter {
       if (bytes !== undefined) await this.#deps.store.putNew(sidecarKey(key), bytes);
     } catch (error) {
       getLogger(["svc", "maintenance"]).warn(
-        "no sidecar for {key}, its rows are read one by one until maintenance makes it: {error}",
+        "no sidecar for {key}, without it statements read all rows of the file: {error}",
         { key, error: messageOf(error) },
       );
     }
