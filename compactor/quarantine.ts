@@ -2,6 +2,7 @@
  * The catalog's quarantine as an operator sees it: a gauge, log lines with reasons, and a way back.
  */
 
+import { counted } from "../shared/base/counted.ts";
 import { getLogger } from "@logtape/logtape";
 import type { WalClaims } from "../shared/catalog/wal_claims.ts";
 import type { DrainObserver } from "../shared/drain/drain_observer.ts";
@@ -15,8 +16,8 @@ const NAMED_MAX = 10;
 /** Hands all quarantined segments out again. Errors: the catalog's. */
 export async function requeueAll(claims: WalClaims): Promise<void> {
   const segments = await claims.requeue();
-  getLogger(["svc", "drain"]).info("requeued {count} quarantined WAL segments", {
-    count: segments.length,
+  getLogger(["svc", "drain"]).info("requeued {count} out of quarantine", {
+    count: counted(segments.length, "WAL segment"),
     segments: segments.slice(0, NAMED_MAX),
   });
 }

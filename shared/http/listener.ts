@@ -6,6 +6,7 @@
  * (`shared/http1/README.md`).
  */
 
+import { counted } from "../base/counted.ts";
 import { getLogger } from "@logtape/logtape";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import { type ConnectionBounds, ConnectionCounts } from "./connection_counts.ts";
@@ -131,13 +132,13 @@ class Accepting {
     if (nowMs - this.#toldMs < LOG_INTERVAL_MS) return;
     this.#toldMs = nowMs;
     getLogger(["svc", "http"]).error(
-      "cannot accept a connection on {address}: {message}; it is tried again every {ms} ms, {count} times failed so " +
+      "cannot accept a connection on {address}: {message}; it is tried again every {ms} ms, it failed {times} so " +
         "far; where descriptors are short, raise their limit (ulimit -n, LimitNOFILE=)",
       {
         address: formatListenAddress(this.#options),
         message: messageOf(error),
         ms: PAUSE_MS,
-        count: this.#failures,
+        times: counted(this.#failures, "time"),
       },
     );
   }

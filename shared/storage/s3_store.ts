@@ -16,6 +16,7 @@
  * loaded.
  */
 
+import { counted } from "../base/counted.ts";
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
@@ -179,7 +180,7 @@ class S3Store implements ObjectStore {
     for (const key of keys) checkKey(key);
     for (let at = 0; at < keys.length; at += DELETES_MAX) {
       const some = keys.slice(at, at + DELETES_MAX);
-      const what = `delete ${some.length} objects, the first ${some[0]}`;
+      const what = `delete ${counted(some.length, "object")}, the first ${some[0]}`;
       await this.#told(what, async () => {
         const Objects = some.map((key) => ({ Key: this.#prefix + key }));
         const removal = new DeleteObjectsCommand({
