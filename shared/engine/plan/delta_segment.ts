@@ -50,6 +50,8 @@ export interface Segment {
   readonly count: FrameCount;
   /** Whether it was looked at since it was sealed. */
   looked: boolean;
+  /** How often its frames were searched in place of being converted. */
+  siftings: number;
 }
 
 /** A segment that was not looked at yet. */
@@ -68,6 +70,7 @@ export function newSegment(lane: LaneId, name: string): Segment {
     running: undefined,
     count: new FrameCount(),
     looked: false,
+    siftings: 0,
   };
 }
 

@@ -98,7 +98,7 @@ function requestOf(
   bounded: Bounded,
   { request, deadline, mayCount = true, mayLeaveOut = false }: Omit<PlanContext, "deps">,
 ): PlanRequest {
-  const { statement, references, bounds } = bounded;
+  const { statement, references, bounds, predicates } = bounded;
   const named = namedColumns(statement.root);
   let found: readonly AttributeCall[] | undefined;
   const calls = () => found ??= attributeCalls(statement.root);
@@ -111,6 +111,7 @@ function requestOf(
     scans: tableScans(references),
     hotCalls: hotCallsOf(references),
     ranges: bounds.ranges,
+    predicates,
     nearest: nearestHint(bounded, request),
     countsOnly: mayCount && countsOnlyRows(bounded, request),
     named,

@@ -23,12 +23,14 @@ import { type HotSource, planHotCall } from "../hot_caches/hot_plan.ts";
 import { isEligible } from "../order/default_order.ts";
 import type { NearestHint } from "../order/nearest_hint.ts";
 import type { OrderedRequest } from "../order/nearest_units.ts";
+import { overColumns, type Predicate } from "../pruning/predicate.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import { orderRefusal } from "./declared_order.ts";
 import { unknownTable } from "../gate/gate.ts";
 import { PLAN_ATTEMPTS_MAX } from "../limits.ts";
 import { lostAside, type LostRows, sumOfLost } from "./lost_rows.ts";
 import { neededColumns } from "./left_out.ts";
+import { frameSieve } from "./frame_sieve.ts";
 import { completeness, seenMadeColumns } from "./made_columns.ts";
 import { NO_ORDER, type TableOrder, type TablePlan, type TableVersion } from "./plan.ts";
 import { projectedOf } from "./projection.ts";
@@ -39,6 +41,7 @@ import { receivedPlan } from "../shards/received_plan.ts";
 import type { FrozenTable, FrozenTables, ReceivedTable, Shard } from "../shards/shard.ts";
 import { damagedForShard, shardRows } from "../shards/shard_rows.ts";
 import type { AppendedRows } from "../types.ts";
+import type { WantedFrames } from "./sifted_frames.ts";
 import type { DeltaColumns, DeltaLease, WalDelta } from "./wal_delta.ts";
 
 /** Where planning finds tables and their rows. */
@@ -66,6 +69,8 @@ export interface PlanRequest {
   /** The calls among `tables`. */
   readonly hotCalls: ReadonlyMap<string, HotCall>;
   readonly ranges: ReadonlyMap<string, TimeRange>;
+  /** By table; one that is not among them has no condition. */
+  readonly predicates: ReadonlyMap<string, Predicate>;
   /** Set where only the newest or oldest rows of the one table count. */
   readonly nearest: NearestHint | undefined;
   /** Whether it asks for nothing but the number of rows in its range. */
@@ -219,6 +224,7 @@ async function findTable(
     nearest: nearestOf(request, snapshot.table, state?.index?.config.doc_mapping),
     countsOnly: request.countsOnly,
     columns: () => columnsOf(request, snapshot, state),
+    sieve: sieveOf(request, name, { table: snapshot.table, state }),
     epoch: state?.epoch ?? 0,
     signal: request.deadline.signal,
   });
@@ -378,6 +384,7 @@ async function leaseOf(
     readonly nearest: OrderedRequest | undefined;
     readonly countsOnly: boolean;
     readonly columns: () => DeltaColumns;
+    readonly sieve: WantedFrames["sieve"] | undefined;
     readonly epoch: number;
     readonly signal: AbortSignal;
   },
@@ -387,6 +394,24 @@ async function leaseOf(
   const { pending, complete } = snapshot;
   if (pending.length === 0) return undefined;
   return await delta.lease(lane, pending, { ...wanted, complete, ...columns() });
+}
+
+/**
+ * What tells frames of the WAL with rows that the statement can need. A promoted column may be
+ * filled from what JSON writes in another way, so no text of it is looked for.
+ */
+function sieveOf(
+  { predicates }: PlanRequest,
+  name: string,
+  { table, state }: Pick<TableSnapshot, "table"> & { readonly state: IndexState | undefined },
+): WantedFrames["sieve"] | undefined {
+  const mapping = state?.index?.config.doc_mapping;
+  const schema = mappedSchema(mapping, table?.schema ?? BUILT_IN_TABLES.get(name));
+  const predicate = predicates.get(name);
+  if (predicate === undefined || schema === undefined) return undefined;
+  const sought = overColumns(predicate, { schema, stemmed: stemmedColumns(mapping) });
+  const promoted = new Set(schema.promoted);
+  return (columns) => frameSieve(sought, columns.filter((column) => !promoted.has(column.name)));
 }
 
 /** Which columns the statement wants of the table's rows in the WAL. */

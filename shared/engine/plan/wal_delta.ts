@@ -15,6 +15,9 @@
  * (`left_out.ts`, `needed_lately.ts`). For one that needs them these rows are converted once more,
  * to a file beside the other.
  *
+ * Where a statement's rows all have some text, frames without it hold none of them
+ * (`frame_sieve.ts`). If few frames have it, just these are converted, for this statement alone.
+ *
  * A statement that only counts rows needs no file: frames tell how many rows they have, and their
  * times. They are checked as they are for a conversion, each once, in a fortieth of the time. Where
  * one is damaged the segment is converted, so that both tell of it.
@@ -56,11 +59,17 @@ import { NeededLately } from "./needed_lately.ts";
 import { DELTA_CACHE_BYTES_MAX } from "../limits.ts";
 import { type LostRows, sumOfLost } from "./lost_rows.ts";
 import { meets } from "./plan.ts";
+import { siftedFrames, type WantedFrames } from "./sifted_frames.ts";
 
 /** Segments that are looked at, counted, and converted, at a time. */
 const LOOKS_MAX = 16;
 const COUNTS_MAX = 4;
 const CONVERSIONS_MAX = 2;
+/**
+ * A segment is searched so often before it is converted. To search it costs a quarter of that, and
+ * three times what it costs to read it converted.
+ */
+const SIFTINGS_MAX = 3;
 /** Rows to convert for one statement from which on a thread does it. It takes 0.1 s to start. */
 const THREAD_ROWS_MIN = 100_000;
 /**
@@ -98,6 +107,8 @@ interface WantedRows extends WantedPieces, DeltaColumns {
   readonly complete: ReadonlySet<string>;
   /** Whether the number of the rows is all that is wanted of segments that lie in `range`. */
   readonly countsOnly: boolean;
+  /** What tells frames with wanted rows; undefined: any frame can have some. */
+  readonly sieve: WantedFrames["sieve"] | undefined;
   /** Ends the work between two segments, with its reason. */
   readonly signal: AbortSignal | undefined;
 }
@@ -156,33 +167,53 @@ export class WalDelta {
   async lease(
     lane: LaneId,
     names: readonly string[],
-    { range, nearest, complete, countsOnly = false, promoted = [], needed, epoch = 0, signal }:
+    {
+      range,
+      nearest,
+      complete,
+      countsOnly = false,
+      promoted = [],
+      needed,
+      sieve,
+      epoch = 0,
+      signal,
+    }:
       & Pick<WantedRows, "range" | "complete">
       & Partial<WantedRows>,
   ): Promise<DeltaLease> {
     const segments = names.map((name) => this.#take(lane, name));
-    const wanted = { range, nearest, promoted, needed, complete, countsOnly, epoch, signal };
+    const wanted = { range, nearest, promoted, needed, complete, countsOnly, sieve, epoch, signal };
     this.#note(lane, promoted);
-    this.#neededOf(lane).note(needed, { isNearest: nearest !== undefined });
+    const sifted = new Map<Segment, readonly DeltaFile[]>();
+    const giveBack = () => {
+      this.#remove([...sifted.values()].flat());
+      this.#giveBack(segments);
+    };
     let counts: ReadonlyMap<Segment, CountedRows>;
     try {
       counts = await this.#countWanted(segments, wanted);
-      await this.#convertWanted(segments.filter((segment) => !counts.has(segment)), wanted);
+      const uncounted = segments.filter((segment) => !counts.has(segment));
+      await this.#siftWanted(uncounted, wanted, sifted);
+      const rest = uncounted.filter((segment) => !sifted.has(segment));
+      if (rest.length > 0) this.#neededOf(lane).note(needed, { isNearest: nearest !== undefined });
+      await this.#convertWanted(rest, wanted);
     } catch (error) {
-      this.#giveBack(segments);
+      giveBack();
       throw error;
     }
     this.#trim();
     const current = segments.filter((segment) => segment.epoch >= epoch);
     const counted = current.flatMap((segment) => counts.get(segment) ?? [])
       .filter(({ rows }) => rows > 0);
-    const files = current.flatMap((segment) => counts.has(segment) ? [] : segment.pieces)
-      .filter((piece) => meets(range, piece.timestampNsMin, piece.timestampNsMax))
-      // One that lacks a column holds no row that counts, or came after this was called.
-      .flatMap((piece) => servingFile(piece, needed) ?? []);
+    const files = current.filter((segment) => !counts.has(segment)).flatMap((segment) =>
+      sifted.get(segment) ??
+        segment.pieces.filter((piece) => meets(range, piece.timestampNsMin, piece.timestampNsMax))
+          // One that lacks a column holds no row that counts, or came after this was called.
+          .flatMap((piece) => servingFile(piece, needed) ?? [])
+    );
     const columns = current.findLast((segment) => segment.columns !== undefined)?.columns;
     const lost = sumOfLost(current.map((segment) => segment.lost));
-    return { files, counted, columns, lost, [Symbol.dispose]: () => this.#giveBack(segments) };
+    return { files, counted, columns, lost, [Symbol.dispose]: giveBack };
   }
 
   /** Drops segments whose rows the table holds, unless a statement still reads them. */
@@ -236,6 +267,41 @@ export class WalDelta {
   #giveBack(segments: readonly Segment[]): void {
     for (const segment of segments) segment.leases -= 1;
     this.#trim();
+  }
+
+  /**
+   * Converts just the frames of segments that can hold a wanted row, where a sieve tells them and
+   * they are few. Their files go to `sifted`; the other segments are not in it. A segment whose
+   * files serve is left to these.
+   */
+  async #siftWanted(
+    segments: readonly Segment[],
+    { range, nearest, promoted, needed, complete, sieve, epoch, signal }: WantedRows,
+    sifted: Map<Segment, readonly DeltaFile[]>,
+  ): Promise<void> {
+    if (sieve === undefined || nearest !== undefined) return;
+    await this.#lookAt(segments, { complete, signal });
+    const unserved = segments.filter((segment) => {
+      const { pieces, columns, epoch: own, outline, lost, siftings } = segment;
+      if (siftings >= SIFTINGS_MAX || lost !== undefined || columns !== undefined && own < epoch) {
+        return false;
+      }
+      if (pieces.length > 0) return lackingPieces(segment, { range, needed }).length > 0;
+      return outline === undefined || meets(range, outline.timestampNsMin, outline.timestampNsMax);
+    });
+    await eachOf(unserved, { atOnce: CONVERSIONS_MAX, signal }, async (segment) => {
+      const frames = await siftedFrames(this.#options.wal, segment, { range, sieve, signal });
+      if (frames === undefined) return;
+      segment.siftings += 1;
+      const how = { needed, promoted, isMany: false };
+      try {
+        const file = frames.length > 0 ? await this.#writeFile(segment, frames, how) : undefined;
+        sifted.set(segment, file === undefined ? [] : [file]);
+      } catch (error) {
+        // Whoever converts the segment tells of it.
+        if (!isOperatingError(error, "corrupt")) throw error;
+      }
+    });
   }
 
   /** Converts what can hold a wanted row, and leaves what is known to hold none. */
@@ -435,8 +501,25 @@ export class WalDelta {
   async #write(
     segment: Segment,
     frames: readonly WalFrame[],
-    { needed, promoted, isMany }: DeltaColumns & Pick<Conversion, "isMany">,
+    how: DeltaColumns & Pick<Conversion, "isMany">,
   ): Promise<DeltaFile | undefined> {
+    try {
+      return await this.#writeFile(segment, frames, how);
+    } catch (error) {
+      if (!isOperatingError(error, "corrupt")) throw error;
+      const bytes = frames.reduce((sum, { offset, endOffset }) => sum + endOffset - offset, 0);
+      const rows = frames.reduce((sum, frame) => sum + frame.rows, 0);
+      this.#tellLost(segment, { bytes, rows }, messageOf(error));
+      return undefined;
+    }
+  }
+
+  /** Errors: `corrupt` when the rows cannot be read; `unavailable` as `lease`. */
+  async #writeFile(
+    segment: Segment,
+    frames: readonly WalFrame[],
+    { needed, promoted, isMany }: DeltaColumns & Pick<Conversion, "isMany">,
+  ): Promise<DeltaFile> {
     const { files, dir, encoder } = this.#options;
     this.#filesMade += 1;
     const path = `${dir}/delta-${this.#filesMade}.parquet`;
@@ -456,12 +539,7 @@ export class WalDelta {
       this.#bytes += file.byteLength;
       return file;
     } catch (error) {
-      if (!isOperatingError(error)) throw cannotWrite(path, error);
-      if (error.code !== "corrupt") throw error;
-      const bytes = frames.reduce((sum, { offset, endOffset }) => sum + endOffset - offset, 0);
-      const rows = frames.reduce((sum, frame) => sum + frame.rows, 0);
-      this.#tellLost(segment, { bytes, rows }, messageOf(error));
-      return undefined;
+      throw isOperatingError(error) ? error : cannotWrite(path, error);
     }
   }
 

@@ -22,13 +22,16 @@ import { ALL_TIME, type TimeRange } from "../../iceberg/types.ts";
 import type { OrderedRequest } from "../order/nearest_units.ts";
 import { until } from "../../testing/until.ts";
 import { type DeltaFile, type DeltaRows, encodeDelta } from "./delta_file.ts";
+import { frameSieve } from "./frame_sieve.ts";
 import type { NeededColumns } from "./left_out.ts";
 import { LATELY_MS } from "./needed_lately.ts";
+import type { WantedFrames } from "./sifted_frames.ts";
 import { type DeltaColumns, type DeltaLease, WalDelta, type WalDeltaOptions } from "./wal_delta.ts";
 
 const LANE: LaneId = { tenant: "default", index: "events" };
 const NONE: ReadonlySet<string> = new Set();
-const RAW_ID = EVENTS_SCHEMA.columns.find(({ name }) => name === "raw")?.id ?? -1;
+const RAW_COLUMN = present(EVENTS_SCHEMA.columns.find(({ name }) => name === "raw"));
+const RAW_ID = RAW_COLUMN.id;
 
 /** A WAL in memory that counts what is read of it. */
 class CountingWal implements WalReader {
@@ -931,5 +934,73 @@ Deno.test({
       ...{ range: ALL_TIME, complete: new Set(["s0"]) },
     });
     deepStrictEqual([rowsIn(lease), lease.lost?.rows, lab.damages], [0, 2, 1]);
+  },
+});
+
+/** Rows with one of some texts in `raw`. */
+function sieveOf(...texts: readonly string[]): WantedFrames["sieve"] {
+  const of = texts.map((text) => (
+    { kind: "substring", column: RAW_COLUMN, text, ignoreCase: false } as const
+  ));
+  return (columns) => frameSieve({ kind: "or", of }, columns);
+}
+
+Deno.test({
+  name: "WalDelta converts just the frames with a text, for one statement, and all for the fourth",
+  fn: async () => {
+    await using lab = await openLab();
+    lab.wal.hasOutlines = true;
+    for (const name of ["s1", "s2"]) {
+      for (let ns = 0n; ns < 8n; ns += 1n) lab.wal.append(name, [ns], () => `${name} number ${ns}`);
+    }
+    const names = ["s1", "s2"];
+    const how = { range: ALL_TIME, complete: new Set(names) };
+    const lease = await lab.delta.lease(LANE, names, { ...how, sieve: sieveOf("s2 number 5") });
+    strictEqual(rowsIn(lease), 1);
+    strictEqual(lease.files[0]?.timestampNsMin, 5n);
+    strictEqual(await lab.filesOnDisk(), 1);
+    lease[Symbol.dispose]();
+    await until(async () => await lab.filesOnDisk() === 0);
+    strictEqual(lab.delta.bytes, 0);
+    {
+      using none = await lab.delta.lease(LANE, names, { ...how, sieve: sieveOf("absent") });
+      deepStrictEqual([none.files, none.columns?.length], [[], EVENTS_SCHEMA.columns.length]);
+    }
+    {
+      using third = await lab.delta.lease(LANE, names, { ...how, sieve: sieveOf("s1 number 0") });
+      strictEqual(rowsIn(third), 1);
+    }
+    using all = await lab.delta.lease(LANE, names, { ...how, sieve: sieveOf("s2 number 5") });
+    strictEqual(rowsIn(all), 16);
+    const { framesRead } = lab.wal;
+    using served = await lab.delta.lease(LANE, names, { ...how, sieve: sieveOf("s2 number 5") });
+    deepStrictEqual([rowsIn(served), lab.wal.framesRead], [16, framesRead]);
+  },
+});
+
+Deno.test({
+  name: "WalDelta converts a segment as a whole where most frames have the text",
+  fn: async () => {
+    await using lab = await openLab();
+    for (let ns = 0n; ns < 8n; ns += 1n) lab.wal.append("s1", [ns], () => `number ${ns % 3n}`);
+    const how = { range: ALL_TIME, complete: new Set(["s1"]), sieve: sieveOf("number 0") };
+    for (let time = 0; time < 2; time += 1) {
+      using lease = await lab.delta.lease(LANE, ["s1"], how);
+      deepStrictEqual([rowsIn(lease), await lab.filesOnDisk()], [8, 1]);
+    }
+  },
+});
+
+Deno.test({
+  name: "WalDelta tells of a damaged segment once, whatever is sought in it",
+  fn: async () => {
+    await using lab = await openLab();
+    for (let ns = 0n; ns < 8n; ns += 1n) lab.wal.append("s1", [ns], () => `number ${ns}`);
+    lab.wal.damaged.add("s1");
+    const how = { range: ALL_TIME, complete: new Set(["s1"]), sieve: sieveOf("number 7") };
+    for (let time = 0; time < 2; time += 1) {
+      using lease = await lab.delta.lease(LANE, ["s1"], how);
+      deepStrictEqual([rowsIn(lease), lease.lost?.segments, lab.damages], [8, 1, 1]);
+    }
   },
 });
