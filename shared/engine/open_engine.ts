@@ -110,6 +110,8 @@ export interface EngineOptions extends DatabaseOptions {
    * fewer than 48 times as many are scanned at once. Default 4,096.
    */
   readonly probedRows?: number;
+  /** `siftedRowsMin` of `plan/wal_delta.ts`. */
+  readonly siftedRowsMin?: number;
   /** When subqueries are run before their statement; default: `FIRST_POLICY`. */
   readonly subqueriesFirst?: FirstPolicy;
   /** Whether rows are read out of their pages; default: where that costs less than a scan. */
@@ -248,12 +250,12 @@ interface Reading {
 }
 
 function deltaOf(
-  { wal, files, onWalDamage }: EngineOptions,
+  { wal, files, onWalDamage, siftedRowsMin }: EngineOptions,
   { dir, encoder }: { readonly dir: string; readonly encoder: DeltaEncoder },
 ): WalDelta | undefined {
   if (wal === undefined) return undefined;
   const damage = onWalDamage === undefined ? {} : { onDamage: onWalDamage };
-  return new WalDelta({ wal, files, dir, encoder, ...damage });
+  return new WalDelta({ wal, files, dir, encoder, siftedRowsMin, ...damage });
 }
 
 function remainingOf({ store, files }: EngineOptions, dir: string): RemainingRows {

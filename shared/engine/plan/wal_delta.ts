@@ -66,6 +66,11 @@ const LOOKS_MAX = 16;
 const COUNTS_MAX = 4;
 const CONVERSIONS_MAX = 2;
 /**
+ * Rows to convert for one statement from which on they are searched instead. Where statements
+ * follow each other there are fewer: then most of them serve the next one, too.
+ */
+const SIFTED_ROWS_MIN = 100_000;
+/**
  * A segment is searched so often before it is converted. To search it costs a quarter of that, and
  * three times what it costs to read it converted.
  */
@@ -122,6 +127,8 @@ export interface WalDeltaOptions {
   /** Writes the files of many rows; default: the caller's thread does. */
   readonly encoder?: Pick<DeltaEncoder, "encode">;
   readonly bytesMax?: number;
+  /** Rows to convert from which on a text is looked for in them first; default 100,000. */
+  readonly siftedRowsMin?: number | undefined;
   /** Milliseconds that only rise; default: the process's. */
   readonly nowMs?: () => number;
   /** Called for each part of a segment that cannot be read: answers lack its rows. */
@@ -289,6 +296,8 @@ export class WalDelta {
       if (pieces.length > 0) return lackingPieces(segment, { range, needed }).length > 0;
       return outline === undefined || meets(range, outline.timestampNsMin, outline.timestampNsMax);
     });
+    const { siftedRowsMin = SIFTED_ROWS_MIN } = this.#options;
+    if (sumOfRows(unserved) < siftedRowsMin) return;
     await eachOf(unserved, { atOnce: CONVERSIONS_MAX, signal }, async (segment) => {
       const frames = await siftedFrames(this.#options.wal, segment, { range, sieve, signal });
       if (frames === undefined) return;

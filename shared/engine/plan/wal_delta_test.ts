@@ -166,7 +166,7 @@ interface Lab extends AsyncDisposable {
 }
 
 async function openLab(
-  options: Pick<WalDeltaOptions, "bytesMax" | "encoder" | "nowMs"> = {},
+  options: Pick<WalDeltaOptions, "bytesMax" | "encoder" | "nowMs" | "siftedRowsMin"> = {},
 ): Promise<Lab> {
   const dir = await Deno.makeTempDir({ prefix: "wal-delta-" });
   const wal = new CountingWal();
@@ -948,7 +948,7 @@ function sieveOf(...texts: readonly string[]): WantedFrames["sieve"] {
 Deno.test({
   name: "WalDelta converts just the frames with a text, for one statement, and all for the fourth",
   fn: async () => {
-    await using lab = await openLab();
+    await using lab = await openLab({ siftedRowsMin: 1 });
     lab.wal.hasOutlines = true;
     for (const name of ["s1", "s2"]) {
       for (let ns = 0n; ns < 8n; ns += 1n) lab.wal.append(name, [ns], () => `${name} number ${ns}`);
@@ -979,9 +979,29 @@ Deno.test({
 });
 
 Deno.test({
-  name: "WalDelta converts a segment as a whole where most frames have the text",
+  name: "WalDelta converts few rows at once, whatever is sought in them",
   fn: async () => {
     await using lab = await openLab();
+    lab.wal.hasOutlines = true;
+    const complete = new Set(["s1"]);
+    for (let ns = 0n; ns < 8n; ns += 1n) lab.wal.append("s1", [ns], () => `number ${ns}`);
+    const how = { range: ALL_TIME, complete, sieve: sieveOf("number 7") };
+    {
+      using lease = await lab.delta.lease(LANE, ["s1"], how);
+      strictEqual(rowsIn(lease), 8);
+    }
+    lab.wal.append("s2", [9n], () => "number 9");
+    lab.wal.lostRows.set("s2", 100_000);
+    complete.add("s2");
+    using many = await lab.delta.lease(LANE, ["s2"], how);
+    strictEqual(rowsIn(many), 0);
+  },
+});
+
+Deno.test({
+  name: "WalDelta converts a segment as a whole where most frames have the text",
+  fn: async () => {
+    await using lab = await openLab({ siftedRowsMin: 1 });
     for (let ns = 0n; ns < 8n; ns += 1n) lab.wal.append("s1", [ns], () => `number ${ns % 3n}`);
     const how = { range: ALL_TIME, complete: new Set(["s1"]), sieve: sieveOf("number 0") };
     for (let time = 0; time < 2; time += 1) {
@@ -994,7 +1014,7 @@ Deno.test({
 Deno.test({
   name: "WalDelta tells of a damaged segment once, whatever is sought in it",
   fn: async () => {
-    await using lab = await openLab();
+    await using lab = await openLab({ siftedRowsMin: 1 });
     for (let ns = 0n; ns < 8n; ns += 1n) lab.wal.append("s1", [ns], () => `number ${ns}`);
     lab.wal.damaged.add("s1");
     const how = { range: ALL_TIME, complete: new Set(["s1"]), sieve: sieveOf("number 7") };
