@@ -1,7 +1,7 @@
 /** Delete tasks in the compactor: the loop that carries them out, and what it says in the log. */
 
-import { counted } from "../shared/base/counted.ts";
 import { getLogger } from "@logtape/logtape";
+import { counted } from "../shared/base/counted.ts";
 import { messageOf } from "../shared/base/errors.ts";
 import { belowDataDir } from "../shared/catalog/storage_places.ts";
 import type { DeleteTask } from "../shared/catalog/delete_ledger.ts";

@@ -3,8 +3,8 @@
  * again.
  */
 
-import { counted } from "../shared/base/counted.ts";
 import { getLogger, type Logger } from "@logtape/logtape";
+import { counted } from "../shared/base/counted.ts";
 import { laneName } from "../shared/tenant/tenant.ts";
 import { rowsLostIn } from "../shared/wal/damaged_bytes.ts";
 import type { FrameDamage, MissingSegment } from "../shared/wal/types.ts";

@@ -3,8 +3,8 @@
  * tries again.
  */
 
-import { counted } from "../shared/base/counted.ts";
 import { getLogger } from "@logtape/logtape";
+import { counted } from "../shared/base/counted.ts";
 import type { TableIdent } from "../shared/tenant/tenant.ts";
 import type { MaintenanceObserver } from "../shared/upkeep/maintenance_observer.ts";
 

@@ -2,8 +2,8 @@
  * The catalog's quarantine as an operator sees it: a gauge, log lines with reasons, and a way back.
  */
 
-import { counted } from "../shared/base/counted.ts";
 import { getLogger } from "@logtape/logtape";
+import { counted } from "../shared/base/counted.ts";
 import type { WalClaims } from "../shared/catalog/wal_claims.ts";
 import type { DrainObserver } from "../shared/drain/drain_observer.ts";
 import { SystemClock } from "../shared/os/clock.ts";

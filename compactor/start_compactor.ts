@@ -1,7 +1,7 @@
 /** Runs the compactor: as a process with a metrics listener, inside another role, or once. */
 
-import { counted } from "../shared/base/counted.ts";
 import { getLogger } from "@logtape/logtape";
+import { counted } from "../shared/base/counted.ts";
 import { UsageError } from "../shared/base/errors.ts";
 import { MS_PER_DAY } from "../shared/base/time.ts";
 import { VERSION } from "../shared/base/version.ts";

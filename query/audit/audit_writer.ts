@@ -18,9 +18,9 @@
  * - No log line has a statement or a text that could repeat one.
  */
 
-import { counted } from "../../shared/base/counted.ts";
 import { Buffer } from "node:buffer";
 import { getLogger } from "@logtape/logtape";
+import { counted } from "../../shared/base/counted.ts";
 import type { RowObject } from "../../shared/columns/rows.ts";
 import type { Metrics } from "../../shared/metrics/metrics.ts";
 import type { Clock } from "../../shared/os/clock.ts";

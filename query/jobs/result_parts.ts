@@ -8,8 +8,8 @@
  * and days together, no unions.
  */
 
-import { counted } from "../../shared/base/counted.ts";
 import { getLogger } from "@logtape/logtape";
+import { counted } from "../../shared/base/counted.ts";
 import { assert, present } from "../../shared/base/assert.ts";
 import { messageOf } from "../../shared/base/errors.ts";
 import { LateResource } from "../../shared/base/late_resource.ts";

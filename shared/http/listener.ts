@@ -6,8 +6,8 @@
  * (`shared/http1/README.md`).
  */
 
-import { counted } from "../base/counted.ts";
 import { getLogger } from "@logtape/logtape";
+import { counted } from "../base/counted.ts";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import { type ConnectionBounds, ConnectionCounts } from "./connection_counts.ts";
 import type { ListenerMeter } from "./connection_metrics.ts";

@@ -3,8 +3,8 @@
  * them, so they are removed when the commit fails, and harmless when the process ends before that.
  */
 
-import { counted } from "../base/counted.ts";
 import { getLogger } from "@logtape/logtape";
+import { counted } from "../base/counted.ts";
 import { messageOf } from "../base/errors.ts";
 import type { ObjectStore } from "../storage/object_store.ts";
 

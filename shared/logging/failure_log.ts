@@ -4,8 +4,8 @@
  * further ones, and a line for a failure of another kind. One line says when all works again.
  */
 
-import { counted } from "../base/counted.ts";
 import type { Logger } from "@logtape/logtape";
+import { counted } from "../base/counted.ts";
 import { isOperatingError, placedMessageOf } from "../base/errors.ts";
 import type { Clock } from "../os/clock.ts";
 

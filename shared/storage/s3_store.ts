@@ -16,7 +16,6 @@
  * loaded.
  */
 
-import { counted } from "../base/counted.ts";
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
@@ -30,6 +29,7 @@ import {
   UploadPartCommand,
 } from "@aws-sdk/client-s3";
 import { FetchHttpHandler } from "@smithy/fetch-http-handler";
+import { counted } from "../base/counted.ts";
 import { hexOf } from "../base/bytes.ts";
 import { VERSION } from "../base/version.ts";
 import { fetchToItsEnd } from "./fetch_to_its_end.ts";

@@ -1,10 +1,11 @@
 /** What `WalDelta` knows of a segment of the WAL. */
 
+import { decodeSchemaMessage, epochOfSchemaMessage } from "../../columns/ipc.ts";
 import type { TimeRange } from "../../iceberg/types.ts";
 import { ATTRIBUTES } from "../../schema/promoted.ts";
 import type { Column } from "../../schema/schema.ts";
 import type { LaneId } from "../../tenant/tenant.ts";
-import type { SegmentOutline } from "../../wal/types.ts";
+import type { SegmentOutline, SegmentReader } from "../../wal/types.ts";
 import { nearestUnits, type OrderedRequest, unitTimes } from "../order/nearest_units.ts";
 import { FrameCount } from "./counted_frames.ts";
 import type { DeltaFile } from "./delta_file.ts";
@@ -72,6 +73,15 @@ export function newSegment(lane: LaneId, name: string): Segment {
     looked: false,
     siftings: 0,
   };
+}
+
+/** Notes the columns and the epoch of a segment that was opened, and returns the columns. */
+export function learnSchema(
+  segment: Segment,
+  { schemaMessage }: Pick<SegmentReader, "schemaMessage">,
+): readonly Column[] {
+  segment.epoch = epochOfSchemaMessage(schemaMessage);
+  return segment.columns ??= decodeSchemaMessage(schemaMessage);
 }
 
 /** What a statement wants of the rows of segments. */

@@ -224,7 +224,7 @@ async function findTable(
     nearest: nearestOf(request, snapshot.table, state?.index?.config.doc_mapping),
     countsOnly: request.countsOnly,
     columns: () => columnsOf(request, snapshot, state),
-    sieve: sieveOf(request, name, { table: snapshot.table, state }),
+    sieve: () => sieveOf(request, name, { table: snapshot.table, state }),
     epoch: state?.epoch ?? 0,
     signal: request.deadline.signal,
   });
@@ -377,14 +377,14 @@ function leaseOfAppended(
 
 async function leaseOf(
   { delta }: PlanSource,
-  { lane, snapshot, columns, ...wanted }: {
+  { lane, snapshot, columns, sieve, ...wanted }: {
     readonly lane: LaneId;
     readonly snapshot: TableSnapshot;
     readonly range: TimeRange;
     readonly nearest: OrderedRequest | undefined;
     readonly countsOnly: boolean;
     readonly columns: () => DeltaColumns;
-    readonly sieve: WantedFrames["sieve"] | undefined;
+    readonly sieve: () => WantedFrames["sieve"] | undefined;
     readonly epoch: number;
     readonly signal: AbortSignal;
   },
@@ -393,7 +393,7 @@ async function leaseOf(
   delta.forget(lane, snapshot.consumed);
   const { pending, complete } = snapshot;
   if (pending.length === 0) return undefined;
-  return await delta.lease(lane, pending, { ...wanted, complete, ...columns() });
+  return await delta.lease(lane, pending, { ...wanted, complete, ...columns(), sieve: sieve() });
 }
 
 /**
@@ -405,10 +405,11 @@ function sieveOf(
   name: string,
   { table, state }: Pick<TableSnapshot, "table"> & { readonly state: IndexState | undefined },
 ): WantedFrames["sieve"] | undefined {
+  const predicate = predicates.get(name);
+  if (predicate === undefined) return undefined;
   const mapping = state?.index?.config.doc_mapping;
   const schema = mappedSchema(mapping, table?.schema ?? BUILT_IN_TABLES.get(name));
-  const predicate = predicates.get(name);
-  if (predicate === undefined || schema === undefined) return undefined;
+  if (schema === undefined) return undefined;
   const sought = overColumns(predicate, { schema, stemmed: stemmedColumns(mapping) });
   const promoted = new Set(schema.promoted);
   return (columns) => frameSieve(sought, columns.filter((column) => !promoted.has(column.name)));

@@ -1,12 +1,11 @@
 /** Reads the frames of a WAL segment that can hold wanted rows, where these are few. */
 
 import { isOperatingError } from "../../base/errors.ts";
-import { decodeSchemaMessage, epochOfSchemaMessage } from "../../columns/ipc.ts";
 import type { TimeRange } from "../../iceberg/types.ts";
 import type { Column } from "../../schema/schema.ts";
 import { isUnfinishedSegment } from "../../wal/reader.ts";
 import type { WalFrame, WalReader } from "../../wal/types.ts";
-import type { Segment } from "./delta_segment.ts";
+import { learnSchema, type Segment } from "./delta_segment.ts";
 import type { FrameSieve } from "./frame_sieve.ts";
 import { meets } from "./plan.ts";
 
@@ -40,9 +39,7 @@ export async function siftedFrames(
   const areMany = () => keptRows > FEW_SHARE * rows || keptBytes > FEW_BYTES_MAX;
   try {
     await using reader = await wal.open(segment.lane, segment.name);
-    segment.columns ??= decodeSchemaMessage(reader.schemaMessage);
-    segment.epoch = epochOfSchemaMessage(reader.schemaMessage);
-    const mayHold = sieve(segment.columns);
+    const mayHold = sieve(learnSchema(segment, reader));
     if (mayHold === undefined) return undefined;
     for await (const frame of reader.frames()) {
       signal?.throwIfAborted();

@@ -35,7 +35,6 @@ import { present } from "../../base/assert.ts";
 import { eachOf } from "../../base/each_of.ts";
 import { isOperatingError, messageOf, OperatingError } from "../../base/errors.ts";
 import type { Column } from "../../schema/schema.ts";
-import { decodeSchemaMessage, epochOfSchemaMessage } from "../../columns/ipc.ts";
 import { type LaneId, laneName } from "../../tenant/tenant.ts";
 import type { FileSystem } from "../../os/file_system.ts";
 import { isUnfinishedSegment } from "../../wal/reader.ts";
@@ -46,6 +45,7 @@ import { type DeltaFile, type DeltaRows, writeDeltaFile } from "./delta_file.ts"
 import {
   type DeltaPiece,
   lackingPieces,
+  learnSchema,
   neededOfNext,
   newSegment,
   type Segment,
@@ -198,6 +198,7 @@ export class WalDelta {
     };
     let counts: ReadonlyMap<Segment, CountedRows>;
     try {
+      await this.#lookAt(segments, wanted);
       counts = await this.#countWanted(segments, wanted);
       const uncounted = segments.filter((segment) => !counts.has(segment));
       await this.#siftWanted(uncounted, wanted, sifted);
@@ -283,11 +284,10 @@ export class WalDelta {
    */
   async #siftWanted(
     segments: readonly Segment[],
-    { range, nearest, promoted, needed, complete, sieve, epoch, signal }: WantedRows,
+    { range, nearest, promoted, needed, sieve, epoch, signal }: WantedRows,
     sifted: Map<Segment, readonly DeltaFile[]>,
   ): Promise<void> {
     if (sieve === undefined || nearest !== undefined) return;
-    await this.#lookAt(segments, { complete, signal });
     const unserved = segments.filter((segment) => {
       const { pieces, columns, epoch: own, outline, lost, siftings } = segment;
       if (siftings >= SIFTINGS_MAX || lost !== undefined || columns !== undefined && own < epoch) {
@@ -326,7 +326,6 @@ export class WalDelta {
         await this.#refresh(segment, { complete: isSealed, isMany, range, needed, promoted });
       });
     };
-    await this.#lookAt(segments, { complete, signal });
     const unknown = segments.filter(({ columns, epoch: own, outline }) =>
       outline === undefined && (columns === undefined || own >= epoch)
     );
@@ -351,7 +350,6 @@ export class WalDelta {
   ): Promise<ReadonlyMap<Segment, CountedRows>> {
     const counts = new Map<Segment, CountedRows>();
     if (!countsOnly) return counts;
-    await this.#lookAt(segments, { complete, signal });
     const wanted = segments.filter(({ columns, epoch: own, outline, lost, complete }) =>
       !complete && lost === undefined && (columns === undefined || own >= epoch) &&
       (outline === undefined || isWithin(range, outline))
@@ -367,8 +365,7 @@ export class WalDelta {
   #count(segment: Segment, isComplete: boolean): Promise<CountedRows | undefined> {
     return segment.count.count(async () => {
       const reader = await this.#options.wal.open(segment.lane, segment.name);
-      segment.columns ??= decodeSchemaMessage(reader.schemaMessage);
-      segment.epoch = epochOfSchemaMessage(reader.schemaMessage);
+      learnSchema(segment, reader);
       return reader;
     }, { isComplete });
   }
@@ -386,8 +383,7 @@ export class WalDelta {
     if (segment.looked || segment.complete) return;
     try {
       await using reader = await this.#options.wal.open(segment.lane, segment.name);
-      segment.epoch = epochOfSchemaMessage(reader.schemaMessage);
-      segment.columns = decodeSchemaMessage(reader.schemaMessage);
+      learnSchema(segment, reader);
       segment.outline = reader.outline;
       segment.looked = true;
     } catch (error) {
@@ -475,8 +471,7 @@ export class WalDelta {
     const frames: WalFrame[] = [];
     try {
       await using reader = await this.#options.wal.open(segment.lane, segment.name);
-      segment.columns ??= decodeSchemaMessage(reader.schemaMessage);
-      segment.epoch = epochOfSchemaMessage(reader.schemaMessage);
+      learnSchema(segment, reader);
       const onDamage = ({ offset, endOffset, rows }: FrameDamage) =>
         this.#tellLost(segment, { bytes: endOffset - offset, rows }, `at offset ${offset}`);
       for await (const frame of reader.frames(segment.nextOffset, { onDamage })) {
