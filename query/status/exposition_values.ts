@@ -2,6 +2,27 @@
 
 import type { StatusSeries } from "./status_series.ts";
 
+export interface Sample {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** The series of a metric; those without a value are left out. */
+export function samplesOf(text: string, metric: string): Sample[] {
+  return text.split("\n")
+    .filter((line) => line.startsWith(`${metric}{`) || line.startsWith(`${metric} `))
+    .map((line) => ({
+      labels: Object.fromEntries(
+        [...line.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, name = "", value = ""]) => [
+          name,
+          value.replaceAll(/\\(.)/g, (_, letter) => letter === "n" ? "\n" : letter),
+        ]),
+      ),
+      value: Number(line.slice(line.lastIndexOf(" ") + 1)),
+    }))
+    .filter(({ value }) => Number.isFinite(value));
+}
+
 /** Returns a value for each series; NaN where the text has none. */
 export function valuesOf(
   text: string,

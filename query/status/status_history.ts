@@ -5,6 +5,7 @@
 
 import type { Clock } from "../../shared/os/clock.ts";
 import { valuesOf } from "./exposition_values.ts";
+import { type Stall, stallsOf } from "./stalls.ts";
 import {
   STATUS_ROLES,
   STATUS_SERIES,
@@ -29,6 +30,8 @@ export interface StatusReport {
     /** A value for each time; null where it is not known. */
     readonly values: readonly (number | null)[];
   })[];
+  /** What does not get on, as of the last sample, by when it began. */
+  readonly stalls: readonly Stall[];
 }
 
 export const SAMPLE_SECS = 10;
@@ -51,6 +54,7 @@ export interface HistoryOptions {
 /** Takes samples until it is disposed of. */
 export class StatusHistory implements AsyncDisposable {
   readonly #samples: Sample[] = [];
+  #stalls: readonly Stall[] = [];
   readonly #over = new AbortController();
   readonly #sampling: Promise<void>;
 
@@ -80,6 +84,7 @@ export class StatusHistory implements AsyncDisposable {
         help,
         values: kind === "gauge" ? samples.map((one) => known(one, at)) : ratesOf(samples, at),
       })),
+      stalls: this.#stalls,
     };
   }
 
@@ -102,16 +107,19 @@ export class StatusHistory implements AsyncDisposable {
   async #sample(over: AbortSignal): Promise<void> {
     const values = new Float64Array(STATUS_SERIES.length).fill(NaN);
     const up = new Set<StatusRole>();
+    const stalls: Stall[] = [];
     const signal = AbortSignal.any([over, AbortSignal.timeout(SCRAPE_MS_MAX)]);
     await Promise.all(STATUS_ROLES.map(async (role) => {
       const text = await this.options.scrapes[role]?.(signal).catch(() => undefined);
       if (text === undefined) return;
       up.add(role);
+      stalls.push(...stallsOf(role, text, this.options.clock.nowMs()));
       const places = [...STATUS_SERIES.keys()].filter((at) => STATUS_SERIES[at]?.role === role);
       const found = valuesOf(text, STATUS_SERIES.filter((one) => one.role === role));
       places.forEach((place, at) => values[place] = found[at] ?? NaN);
     }));
     if (over.aborted) return;
+    this.#stalls = stalls.toSorted((a, b) => a.since_ms - b.since_ms);
     this.#samples.push({ ms: this.options.clock.nowMs(), values, up });
     if (this.#samples.length > SAMPLES_MAX) this.#samples.shift();
   }

@@ -5,6 +5,7 @@ import { FakeClock } from "../../shared/testing/fake_clock.ts";
 import { until } from "../../shared/testing/until.ts";
 import { valuesOf } from "./exposition_values.ts";
 import { openStatus } from "./open_status.ts";
+import { stallsOf } from "./stalls.ts";
 import { STATUS_OPTIONS } from "./status_flags.ts";
 import { SAMPLE_SECS, StatusHistory, type StatusReport } from "./status_history.ts";
 import { getStatus } from "./status_route.ts";
@@ -30,6 +31,32 @@ Deno.test({
       { metric: "svc_nan", of: "sum" },
     ]);
     deepStrictEqual(values, [7.5, 4.5, 3, 7, NaN, NaN]);
+  },
+});
+
+Deno.test({
+  name: "stallsOf finds lanes, sweeps and threads that do not get on, the oldest first",
+  fn() {
+    const text = [
+      'svc_lost_thread_seconds{what="makes data files"} 5',
+      'svc_drain_stalled_seconds{lane="default/events",step="stage",why="hangs"} 130.5',
+      'svc_drain_stalled_seconds{lane="(tenants)",step="look",why="odd \\"one\\""} 7',
+      'svc_compactor_sweep_stalled_seconds{table="svc.events",sweep="merge",why="hangs"} 10',
+      "svc_drain_lag_seconds 4",
+    ].join("\n");
+    const role = "compactor";
+    deepStrictEqual(stallsOf(role, text, 1_000_000), [
+      {
+        ...{ role, kind: "lane", name: "default/events", step: "stage" },
+        ...{ why: "hangs", since_ms: 869_500 },
+      },
+      { role, kind: "sweep", name: "svc.events", step: "merge", why: "hangs", since_ms: 990_000 },
+      {
+        ...{ role, kind: "lane", name: "(tenants)", step: "look" },
+        ...{ why: 'odd "one"', since_ms: 993_000 },
+      },
+      { role, kind: "thread", name: "makes data files", why: "left_behind", since_ms: 995_000 },
+    ]);
   },
 });
 
@@ -79,7 +106,8 @@ Deno.test({
 Deno.test({
   name: "the status is read over HTTP where the options say, and told to no tenant among others",
   async fn() {
-    let answer = "svc_drain_lag_bytes 12\n";
+    let answer = "svc_drain_lag_bytes 12\n" +
+      'svc_drain_stalled_seconds{lane="default/events",step="look",why="hangs"} 9\n';
     await using server = Deno.serve(
       { hostname: "127.0.0.1", port: 0, onListen: () => {} },
       () => new Response(answer),
@@ -93,6 +121,8 @@ Deno.test({
     deepStrictEqual(seriesOf(status.report(), "backlog_bytes"), [12]);
     const told = await (await getStatus({ status }, {})).json();
     strictEqual(told.every_secs, SAMPLE_SECS);
+    strictEqual(told.stalls.length, 1);
+    strictEqual(told.stalls[0].name, "default/events");
     await rejects(async () => await getStatus({ status }, { isOneOfMany: true }), /all tenants/);
     throws(() =>
       openStatus(parseOptions(STATUS_OPTIONS, ["--ingest-metrics-url", "here"]), {

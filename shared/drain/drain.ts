@@ -137,7 +137,10 @@ export async function applyDrain(
   plan: DrainPlan,
   options: StageOptions = {},
 ): Promise<DrainOutcome> {
-  if (plan.mark.length > 0) await deps.admin.markCommitted(lane, plan.mark);
+  if (plan.mark.length > 0) {
+    options.onStep?.("mark");
+    await deps.admin.markCommitted(lane, plan.mark);
+  }
   if (plan.commit.length === 0) return "idle";
   const { claiming } = deps;
   const { commit: names, commitBytes: bytes } = plan;
@@ -159,6 +162,7 @@ async function drainClaimed(
   { lane, names, bytes }: Batch,
   options: StageOptions,
 ): Promise<DrainOutcome> {
+  options.onStep?.("claim");
   const { claim, quarantined } = await claimSegments(
     { ...deps, policy: deps.claiming },
     lane,
@@ -216,6 +220,7 @@ async function drainSegments(
   using ahead = bare.wal.ahead?.(lane, names);
   const deps = { ...bare, wal: ahead ?? bare.wal };
   const startMs = deps.clock.monotonicMs();
+  options.onStep?.("stage");
   const target = await tableTarget(deps, lane);
   if (await discardDropped(deps, batch, target)) return "discarded";
   const { mapping, indexAtFlush } = target;
@@ -226,6 +231,7 @@ async function drainSegments(
     await removeQuietly(deps.store, withSidecars(files.map((file) => file.key)));
     return overtaken(deps, lane);
   }
+  options.onStep?.("commit");
   // The commit point. An error here does not tell on which side of it we are, so the files stay.
   const { outcome, forgotten, retries } = await commitAppend({ ...deps, ...options }, {
     ident: tableOf(lane),
@@ -251,6 +257,7 @@ async function drainSegments(
   });
   for (const [segment, frames] of mended) deps.observer?.mended?.(lane, segment, frames);
   for (const [segment, lost] of damage) deps.observer?.damaged?.(lane, segment, lost);
+  options.onStep?.("mark");
   await deps.admin.markCommitted(lane, names);
   return "committed";
 }

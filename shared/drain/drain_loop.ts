@@ -16,6 +16,8 @@ import { type LaneId, laneName } from "../tenant/tenant.ts";
 import { TenantTurns, type TurnTaker } from "../tenant/tenant_turns.ts";
 import { FailureLog } from "../logging/failure_log.ts";
 import { applyDrain, type DrainDeps, lookAtLag, lookAtLane } from "./drain.ts";
+import { wordOfStall } from "../metrics/stall_gauge.ts";
+import type { DrainStep } from "./drain_observer.ts";
 import type { DrainGate } from "./plan_drain.ts";
 import { sweepLane, sweepMirror } from "./sweep_lane.ts";
 import { sweepDropped } from "./sweep_dropped.ts";
@@ -35,6 +37,8 @@ export interface DrainLoopOptions {
    * each request may have it look less often, for requests that it misses.
    */
   readonly pollMs?: () => number;
+  /** How long a turn may take before its lane is skipped until it ends; default 120,000. */
+  readonly turnMsMax?: number;
   /** How long `stop` waits for what is under way; default 10,000. */
   readonly stopMsMax?: number;
 }
@@ -89,7 +93,11 @@ interface LaneTurns extends TurnTaker {
   more: boolean;
   /** A turn that exceeded its deadline has not ended. */
   busy: boolean;
+  /** What the turn under way does, or the last one did last. */
+  step: DrainStep;
   failures: number;
+  /** Unix milliseconds of the beginning of the first turn since which none has ended well. */
+  stalledMs: number;
   /** Turns one after another in which others were faster. */
   overtaken: number;
   /** When it failed last, or was overtaken more than once. */
@@ -258,9 +266,10 @@ class RunningLoop implements DrainLoop {
     const name = laneName(lane);
     let turns = this.#turns.get(name);
     if (turns === undefined) {
-      const fresh = { requested: false, more: false, busy: false, failures: 0, overtaken: 0 };
+      const flags = { requested: false, more: false, busy: false };
+      const counts = { failures: 0, overtaken: 0, stalledMs: 0 };
       const times = { failedMs: 0, notBeforeMs: 0, turnMs: 0, lookAtMs: 0, sweepAtMs: 0 };
-      turns = { lane, ...fresh, ...times, laggedMs: -Infinity };
+      turns = { lane, step: "look", ...flags, ...counts, ...times, laggedMs: -Infinity };
       this.#turns.set(name, turns);
     }
     return turns;
@@ -336,15 +345,9 @@ class RunningLoop implements DrainLoop {
     what: Tasks,
   ): Promise<void> {
     const timeout = new AbortController();
-    const timer = setTimeout(
-      () =>
-        timeout.abort(
-          new Error(
-            `the turn took longer than ${TURN_MS_MAX / 1_000} s, the lane is skipped until it ends`,
-          ),
-        ),
-      TURN_MS_MAX,
-    );
+    const { turnMsMax = TURN_MS_MAX } = this.#options;
+    const timer = setTimeout(() => timeout.abort(lateTurn(turnMsMax, turns.step)), turnMsMax);
+    const startMs = this.#deps.clock.nowMs();
     const signal = AbortSignal.any([timeout.signal, this.#abandon.signal]);
     this.#tenants.begin(turns, this.#deps.clock.monotonicMs());
     if (what.drains) turns.lookAtMs = turns.turnMs + this.#options.intervalMs;
@@ -353,15 +356,20 @@ class RunningLoop implements DrainLoop {
     const work = this.#work(turns, { ...what, signal }).finally(() => turns.busy = false);
     try {
       await untilAborted(work, signal);
+      if (turns.failures > 0) this.#deps.observer?.stalled?.(turns.lane, undefined);
       turns.failures = 0;
       this.#pauseOvertaken(turns);
       this.#failureLog.worked(laneName(turns.lane));
     } catch (error) {
       turns.more = false;
+      if (turns.failures === 0) turns.stalledMs = startMs;
       turns.failures += 1;
       turns.failedMs = this.#deps.clock.monotonicMs();
       turns.notBeforeMs = turns.failedMs + backoffMs(turns.failures);
       this.#deps.observer?.failed?.(turns.lane, error);
+      const { stalledMs: sinceMs, step } = turns;
+      const why = wordOfStall(error, { hangs: timeout.signal.aborted });
+      this.#deps.observer?.stalled?.(turns.lane, { sinceMs, step, why });
       const name = laneName(turns.lane);
       this.#failureLog.failed(name, `${what.drains ? "drain" : "sweep"} lane ${name}`, error);
     } finally {
@@ -382,10 +390,12 @@ class RunningLoop implements DrainLoop {
     what: Tasks & { readonly signal: AbortSignal },
   ): Promise<void> {
     const { lane, requested } = turns;
+    const onStep = (step: DrainStep) => void (turns.step = step);
     if (what.drains) {
+      onStep("look");
       const plan = await lookAtLane(this.#deps, lane, { gate: this.#options.gate, requested });
       turns.laggedMs = this.#deps.clock.monotonicMs();
-      const outcome = await applyDrain(this.#deps, lane, plan, { signal: what.signal });
+      const outcome = await applyDrain(this.#deps, lane, plan, { signal: what.signal, onStep });
       const wasOvertaken = outcome === "overtaken" || outcome === "claim_lost";
       turns.overtaken = wasOvertaken ? turns.overtaken + 1 : 0;
       turns.more = plan.more || wasOvertaken || outcome === "poisoned" || outcome === "discarded";
@@ -393,8 +403,17 @@ class RunningLoop implements DrainLoop {
       // last.
       turns.requested = requested && turns.more;
     }
-    if (what.sweeps) await sweepLane(this.#deps, lane, { isLookedAt: what.drains });
+    if (!what.sweeps) return;
+    onStep("sweep");
+    await sweepLane(this.#deps, lane, { isLookedAt: what.drains });
   }
+}
+
+function lateTurn(turnMsMax: number, step: DrainStep): Error {
+  return new Error(
+    `the turn took longer than ${turnMsMax / 1_000} s and hangs in step ${step}, ` +
+      "the lane is skipped until it ends",
+  );
 }
 
 /** Someone waits: a lane that failed does not, though never without a pause, as anybody may ask. */

@@ -5,8 +5,10 @@ import type { LaneId } from "../tenant/tenant.ts";
 import { abortListenersLeft } from "../testing/abort_listeners.ts";
 import { batchOf, DrainLab, EVENTS_LANE, numberedGroups } from "../testing/drain_lab.ts";
 import { FakeClock } from "../testing/fake_clock.ts";
+import { until } from "../testing/until.ts";
 import type { DrainDeps } from "./drain.ts";
 import { type DrainLoopOptions, startDrainLoop } from "./drain_loop.ts";
+import type { LaneStall } from "./drain_observer.ts";
 import { DRAIN_GATE_DEFAULT } from "./plan_drain.ts";
 
 const OPTIONS: DrainLoopOptions = {
@@ -317,6 +319,72 @@ Deno.test({
       assert.deepEqual(await lab.tableNumbers(), [1, 2, 3, 4]);
       assert.equal(lags.get("events"), 0);
     }, hanging);
+  },
+});
+
+Deno.test({
+  name: "DrainLoop tells where a lane's turn hangs and since when, until a turn ends well again",
+  async fn() {
+    const { promise: gateOpen, resolve: openGate } = Promise.withResolvers<void>();
+    const stalls: (LaneStall | undefined)[] = [];
+    const hanging = (deps: DrainDeps): DrainDeps => ({
+      ...deps,
+      observer: { stalled: (_, stall) => void stalls.push(stall) },
+      encoder: {
+        ...deps.encoder,
+        async encode(input, options) {
+          await gateOpen;
+          return await deps.encoder.encode(input, options);
+        },
+      },
+    });
+    const gate = { ...OPTIONS.gate, ageMsMax: 0 };
+    await withLoop({ ...OPTIONS, gate, turnMsMax: 50 }, async ({ lab, clock }) => {
+      await lab.seal([[1]]);
+      const startMs = clock.nowMs();
+      await clock.advance(1_000);
+      await until(() => stalls.length > 0);
+      const { sinceMs = 0, ...first } = stalls[0] ?? {};
+      assert.deepEqual(first, { step: "stage", why: "hangs" });
+      assert.ok(sinceMs >= startMs && sinceMs <= startMs + 1_000);
+      await clock.advance(120_000);
+      assert.equal(stalls.length, 1, "its lane is skipped");
+      openGate();
+      await clock.advance(60_000);
+      assert.deepEqual(await lab.tableNumbers(), [1]);
+      assert.equal(stalls.at(-1), undefined);
+    }, hanging);
+  },
+});
+
+Deno.test({
+  name: "DrainLoop tells since when a lane fails, in which step, and the reason of the last error",
+  async fn() {
+    const stalls: (LaneStall | undefined)[] = [];
+    let isAway = true;
+    const failing = (deps: DrainDeps): DrainDeps => ({
+      ...deps,
+      observer: { stalled: (_, stall) => void stalls.push(stall) },
+      encoder: {
+        ...deps.encoder,
+        encode: (input, options) =>
+          isAway
+            ? Promise.reject(new OperatingError("unavailable", "away", { reason: "store_away" }))
+            : deps.encoder.encode(input, options),
+      },
+    });
+    const gate = { ...OPTIONS.gate, ageMsMax: 0 };
+    await withLoop({ ...OPTIONS, gate }, async ({ lab, clock }) => {
+      await lab.seal([[1]]);
+      await clock.advance(30_000);
+      assert.ok(stalls.length > 2);
+      const [first] = stalls;
+      assert.deepEqual(first, { ...first, step: "stage", why: "store_away" });
+      assert.deepEqual(stalls.at(-1), first, "since the first failure");
+      isAway = false;
+      await clock.advance(61_000);
+      assert.equal(stalls.at(-1), undefined);
+    }, failing);
   },
 });
 

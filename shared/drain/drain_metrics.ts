@@ -7,10 +7,11 @@ import { type LaneId, laneName } from "../tenant/tenant.ts";
 import { OTHER } from "../metrics/bounded_cells.ts";
 import { LANE_SERIES_MAX } from "../metrics/bounded_cells.ts";
 import { BoundedGauge } from "../metrics/bounded_gauge.ts";
+import { StallGauge } from "../metrics/stall_gauge.ts";
 import type { MetricHandles } from "../metrics/metrics.ts";
 import { DURATION_SECS_BUCKETS, type MetricTable } from "../metrics/table.ts";
 import { type Clock, SystemClock } from "../os/clock.ts";
-import type { DrainObserver } from "./drain_observer.ts";
+import { DRAIN_STEPS, type DrainObserver } from "./drain_observer.ts";
 
 const LANE = { lane: [] } as const;
 
@@ -146,6 +147,14 @@ export const DRAIN_METRICS = {
     labels: LANE,
     together: "max",
   },
+  laneStalled: {
+    kind: "gauge",
+    name: "svc_drain_stalled_seconds",
+    help:
+      "Since when a lane does not get on, in which step of its turn, and why. It hangs when a turn exceeds its deadline; it is skipped until that ends. Else why is the reason of its last error",
+    labels: { ...LANE, step: DRAIN_STEPS, why: [] },
+    together: "max",
+  },
 } as const satisfies MetricTable;
 
 /** Counts what a drain reports into `metrics`. */
@@ -176,6 +185,7 @@ export function countDrain(
     // A look is old when a drain hangs, and what it found has grown older since.
     oldestMs: gaugeOf("lagSecs", (oldestMs) => Math.max(0, clock.nowMs() - oldestMs) / 1_000),
   };
+  const stalls = new StallGauge(metrics.laneStalled, { clock, seriesMax: LANE_SERIES_MAX });
   return {
     committed(lane, report) {
       const labels = labelsOf(lane);
@@ -193,6 +203,12 @@ export function countDrain(
     overtaken: () => metrics.commits.add(1, { outcome: "overtaken" }),
     forgotten: (lane, { length }) => metrics.forgotten.add(length, labelsOf(lane)),
     failed: () => metrics.commits.add(1, { outcome: "failed" }),
+    stalled(lane, stall) {
+      const name = laneName(lane);
+      if (stall === undefined) return stalls.set(name, undefined);
+      const { sinceMs, step, why } = stall;
+      stalls.set(name, { sinceMs, labels: { lane: name, step, why } });
+    },
     poisoned: (lane) => metrics.poisoned.add(1, labelsOf(lane)),
     damaged: (lane, _segment, damage) =>
       metrics.damagedBytes.add(
@@ -218,6 +234,7 @@ export function countDrain(
     },
     lanes(names) {
       for (const gauge of Object.values(lags)) gauge.keep(names);
+      stalls.keep((name) => names.has(name));
     },
   };
 }

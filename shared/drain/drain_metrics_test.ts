@@ -7,6 +7,31 @@ const LANE = { tenant: "default", index: "events" };
 const OTHER = { tenant: "default", index: "web" };
 
 Deno.test({
+  name: "countDrain tells how long a lane does not get on, where and why, until it does or is gone",
+  async fn() {
+    const metrics = createMetrics(DRAIN_METRICS, { version: "1", role: "compactor" });
+    let nowMs = 100_000;
+    const observer = countDrain(metrics, { nowMs: () => nowMs });
+    const shown = async () =>
+      (await metrics.render(null)).text.split("\n")
+        .filter((line) => line.startsWith("svc_drain_stalled_seconds{"));
+    observer.stalled(LANE, { sinceMs: 90_000, step: "look", why: "catalog_away" });
+    observer.stalled(OTHER, { sinceMs: 99_000, step: "commit", why: "hangs" });
+    observer.stalled(LANE, { sinceMs: 90_000, step: "stage", why: "hangs" });
+    nowMs += 5_000;
+    const web = 'svc_drain_stalled_seconds{lane="default/web",step="commit",why="hangs"} 6';
+    assert.deepEqual(await shown(), [
+      'svc_drain_stalled_seconds{lane="default/events",step="stage",why="hangs"} 15',
+      web,
+    ]);
+    observer.stalled(LANE, undefined);
+    assert.deepEqual(await shown(), [web]);
+    observer.lanes(new Set(["default/events"]));
+    assert.deepEqual(await shown(), []);
+  },
+});
+
+Deno.test({
   name:
     "countDrain turns what a drain tells into counters, and the last look at each lane into its lag",
   fn: async () => {

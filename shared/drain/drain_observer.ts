@@ -17,6 +17,20 @@ export interface CommitReport {
   readonly retries: number;
 }
 
+/** Parts of a lane's turn, in their order. */
+export const DRAIN_STEPS = ["look", "claim", "stage", "commit", "mark", "sweep"] as const;
+export type DrainStep = typeof DRAIN_STEPS[number];
+
+/** A lane of which no turn has ended well for a while. */
+export interface LaneStall {
+  /** Unix milliseconds of the beginning of the first such turn. */
+  readonly sinceMs: number;
+  /** Where the last one hangs or failed. */
+  readonly step: DrainStep;
+  /** `wordOfStall`. */
+  readonly why: string;
+}
+
 export interface LaneLag {
   readonly segments: number;
   readonly bytes: number;
@@ -51,6 +65,8 @@ export interface DrainObserver {
   /** The lane's table got columns of these names for attributes of its rows; never none. */
   columnsAdded?(lane: LaneId, columns: readonly string[]): void;
   failed?(lane: LaneId, error: unknown): void;
+  /** After each turn that failed, or exceeded its deadline; undefined: one has ended well again. */
+  stalled?(lane: LaneId, stall: LaneStall | undefined): void;
   swept?(lane: LaneId, segments: number): void;
   /** Objects of the mirror were removed that were of a machine that is gone. */
   reclaimed?(objects: number): void;
@@ -80,6 +96,7 @@ export function combineObservers(...observers: readonly DrainObserver[]): Requir
     discarded: (lane, segments) => each((observer) => observer.discarded?.(lane, segments)),
     columnsAdded: (lane, columns) => each((observer) => observer.columnsAdded?.(lane, columns)),
     failed: (lane, error) => each((observer) => observer.failed?.(lane, error)),
+    stalled: (lane, stall) => each((observer) => observer.stalled?.(lane, stall)),
     swept: (lane, segments) => each((observer) => observer.swept?.(lane, segments)),
     reclaimed: (objects) => each((observer) => observer.reclaimed?.(objects)),
     lag: (lane, lag) => each((observer) => observer.lag?.(lane, lag)),

@@ -27,7 +27,7 @@ import {
 } from "../tables/data_file_writer.ts";
 import { fitTo, schemaForNewTable } from "../tables/fit_schema.ts";
 import { BatchJoiner, type RowsOfMessages } from "./batch_joiner.ts";
-import type { DrainObserver } from "./drain_observer.ts";
+import type { DrainObserver, DrainStep } from "./drain_observer.ts";
 import { sampleAttributes } from "./sample_attributes.ts";
 import { targetSchema } from "./table_target.ts";
 
@@ -75,6 +75,8 @@ export interface StageOptions {
   readonly inputBytesMax?: number;
   /** Heeded between batches. */
   readonly signal?: AbortSignal;
+  /** Told which step of the turn begins. */
+  readonly onStep?: (step: DrainStep) => void;
 }
 
 export interface StagedFiles {

@@ -71,6 +71,21 @@ interface Asked<V> {
   readonly deadline: ReturnType<typeof setTimeout> | undefined;
 }
 
+/** A thread that does not end its work, and takes a core until the process ends. */
+export interface LostThread {
+  /** `TaskThreadOptions.what`. */
+  readonly what: string;
+  /** Unix milliseconds at which it was left behind. */
+  readonly sinceMs: number;
+}
+
+/** The threads that this process has left behind, in their order. */
+export function lostThreads(): readonly LostThread[] {
+  return LOST;
+}
+
+const LOST: LostThread[] = [];
+
 export class TaskThread<Q, V> implements RunsTasks<Q, V> {
   readonly #module: URL;
   readonly #options: TaskThreadOptions;
@@ -162,6 +177,7 @@ export class TaskThread<Q, V> implements RunsTasks<Q, V> {
           "until this process is restarted",
         { what, secs: ms / 1_000 },
       );
+      LOST.push({ what, sinceMs: Date.now() });
       this.#settle({ id, failure: `it took longer than ${ms / 1_000} s` });
     }, ms);
   }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { TaskThread, type TaskThreadOptions } from "./task_thread.ts";
+import { lostThreads, TaskThread, type TaskThreadOptions } from "./task_thread.ts";
 
 /** Answers a number after as many milliseconds; one below 0 fails. */
 const WAITER = `
@@ -95,6 +95,7 @@ Deno.test({
           /it took longer than 5.001 s/,
         );
         assert.deepEqual(next, { status: "fulfilled", value: 7 });
+        assert.deepEqual(lostThreads().map(({ what }) => what), ["waits"]);
       } finally {
         Atomics.store(flag, 0, 1);
       }

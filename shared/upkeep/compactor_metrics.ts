@@ -3,6 +3,7 @@
  */
 
 import type { MetricHandles } from "../metrics/metrics.ts";
+import { gaugeLostThreads, LOST_THREAD_METRICS } from "../metrics/lost_threads.ts";
 import type { MetricTable } from "../metrics/table.ts";
 import { countDeletes, DELETE_METRICS } from "./delete_metrics.ts";
 import type { DeleteObserver } from "./delete_task.ts";
@@ -15,6 +16,7 @@ export const COMPACTOR_METRICS = {
   ...DRAIN_METRICS,
   ...DELETE_METRICS,
   ...MAINTENANCE_METRICS,
+  ...LOST_THREAD_METRICS,
 } as const satisfies MetricTable;
 
 /** Observers of what a compactor did. */
@@ -28,6 +30,7 @@ export interface CompactorObservers {
 export function countCompactor(
   metrics: MetricHandles<typeof COMPACTOR_METRICS>,
 ): CompactorObservers {
+  gaugeLostThreads(metrics);
   return {
     drain: countDrain(metrics),
     deletes: countDeletes(metrics),

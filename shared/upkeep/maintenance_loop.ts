@@ -16,6 +16,7 @@ import { TenantTurns, type TurnTaker } from "../tenant/tenant_turns.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 import type { Clock } from "../os/clock.ts";
 import { FailureLog } from "../logging/failure_log.ts";
+import { wordOfStall } from "../metrics/stall_gauge.ts";
 import type { MaintenanceObserver } from "./maintenance_observer.ts";
 import type { TableSweep } from "./table_sweeps.ts";
 
@@ -25,6 +26,10 @@ export interface MaintenanceLoopDeps {
   readonly observer?: MaintenanceObserver;
   /** How long it leaves the processor to others that start with it; default: not at all. */
   readonly pauseMs?: number;
+  /** How long a turn may take before it is told to end; default 600,000. */
+  readonly turnMsMax?: number;
+  /** How long it then may take to end before it is left behind; default 10,000. */
+  readonly endingMsMax?: number;
 }
 
 /** Running sweeps of all tables. */
@@ -74,6 +79,8 @@ interface Turns extends TurnTaker {
   readonly ident: TableIdent;
   notBeforeMs: number;
   failures: number;
+  /** Unix milliseconds of the beginning of the first turn since which none has ended well. */
+  stalledMs: number;
   /** A turn that was abandoned has not ended. */
   busy: boolean;
 }
@@ -153,8 +160,9 @@ class RunningLoop implements MaintenanceLoop {
   }
 
   async #turn(turns: Turns): Promise<boolean> {
-    const { clock, observer } = this.#deps;
+    const { clock, observer, turnMsMax = TURN_MS_MAX } = this.#deps;
     const { sweep, ident } = turns;
+    const startMs = clock.nowMs();
     this.#tenants.begin(turns, clock.monotonicMs());
     const over = new AbortController();
     const timeout = new AbortController();
@@ -162,10 +170,10 @@ class RunningLoop implements MaintenanceLoop {
       () =>
         timeout.abort(
           new Error(
-            `the turn took longer than ${TURN_MS_MAX / 1_000} s, the next one waits until it ends`,
+            `the turn took longer than ${turnMsMax / 1_000} s, the next one waits until it ends`,
           ),
         ),
-      TURN_MS_MAX,
+      turnMsMax,
     );
     try {
       const signal = AbortSignal.any([timeout.signal, this.#stop.signal]);
@@ -173,17 +181,23 @@ class RunningLoop implements MaintenanceLoop {
       turns.busy = true;
       const ended = work.finally(() => turns.busy = false);
       ended.catch(() => {});
-      const more = await Promise.race([ended, longAfter(signal, over.signal)]);
+      const { endingMsMax = ENDING_MS_MAX } = this.#deps;
+      const left = longAfter(signal, { ms: endingMsMax, over: over.signal });
+      const more = await Promise.race([ended, left]);
+      if (turns.failures > 0) observer?.stalled?.(ident, sweep.name, undefined);
       turns.failures = 0;
       turns.notBeforeMs = more ? 0 : clock.monotonicMs() + sweep.intervalMs;
       this.#failureLog.worked(turnsName(turns));
       return more;
     } catch (error) {
       if (this.#stop.signal.aborted) return false;
+      if (turns.failures === 0) turns.stalledMs = startMs;
       turns.failures += 1;
       const pauseMs = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** (turns.failures - 1));
       turns.notBeforeMs = clock.monotonicMs() + pauseMs;
       observer?.failed?.(ident, sweep.name, error);
+      const why = wordOfStall(error, { hangs: timeout.signal.aborted });
+      observer?.stalled?.(ident, sweep.name, { sinceMs: turns.stalledMs, why });
       const what = `carry out ${sweep.name} of table ${ident.namespace}.${ident.name}`;
       this.#failureLog.failed(turnsName(turns), what, error);
       return false;
@@ -194,19 +208,22 @@ class RunningLoop implements MaintenanceLoop {
   }
 
   #turnsOf(what: Pick<Turns, "sweep" | "ident">): Turns {
-    const fresh = { turnMs: 0, notBeforeMs: 0, failures: 0, busy: false };
+    const fresh = { turnMs: 0, notBeforeMs: 0, failures: 0, stalledMs: 0, busy: false };
     return this.#turns.get(turnsName(what)) ?? { ...what, ...fresh };
   }
 }
 
 /**
- * Rejects when `signal` has been aborted for a while: work that heeds it has ended by then. Not any
+ * Rejects when `signal` has been aborted for `ms`: work that heeds it has ended by then. Not any
  * more after `over`.
  */
-function longAfter(signal: AbortSignal, over: AbortSignal): Promise<never> {
+function longAfter(
+  signal: AbortSignal,
+  { ms, over }: { readonly ms: number; readonly over: AbortSignal },
+): Promise<never> {
   return new Promise((_, reject) => {
     const onAbort = () => {
-      const timer = setTimeout(() => reject(signal.reason), ENDING_MS_MAX);
+      const timer = setTimeout(() => reject(signal.reason), ms);
       over.addEventListener("abort", () => clearTimeout(timer), { once: true });
     };
     if (signal.aborted) onAbort();

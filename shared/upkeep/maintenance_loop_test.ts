@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { OperatingError } from "../base/errors.ts";
 import { FakeClock } from "../testing/fake_clock.ts";
+import { until } from "../testing/until.ts";
 import { startMaintenanceLoop } from "./maintenance_loop.ts";
 import type { TableSweep } from "./table_sweeps.ts";
 
@@ -36,5 +38,42 @@ Deno.test({
     assert.ok(count("merge beta") >= 8 && count("rollups beta") >= 8, turns.join(", "));
     assert.equal(new Set(turns.filter((turn) => turn.startsWith("merge acme"))).size, 40);
     assert.ok(count("rollups acme") > 0);
+  },
+});
+
+Deno.test({
+  name: "MaintenanceLoop tells of a sweep that hangs, and why one fails, until it ends well again",
+  async fn() {
+    const clock = new FakeClock();
+    const told: [sweep: string, why: string | undefined][] = [];
+    let isWell = false;
+    const sweeps: TableSweep[] = [
+      { name: "retention", intervalMs: 5_000, run: () => new Promise<boolean>(() => {}) },
+      {
+        name: "merge",
+        intervalMs: 5_000,
+        run: () =>
+          isWell
+            ? Promise.resolve(false)
+            : Promise.reject(new OperatingError("unavailable", "away", { reason: "store_away" })),
+      },
+    ];
+    const catalog = {
+      namespaces: () => Promise.resolve(["svc"]),
+      tables: () => Promise.resolve(["events"]),
+    };
+    const observer = {
+      stalled: (_: unknown, sweep: string, stall: { why: string } | undefined) =>
+        void told.push([sweep, stall?.why]),
+    };
+    const deps = { catalog, clock, observer, turnMsMax: 50, endingMsMax: 50 };
+    await using _loop = startMaintenanceLoop(deps, sweeps);
+    await clock.advance(1_000);
+    await until(() => told.length > 0);
+    await clock.advance(1_000);
+    assert.deepEqual(told, [["retention", "hangs"], ["merge", "store_away"]]);
+    isWell = true;
+    await clock.advance(20_000);
+    assert.deepEqual(told.slice(2), [["merge", undefined]], "the one that hangs is skipped");
   },
 });

@@ -4,9 +4,11 @@ import { isDamagedFile } from "../base/damaged_file.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 import { OTHER } from "../metrics/bounded_cells.ts";
 import { BoundedGauge } from "../metrics/bounded_gauge.ts";
-import type { MetricHandles } from "../metrics/metrics.ts";
+import { StallGauge } from "../metrics/stall_gauge.ts";
+import type { HandleOf, MetricHandles } from "../metrics/metrics.ts";
 import { DURATION_SECS_BUCKETS, type MetricTable } from "../metrics/table.ts";
 import { LANE_SERIES_MAX } from "../metrics/bounded_cells.ts";
+import { type Clock, SystemClock } from "../os/clock.ts";
 import type { MaintenanceObserver } from "./maintenance_observer.ts";
 
 const TABLE = { table: [] } as const;
@@ -117,6 +119,14 @@ export const MAINTENANCE_METRICS = {
     help: "Turns of maintenance that failed, by sweep; the log says why and when it tries again",
     labels: { sweep: [] },
   },
+  sweepStalled: {
+    kind: "gauge",
+    name: "svc_compactor_sweep_stalled_seconds",
+    help:
+      "Since when a sweep of a table does not get on, and why. It hangs when a turn exceeds its deadline; it is skipped until that ends. Else why is the reason of its last error",
+    labels: { ...TABLE, sweep: [], why: [] },
+    together: "max",
+  },
   damagedFiles: {
     kind: "counter",
     name: "svc_compactor_damaged_files_total",
@@ -202,7 +212,9 @@ type TableGauge =
 /** Counts what maintenance reports into `metrics`. Tables past the first so many share series. */
 export function countMaintenance(
   metrics: MetricHandles<typeof MAINTENANCE_METRICS>,
+  clock: Pick<Clock, "nowMs"> = new SystemClock(),
 ): Required<MaintenanceObserver> {
+  const stalls = countStalls(metrics.sweepStalled, clock);
   const known = new Set<string>();
   const labelsOf = ({ namespace, name }: TableIdent) => {
     const table = `${namespace}.${name}`;
@@ -253,6 +265,7 @@ export function countMaintenance(
       metrics.failures.add(1, { sweep });
       if (isDamagedFile(error)) metrics.damagedFiles.add(1, {});
     },
+    stalled: stalls.stalled,
     verified(_, { byteLength, outcome }) {
       metrics.scrubbedFiles.add(1, { outcome });
       metrics.scrubbedBytes.add(byteLength, {});
@@ -273,6 +286,23 @@ export function countMaintenance(
     listed(idents) {
       const names = new Set(idents.map(({ namespace, name }) => `${namespace}.${name}`));
       for (const each of gauges.values()) each.keep(names);
+      stalls.keep(names);
     },
+  };
+}
+
+function countStalls(
+  gauge: HandleOf<typeof MAINTENANCE_METRICS.sweepStalled>,
+  clock: Pick<Clock, "nowMs">,
+): Pick<Required<MaintenanceObserver>, "stalled"> & { keep(tables: ReadonlySet<string>): void } {
+  const stalls = new StallGauge(gauge, { clock, seriesMax: LANE_SERIES_MAX });
+  return {
+    stalled(ident, sweep, stall) {
+      const table = `${ident.namespace}.${ident.name}`;
+      const name = `${table} ${sweep}`;
+      if (stall === undefined) return stalls.set(name, undefined);
+      stalls.set(name, { sinceMs: stall.sinceMs, labels: { table, sweep, why: stall.why } });
+    },
+    keep: (tables) => stalls.keep((name) => tables.has(name.slice(0, name.indexOf(" ")))),
   };
 }

@@ -50,6 +50,16 @@ export interface MaintenanceObserver {
   ): void;
   /** A sweep of a table failed; it is tried again later and later. */
   failed?(ident: TableIdent, sweep: string, error: unknown): void;
+  /**
+   * After each turn of a sweep that failed or exceeded its deadline; undefined: one has ended well
+   * again. `sinceMs`: Unix milliseconds of the beginning of the first such turn. `why`:
+   * `wordOfStall`.
+   */
+  stalled?(
+    ident: TableIdent,
+    sweep: string,
+    stall: { readonly sinceMs: number; readonly why: string } | undefined,
+  ): void;
   /** Merges wait, as rows in the WAL wait for a drain. */
   throttled?(): void;
   /** The tables that there are: told again and again, so that those that are gone are forgotten. */
@@ -77,6 +87,7 @@ export function combineMaintenance(
     verified: (ident, file) => each((observer) => observer.verified?.(ident, file)),
     scrubbed: (ident, state) => each((observer) => observer.scrubbed?.(ident, state)),
     failed: (ident, sweep, error) => each((observer) => observer.failed?.(ident, sweep, error)),
+    stalled: (ident, sweep, stall) => each((observer) => observer.stalled?.(ident, sweep, stall)),
     throttled: () => each((observer) => observer.throttled?.()),
     listed: (idents) => each((observer) => observer.listed?.(idents)),
     looked: (ident, table) => each((observer) => observer.looked?.(ident, table)),

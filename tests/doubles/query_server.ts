@@ -92,7 +92,7 @@ export function testService(engine: Engine, fields: Partial<QueryService> = {}):
     tails: new TailDesk(),
     page: undefined,
     basePath: "",
-    status: { report: () => ({ every_secs: 10, times: [], roles: [], series: [] }) },
+    status: { report: () => ({ every_secs: 10, times: [], roles: [], series: [], stalls: [] }) },
     readiness: { problem: undefined },
     indexes: new ManagedIndexes({
       catalog: {

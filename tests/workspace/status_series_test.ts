@@ -1,7 +1,8 @@
-import { deepStrictEqual } from "node:assert/strict";
+import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import { METRICS as COMPACTOR } from "../../compactor/metrics.ts";
 import { METRICS as INGEST } from "../../ingest/mod.ts";
 import { METRICS as QUERY } from "../../query/mod.ts";
+import { STALL_METRICS } from "../../query/status/stalls.ts";
 import { STATUS_SERIES, type StatusRole } from "../../query/status/status_series.ts";
 import type { MetricSpec, MetricTable } from "../../shared/metrics/table.ts";
 import { CHARTS } from "../../web/status/status_charts.ts";
@@ -27,6 +28,18 @@ Deno.test({
       return spec === undefined || (spec.kind === "gauge") !== (kind === "gauge");
     });
     deepStrictEqual(wrong, []);
+  },
+});
+
+Deno.test({
+  name: "STALL_METRICS reads gauges of seconds that the compactor has, with labels that they have",
+  fn() {
+    for (const { metric, kind: _, ...labels } of STALL_METRICS) {
+      const spec = specOf("compactor", metric);
+      strictEqual(spec?.kind, "gauge", metric);
+      const unknown = Object.values(labels).filter((label) => !(label in (spec?.labels ?? {})));
+      deepStrictEqual(unknown, [], metric);
+    }
   },
 });
 

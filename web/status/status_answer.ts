@@ -16,6 +16,16 @@ export interface Role {
   readonly state: "up" | "away" | "not_configured";
 }
 
+/** What does not get on. */
+export interface Stall {
+  readonly role: string;
+  readonly kind: "lane" | "sweep" | "thread";
+  readonly name: string;
+  readonly step?: string;
+  readonly why: string;
+  readonly since_ms: number;
+}
+
 /** `GET /api/v1/status`: docs/api/query.md#status. */
 export interface Status {
   readonly every_secs: number;
@@ -23,4 +33,5 @@ export interface Status {
   readonly times: readonly number[];
   readonly roles: readonly Role[];
   readonly series: readonly Series[];
+  readonly stalls: readonly Stall[];
 }

@@ -6,7 +6,7 @@ import { signIns } from "../api/session.ts";
 import { TimeView } from "../view/time_view.tsx";
 import { ChartView } from "./chart_view.tsx";
 import { CHARTS } from "./status_charts.ts";
-import type { Role, Status } from "./status_answer.ts";
+import type { Role, Stall, Status } from "./status_answer.ts";
 import { failure, followStatus, status } from "./status_state.ts";
 
 export function StatusPage(): JSX.Element {
@@ -23,6 +23,7 @@ export function StatusPage(): JSX.Element {
         <p class="empty" aria-live="polite">Loading the status…</p>
       )}
       {shown !== undefined && <Roles shown={shown} />}
+      {shown !== undefined && shown.stalls.length > 0 && <Stalls stalls={shown.stalls} />}
       {shown !== undefined && shown.times.length < 2 && (
         <p class="quiet">
           The query server has just begun to look. Rates are there in {shown.every_secs} seconds.
@@ -74,4 +75,25 @@ function Roles({ shown: { roles, times } }: { readonly shown: Status }): JSX.Ele
       )}
     </ul>
   );
+}
+
+/** What does not get on, and where its reason is told. */
+function Stalls({ stalls }: { readonly stalls: readonly Stall[] }): JSX.Element {
+  return (
+    <ul class="stalls" role="alert" aria-label="What does not get on">
+      {stalls.map((one) => (
+        <li key={`${one.role} ${one.kind} ${one.name} ${one.step}`}>
+          <strong>{one.role}</strong> {stallText(one)} since <TimeView ms={one.since_ms} />
+        </li>
+      ))}
+      <li class="quiet">The log of that server has the text of each error.</li>
+    </ul>
+  );
+}
+
+function stallText({ kind, name, step, why }: Stall): string {
+  if (kind === "thread") return `has left a thread behind that ${name}; it takes a core`;
+  const what = kind === "lane" ? `lane ${name}` : `${step} of table ${name}`;
+  const where = kind === "lane" ? ` in step ${step}` : "";
+  return `${what} does not get on (${why}${where})`;
 }
