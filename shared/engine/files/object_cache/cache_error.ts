@@ -38,15 +38,16 @@ export function metadataError(error: unknown): unknown {
 
 /**
  * An error of a read of a data file. A file that is gone was replaced since the statement was
- * planned.
+ * planned, or somebody removed it.
  */
-export function dataFileError(error: unknown): unknown {
+export function dataFileError(error: unknown, key: string): unknown {
   if (!isOperatingError(error, "not_found")) return metadataError(error);
-  return new OperatingError("unavailable", "A data file is not there any more; retry", {
-    reason: REASON,
-    retryAfterSecs: 1,
-    cause: error,
-  });
+  return new OperatingError(
+    "unavailable",
+    `Cannot read object ${JSON.stringify(key)}: it is not there any more; retry, and restore the ` +
+      "object if it stays away",
+    { reason: REASON, retryAfterSecs: 1, cause: error },
+  );
 }
 
 /**

@@ -319,6 +319,25 @@ Deno.test({
 });
 
 Deno.test({
+  name: "CachedDataFiles a data file that is gone is a 503 that names it",
+  fn: async () => {
+    await using remote = await openRemote();
+    const { lab, store } = remote;
+    await fill(lab, [{ rows: 20, rowGroupRowsMax: 200, sorted: true, seed: 1 }]);
+    store.onRead = ({ key }) => {
+      if (key.endsWith(".parquet")) throw new OperatingError("not_found", "NoSuchKey");
+    };
+    const error = await lab.query("SELECT max(raw) FROM events").then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    ok(isOperatingError(error, "unavailable"), String(error));
+    match(error.message, /^Cannot read object ".*\.parquet": .*; retry, and restore the object/);
+    deepStrictEqual([error.reason, error.retryAfterSecs], ["storage_unavailable", 1]);
+  },
+});
+
+Deno.test({
   name:
     "CachedDataFiles metadata that the catalog names and the store has not is a 503 with its remedy",
   fn: async () => {

@@ -299,7 +299,7 @@ export class ObjectCache {
     try {
       return await this.options.store.getRange(key, start, end - start);
     } catch (error) {
-      throw dataFileError(error);
+      throw dataFileError(error, key);
     }
   }
 
