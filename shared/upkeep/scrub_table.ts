@@ -116,6 +116,7 @@ class TableScrub {
     const begun = this.#options.restarts === true ? undefined : last;
     let pass = begun?.cursor === undefined ? this.#newPass(last) : begun;
     const start = pass.cursor ?? "";
+    await this.#findMetadata();
     this.#live = await this.#liveFiles();
     const seen = new Set<string>();
     let keptMs = clock.monotonicMs();
@@ -236,14 +237,47 @@ class TableScrub {
     return file === undefined ? { key } : { key, byteLength: file.byteLength, rows: file.rows };
   }
 
-  /** Data files that the table names and that were not there. */
+  /** The table's metadata leads to all others, and to itself only from the catalog. */
+  async #findMetadata(): Promise<void> {
+    const { catalog, store } = this.#deps;
+    const location = await catalog.metadataLocation(this.#ident);
+    if (location !== undefined) await this.#find(keyOfMetadata(store.rootUri, location), 0);
+  }
+
+  /**
+   * Finds what snapshots need and was not there: a list before the manifests that it names, and
+   * these before the data files, since a repaired one leads to more.
+   */
   async #missing(seen: ReadonlySet<string>, start: string): Promise<void> {
+    this.#named = undefined;
+    const find = async (key: string, byteLength: number) => {
+      if (!seen.has(key) && key > start) await this.#find(key, byteLength);
+    };
+    await this.#missingManifests(find);
     this.#live = await this.#liveFiles();
-    for (const { key, byteLength } of this.#live.values()) {
-      if (seen.has(key) || key <= start) continue;
-      const info = await orUndefined(() => this.#deps.store.head(key));
-      if (info === undefined) await this.#damaged(key, byteLength, "it is not there");
+    for (const { key, byteLength } of this.#live.values()) await find(key, byteLength);
+  }
+
+  async #missingManifests(find: (key: string, byteLength: number) => Promise<void>): Promise<void> {
+    const table = await orElse(() => this.#table(), undefined);
+    const { reader } = this.#freshDeps();
+    const found = new Set<string>();
+    for (const snapshot of table?.metadata.snapshots ?? []) {
+      const list = snapshot["manifest-list"];
+      if (table === undefined || list === undefined) continue;
+      await find(table.locator.keyOf(list), 0);
+      const metadata = { ...table.metadata, "current-snapshot-id": snapshot["snapshot-id"] };
+      for (const one of await orElse(() => reader.manifests({ ...table, metadata }), [])) {
+        if (found.has(one.location)) continue;
+        found.add(one.location);
+        await find(table.locator.keyOf(one.location), one.byteLength);
+      }
     }
+  }
+
+  async #find(key: string, byteLength: number): Promise<void> {
+    const info = await orUndefined(() => this.#deps.store.head(key));
+    if (info === undefined) await this.#damaged(key, byteLength, "it is not there");
   }
 
   /** Damaged files that are gone with their last snapshot. */
@@ -270,16 +304,13 @@ class TableScrub {
   }
 
   /** By key; none where metadata is damaged, which its own file shows. */
-  async #liveFiles(): Promise<ReadonlyMap<string, DataFile>> {
-    try {
+  #liveFiles(): Promise<ReadonlyMap<string, DataFile>> {
+    return orElse(async () => {
       const table = await this.#table();
       // Also those that wait for another engine's deletes: damage would keep them waiting.
       const entries = await this.#freshDeps().reader.liveEntries(table);
       return new Map(entries.map(({ file }) => [file.key, file]));
-    } catch (error) {
-      if (!isOperatingError(error) || error.code === "unavailable") throw error;
-      return new Map();
-    }
+    }, new Map());
   }
 
   /** A kept reader would not see that metadata is damaged by now. */
@@ -304,6 +335,16 @@ function textOf(
 ): string {
   const more = count === 1 ? "" : ` and ${count - 1} more`;
   return `${what} at byte ${offset}, ${byteLength} bytes${more}`;
+}
+
+/** What `read` gives; `otherwise` where metadata is damaged or missing. */
+async function orElse<T>(read: () => Promise<T>, otherwise: T): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!isOperatingError(error) || error.code === "unavailable") throw error;
+    return otherwise;
+  }
 }
 
 async function orUndefined<T>(read: () => Promise<T>): Promise<T | undefined> {

@@ -111,6 +111,35 @@ Deno.test({
 });
 
 Deno.test({
+  name: "scrubTable metadata, a list or a manifest that is not there is damage, and is repaired",
+  async fn() {
+    await using lab = await labOf(2);
+    const former = /\/0000[01]-[^/]*\.metadata\.json$/;
+    const keys = (await lab.keys()).filter((key) => /\/metadata\//.test(key) && !former.test(key));
+    assert.equal(keys.length, 5, "metadata, and list and manifest of two snapshots");
+    const kept = new Map<string, Uint8Array>();
+    for (const key of keys) kept.set(key, await lab.store.get(key));
+    const copies = {
+      async *copiesOf(key: string) {
+        yield* await Promise.resolve([present(kept.get(key))]);
+      },
+    };
+    for (const key of keys) {
+      await lab.store.delete([key]);
+      const { table } = await scrub(lab);
+      const missing = table.damaged.map((one) => [one.key, one.damage]);
+      assert.deepEqual(missing, [[key, "it is not there"]]);
+      const { table: repaired } = await scrub(lab, { copies });
+      assert.deepEqual([repaired.repaired, repaired.damaged], [1, []]);
+      assert.deepEqual(await lab.store.get(key), kept.get(key));
+    }
+    await lab.store.delete(keys);
+    assert.equal((await scrub(lab, { copies })).table.repaired, keys.length);
+    assert.equal((await lab.rows()).length, 20);
+  },
+});
+
+Deno.test({
   name: "scrubTable repairs by a second copy that is whole, and by no other",
   async fn() {
     await using lab = await labOf(1);
