@@ -16,6 +16,7 @@
 import { concatBytes, freeBytes } from "../base/bytes.ts";
 import { isOperatingError, OperatingError } from "../base/errors.ts";
 import { IncomingRequest } from "../http1/incoming_request.ts";
+import { Refusal } from "../http1/refusal.ts";
 import { type BodyCap, bodyTooLarge } from "./body_too_large.ts";
 import type { ByteHold } from "../base/byte_budget.ts";
 import { type BodyWire, wireOf } from "./body_wire.ts";
@@ -102,12 +103,13 @@ const INCOMPLETE = "body_incomplete";
 
 /** For a body whose reading failed with `error`. */
 export function incompleteBody(error: unknown): OperatingError {
-  return new OperatingError(
-    "invalid_argument",
-    "cannot read the request body: it ended before its end was due; send all of the announced bytes, " +
-      "or in chunks the last one",
-    { reason: INCOMPLETE, cause: error },
-  );
+  const why = error instanceof Refusal
+    ? `${error.message}; send chunks as section 7.1 of RFC 9112 has them`
+    : "it ended before its end was due; send all of the announced bytes, or in chunks the last one";
+  return new OperatingError("invalid_argument", `cannot read the request body: ${why}`, {
+    reason: INCOMPLETE,
+    cause: error,
+  });
 }
 
 /** `error`, or 503 where something else than the sender ended the body of `request`. */

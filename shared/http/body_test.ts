@@ -174,6 +174,19 @@ const REFUSED: { name: string; encoding?: string; body: Body; status: number; re
     status: 415,
     reason: "unsupported_content_encoding",
   },
+  ...[
+    ["deflate behind deflate", "deflate", [deflate(TEXT), deflate(TEXT)]] as const,
+    ["bytes behind deflate", "deflate", [deflate(TEXT), utf8("more")]] as const,
+    ["bytes behind gzip", "gzip", [gzip(TEXT), utf8("more")]] as const,
+    ["zeros and a member behind gzip", "gzip", [
+      gzip(TEXT),
+      new Uint8Array(9),
+      gzip(TEXT),
+    ]] as const,
+  ].map(([name, encoding, parts]) => ({
+    ...{ name, encoding, body: concatBytes(parts) },
+    ...{ status: 400, reason: "bad_content_encoding" },
+  })),
   {
     name: "two encodings",
     encoding: "gzip, gzip",
@@ -289,6 +302,20 @@ for (const reader of Object.keys(READERS)) {
       assert.match(text, /^HTTP\/1\.1 400 /);
       assert.match(text, /body_incomplete/);
       assert.match(text, /ended before its end was due; send all of the announced bytes/);
+    },
+  });
+
+  Deno.test({
+    name: `${reader} says what is wrong with a chunk`,
+    fn: async () => {
+      await using server = startEcho(reader);
+      const text = await exchange(
+        server,
+        "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello more\r\n0\r\n\r\n",
+      );
+      assert.match(text, /^HTTP\/1\.1 400 /);
+      assert.match(text, /body_incomplete/);
+      assert.match(text, /cannot read the request body: a chunk is longer than its size; send/);
     },
   });
 }

@@ -23,9 +23,9 @@ type Decoder = (bytes: Uint8Array, cap: BodyCap) => Uint8Array;
 
 const DECODERS: Readonly<Record<string, Decoder>> = {
   identity: (bytes) => bytes,
-  gzip: (bytes, { bytesMax }) => gunzipSync(bytes, { maxOutputLength: bytesMax }),
-  "x-gzip": (bytes, { bytesMax }) => gunzipSync(bytes, { maxOutputLength: bytesMax }),
-  deflate: (bytes, { bytesMax }) => inflateSync(bytes, { maxOutputLength: bytesMax }),
+  gzip: (bytes, cap) => decodeZlib(gunzipSync, bytes, cap),
+  "x-gzip": (bytes, cap) => decodeZlib(gunzipSync, bytes, cap),
+  deflate: (bytes, cap) => decodeZlib(inflateSync, bytes, cap),
   zstd: decodeZstd,
   snappy: (bytes, cap) => isFramed(bytes) ? decodeFramed(bytes, cap) : decodeBlock(bytes, cap),
   "x-snappy-framed": decodeFramed,
@@ -80,6 +80,33 @@ export function badEncoding(name: string, error: unknown): OperatingError {
       `send a whole ${name} body or drop the Content-Encoding header`,
     { reason: "bad_content_encoding", cause: error },
   );
+}
+
+/**
+ * Throws where a decoder has `read` fewer bytes than it was `given`. zlib ignores what follows the
+ * end of its data. Ignored rows must not be acknowledged.
+ */
+export function requireNothingBehind(
+  { given, read }: { readonly given: number; readonly read: number },
+): void {
+  if (read < given) throw new Error("more bytes follow its end");
+}
+
+function decodeZlib(
+  decode: typeof gunzipSync,
+  bytes: Uint8Array,
+  { bytesMax }: BodyCap,
+): Uint8Array {
+  // The types of zlib do not have the form of an answer with `info`.
+  const { buffer, engine } = decode(bytes, {
+    maxOutputLength: bytesMax,
+    info: true,
+  }) as unknown as {
+    readonly buffer: Uint8Array;
+    readonly engine: { readonly bytesWritten: number };
+  };
+  requireNothingBehind({ given: bytes.byteLength, read: engine.bytesWritten });
+  return buffer;
 }
 
 function decodeZstd(bytes: Uint8Array, cap: BodyCap): Uint8Array {

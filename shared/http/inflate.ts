@@ -4,15 +4,22 @@
  *
  * Invariants: whatever the compressed bytes claim, it holds one piece of the input, one of the
  * output, and what the decoder needs. All of that is charged to the hold meanwhile. A cut body is
- * an error.
+ * an error, and so is one with bytes behind its end.
  */
 
-import { pipeline, type Transform } from "node:stream";
-import { createGunzip, createInflate, createZstdDecompress } from "node:zlib";
+import { pipeline } from "node:stream";
+import {
+  createGunzip,
+  createInflate,
+  createZstdDecompress,
+  type Gunzip,
+  type Inflate,
+} from "node:zlib";
 import { formatBytes } from "../base/bytes.ts";
 import { othersTurn } from "../base/others_turn.ts";
 import type { ByteHold } from "../base/byte_budget.ts";
 import { type BodyCap, bodyTooLarge } from "./body_too_large.ts";
+import { requireNothingBehind } from "./content_encoding.ts";
 import { inflateSnappy } from "./inflate_snappy.ts";
 import { type ZstdRun, ZstdSplitter } from "./zstd_splitter.ts";
 
@@ -72,7 +79,7 @@ export function inflate(
 const OPTIONS = { chunkSize: OUTPUT_BYTES_MAX } as const;
 
 interface DecodeOptions {
-  readonly decoder: () => Transform;
+  readonly decoder: () => Gunzip | Inflate;
   /** What it needs. */
   readonly bytes: number;
   readonly hold: ByteHold | undefined;
@@ -82,10 +89,24 @@ async function* decoded(
   input: AsyncIterable<Uint8Array>,
   { decoder, bytes, hold }: DecodeOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
+  const source = input[Symbol.asyncIterator]();
+  const stream = decoder();
+  let taken = 0;
+  const read = async () => {
+    const next = await source.next();
+    taken += next.done ? 0 : next.value.byteLength;
+    return next;
+  };
   hold?.grow(bytes);
   try {
-    yield* pipeline(withTurns(input), decoder(), NOBODY_ELSE);
+    yield* pipeline(withTurns(read), stream, NOBODY_ELSE);
+    // The decoder ends where its data does, whatever is still to come. So the end of the input is
+    // waited for: a body that is acknowledged is all there.
+    while (!(await read()).done);
+    requireNothingBehind({ given: taken, read: stream.bytesWritten });
   } finally {
+    // Not waited for: the source may be waiting for a sender that is slow.
+    source.return?.()?.catch(NOBODY_ELSE);
     hold?.shrink(bytes);
   }
 }
@@ -100,16 +121,16 @@ const NOBODY_ELSE = () => {};
 const INPUT_WITHOUT_PAUSE_MAX = 1024 * 1024;
 
 async function* withTurns(
-  input: AsyncIterable<Uint8Array>,
+  read: () => Promise<IteratorResult<Uint8Array, unknown>>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   let sinceTurn = 0;
-  for await (const bytes of input) {
+  for (let next = await read(); !next.done; next = await read()) {
     if (sinceTurn >= INPUT_WITHOUT_PAUSE_MAX) {
       await othersTurn();
       sinceTurn = 0;
     }
-    yield bytes;
-    sinceTurn += bytes.byteLength;
+    yield next.value;
+    sinceTurn += next.value.byteLength;
   }
 }
 
