@@ -12,6 +12,7 @@
 import { isAbsolute } from "node:path";
 import { OperatingError } from "../base/errors.ts";
 import { ensureDirectory } from "../os/durable_directory.ts";
+import { diskError } from "../os/disk_failure.ts";
 import type { FileSystem, ReadableFiles } from "../os/file_system.ts";
 import { type Random, SystemRandom } from "../os/random.ts";
 import { checkKey, checkPrefix, TEMPORARY_DIR } from "./object_key.ts";
@@ -268,7 +269,8 @@ function overlaps(folder: string, prefix: string): boolean {
 
 function storageError(verb: string, key: string, error: unknown): Error {
   if (error instanceof OperatingError) return error;
-  const what = `Cannot ${verb} object ${JSON.stringify(key)}`;
+  const tried = `${verb} object ${JSON.stringify(key)}`;
+  const what = `Cannot ${tried}`;
   const { NotFound, NotADirectory, IsADirectory } = Deno.errors;
   const isAbsent = [NotFound, NotADirectory, IsADirectory].some((kind) => error instanceof kind);
   // A folder that cannot be made or listed says nothing about an object.
@@ -280,6 +282,8 @@ function storageError(verb: string, key: string, error: unknown): Error {
       cause: error,
     });
   }
+  const failed = diskError(tried, error);
+  if (failed instanceof OperatingError) return failed;
   if (error instanceof Error && isFileError(error)) {
     return new OperatingError("unavailable", `${what}: ${error.message}`, { cause: error });
   }

@@ -118,7 +118,8 @@ Deno.test({
       await Deno.writeTextFile(`${root}/file`, "x");
       const store = openLocalStore(new DenoFileSystem(), `${root}/file/below`);
       const says = (error: unknown) =>
-        isOperatingError(error, "unavailable") && /ENOTDIR|[Nn]ot a directory/.test(error.message);
+        isOperatingError(error, "unavailable") && error.reason === "disk_failure" &&
+        /(ENOTDIR|[Nn]ot a directory).*file.*; look at what is at this path$/.test(error.message);
       await assert.rejects(store.putNew("x", utf8("x")), says);
       await assert.rejects(Array.fromAsync(store.list("")), says);
     }),
