@@ -4,12 +4,13 @@
  * seldom changed; commits of tables have statements made for each.
  */
 
-import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import type { PostgresPool } from "./postgres_pool.ts";
 import { CommitCount, inTransaction } from "./sqlite_commits.ts";
 import { CheckedLately, type SqliteCopies } from "./sqlite_copies.ts";
-import { guard } from "./sqlite_errors.ts";
+import { closeConnections, openConnection } from "./sqlite_connections.ts";
+import { guard, isReadOnly } from "./sqlite_errors.ts";
 
 export type SqlValue = string | number | null;
 export type SqlRow = Readonly<Record<string, unknown>>;
@@ -41,8 +42,10 @@ export interface SqlDatabase extends AsyncDisposable {
  * A connection of its own to a SQLite file that has the tables. `noun` says in messages what it is.
  */
 export class SqliteDatabase implements SqlDatabase {
-  readonly #db: DatabaseSync;
+  #db: DatabaseSync;
+  #isDisposed = false;
   readonly #path: string;
+  readonly #busyTimeoutMs: number;
   readonly #noun: string;
   readonly #checked: CheckedLately | undefined;
 
@@ -61,19 +64,42 @@ export class SqliteDatabase implements SqlDatabase {
       : new CheckedLately(copies, new CommitCount(path));
     this.#path = path;
     this.#noun = options.noun ?? "catalog";
-    this.#db = new DatabaseSync(path, { timeout: options.busyTimeoutMs });
-    this.#db.exec("PRAGMA synchronous = FULL");
+    this.#busyTimeoutMs = options.busyTimeoutMs;
+    this.#db = this.#open();
   }
 
   transaction<T>(verb: string, steps: () => Transaction<T>): Promise<T> {
     return guard(`${verb} in the ${this.#noun}`, this.#path, () => {
-      this.#checked?.look(this.#db);
-      const run = () => ({ keep: true, value: runSqliteSteps(this.#db, steps()) });
-      return inTransaction(this.#db, run, this.#checked?.commits);
+      try {
+        return this.#transact(steps);
+      } catch (error) {
+        if (!isReadOnly(error)) throw error;
+        closeConnections(this.#path);
+        return this.#transact(steps);
+      }
     });
   }
 
+  #transact<T>(steps: () => Transaction<T>): T {
+    if (!this.#db.isOpen && !this.#isDisposed) this.#db = this.#open();
+    this.#checked?.look(this.#db);
+    const run = () => ({ keep: true, value: runSqliteSteps(this.#db, steps()) });
+    return inTransaction(this.#db, run, this.#checked?.commits);
+  }
+
+  #open(): DatabaseSync {
+    const db = openConnection(this.#path, { timeout: this.#busyTimeoutMs });
+    try {
+      db.exec("PRAGMA synchronous = FULL");
+      return db;
+    } catch (error) {
+      db.close();
+      throw error;
+    }
+  }
+
   [Symbol.asyncDispose](): Promise<void> {
+    this.#isDisposed = true;
     if (this.#db.isOpen) this.#db.close();
     return Promise.resolve();
   }

@@ -35,6 +35,7 @@ import { foldSegments } from "./consumed_runs.ts";
 import { runSqliteSteps, sqliteRows } from "./sql_database.ts";
 import { sqliteDialect } from "./sql_dialect.ts";
 import { IndexStates, READ_STATE, readViews, viewsOf } from "./sql_index_catalog.ts";
+import { openConnection } from "./sqlite_connections.ts";
 import { guard } from "./sqlite_errors.ts";
 import { CommitCount, type Decision, inTransaction } from "./sqlite_commits.ts";
 import { CheckedLately } from "./sqlite_copies.ts";
@@ -210,7 +211,7 @@ class SqliteCatalogReader implements CatalogReader {
 
   close(): Promise<void> {
     this.closed = true;
-    this.db?.close();
+    if (this.db?.isOpen === true) this.db.close();
     this.db = undefined;
     return Promise.resolve();
   }
@@ -239,8 +240,8 @@ class SqliteCatalogReader implements CatalogReader {
 
   /** The open database; a reader follows the path when another file takes its place. */
   protected current(): DatabaseSync | undefined {
-    if (this.db !== undefined && fileAt(this.path) === this.file) return this.db;
-    this.db?.close();
+    if (this.db?.isOpen === true && fileAt(this.path) === this.file) return this.db;
+    if (this.db?.isOpen === true) this.db.close();
     this.db = undefined;
     // Read first, since a writer may make the catalog just now.
     const recorded = this.commits.recorded();
@@ -256,7 +257,7 @@ class SqliteCatalogReader implements CatalogReader {
   private tryOpen(): DatabaseSync | undefined {
     let db;
     try {
-      db = new DatabaseSync(this.path, { readOnly: true, timeout: this.busyTimeoutMs });
+      db = openConnection(this.path, { readOnly: true, timeout: this.busyTimeoutMs });
       if (versionOf(db) !== undefined) return db;
     } catch (error) {
       db?.close();

@@ -45,6 +45,14 @@ export function guard<T>(what: string, place: string, action: () => T): Promise<
   });
 }
 
+/**
+ * Whether SQLite refused to write. A connection that was made while its file could not be written
+ * to refuses for ever, and another one may not.
+ */
+export function isReadOnly(error: unknown): boolean {
+  return /readonly database/.test(messageOf(error));
+}
+
 /** The error for a file whose contents are not what was written. */
 export function damagedCatalog(
   what: string,

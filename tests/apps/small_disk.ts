@@ -46,11 +46,20 @@ export async function mountDisk() {
   };
 }
 
-/** Makes a folder one that nobody can write to, root included, until it is disposed of. */
-export async function mountReadOnly(path: string): Promise<AsyncDisposable> {
+/** A folder that nobody can write to, root included, until it is disposed of. */
+interface ReadOnlyFolder extends AsyncDisposable {
+  /** It can be written to again, also while files in it are open. */
+  release(): Promise<void>;
+}
+
+/** Makes a folder one that nobody can write to. */
+export async function mountReadOnly(path: string): Promise<ReadOnlyFolder> {
   assert.ok(await succeeds("mount", ["--bind", path, path]), `cannot mount ${path}`);
   assert.ok(await succeeds("mount", ["-o", "remount,ro,bind", path]), `cannot mount ${path} anew`);
   return {
+    async release() {
+      assert.ok(await succeeds("mount", ["-o", "remount,rw,bind", path]), `cannot free ${path}`);
+    },
     async [Symbol.asyncDispose]() {
       assert.ok(await succeeds("umount", [path]), `cannot unmount ${path}`);
     },

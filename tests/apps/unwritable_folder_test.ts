@@ -9,6 +9,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { processArguments } from "../../cli/permissions.ts";
 import { eventLines, runRecorded } from "../../cli/recorded_run.ts";
+import { sql, SqliteDatabase } from "../../shared/catalog/sql_database.ts";
+import { openSqliteCatalog } from "../../shared/catalog/sqlite_catalog.ts";
 import { encodeBatch } from "../../shared/columns/ipc.ts";
 import { batchOfRows } from "../../shared/columns/rows.ts";
 import { EVENTS_SCHEMA, EVENTS_TABLE } from "../../shared/schema/events.ts";
@@ -76,6 +78,53 @@ Deno.test({
     }
   },
 });
+
+const OPENED_TITLE = "a catalog that was opened in a read-only folder is written to once it can be";
+
+Deno.test({
+  name: MAY_MOUNT ? OPENED_TITLE : `${OPENED_TITLE} (may not mount)`,
+  ignore: !MAY_MOUNT,
+  async fn() {
+    const folder = await Deno.makeTempDir({ prefix: "svc-unwritable-" });
+    try {
+      const path = join(folder, "catalog.db");
+      // A writer that is killed leaves these files.
+      await withWriter(async (file) => {
+        for (const end of ["", "-wal", "-shm"]) await Deno.copyFile(`${file}${end}`, path + end);
+      });
+      await using readOnly = await mountReadOnly(folder);
+      // Its connection is read-only, too.
+      await using reader = await openSqliteCatalog({ path, readOnly: true });
+      await reader.namespaces();
+      await using database = new SqliteDatabase(path, { busyTimeoutMs: 1_000 });
+      const add = () =>
+        database.transaction("add a table", function* () {
+          yield sql("CREATE TABLE IF NOT EXISTS added (at INTEGER)");
+          yield sql("INSERT INTO added VALUES (1)");
+          return (yield sql("SELECT count(*) AS n FROM added")).length;
+        });
+      const refused = { code: "unavailable", message: /readonly database/ };
+      await assert.rejects(add(), refused);
+      await assert.rejects(add(), refused);
+      await readOnly.release();
+      assert.equal(await add(), 1);
+      assert.deepEqual(await reader.namespaces(), []);
+    } finally {
+      await Deno.remove(folder, { recursive: true });
+    }
+  },
+});
+
+async function withWriter(body: (path: string) => Promise<void>): Promise<void> {
+  const folder = await Deno.makeTempDir({ prefix: "svc-catalog-" });
+  try {
+    const path = join(folder, "catalog.db");
+    await using _catalog = await openSqliteCatalog({ path });
+    await body(path);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
 
 /** Rows that are in no table yet, sealed, and a request to drain them. */
 async function appendToWal(root: string): Promise<void> {
