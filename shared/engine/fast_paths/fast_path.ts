@@ -73,7 +73,7 @@ export interface FastPathSource {
   readonly isExact: boolean;
   /** Whether the statement will not run. */
   readonly planOnly: boolean;
-  readonly data: Pick<DataFileLease, "path" | "footer">;
+  readonly data: Pick<DataFileLease, "path" | "footer" | "store">;
   readonly signal: AbortSignal;
 }
 
@@ -108,7 +108,7 @@ export async function fastPath(
   if (range === undefined) return { aside: "a bound of its time has no value" };
   const planning = weightedPlan(asked, range, {
     table,
-    cubes: answers.table(table.version?.uuid ?? ""),
+    cubes: answers.table(table.version?.uuid ?? "", data.store),
     filesIn: (wanted: TimeRange) => filesIn(table, wanted),
     path: (file) => data.path(file),
     footer: (file) => data.footer(file),

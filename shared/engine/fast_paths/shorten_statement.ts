@@ -94,7 +94,7 @@ async function withoutCounted(
   if (request.columnCounts === undefined || table === undefined || more.length > 0) {
     return undefined;
   }
-  const cubes = answers.table(table.version?.uuid ?? "");
+  const cubes = answers.table(table.version?.uuid ?? "", rewritten.data.store);
   const counting = columnCounts(table, cubes, request.columnCounts);
   const counts = await untilAborted(counting, deadline.signal);
   if (counts === undefined) return undefined;

@@ -8,9 +8,9 @@ import { isOperatingError } from "../../base/errors.ts";
 import { WeighedCache } from "../../base/weighed_cache.ts";
 import { FileSummary } from "../../derived/summary/file_summary.ts";
 import type { Column } from "../../schema/schema.ts";
-import type { SidecarSource } from "../../derived/sidecar.ts";
+import { sidecarKey, type SidecarSource } from "../../derived/sidecar.ts";
 import type { DataFile } from "../../iceberg/types.ts";
-import type { ReadableStore } from "../../storage/object_store.ts";
+import { type ReadableStore, sharedRead } from "../../storage/object_store.ts";
 import type { AnswerFiles } from "./answer_files.ts";
 import { type Cube, DayCube } from "./day_cube.ts";
 import { type CountedColumn, type CubeSpec, PartReader, TableValues } from "./file_part.ts";
@@ -89,7 +89,8 @@ export class TableAnswers {
     this.#tables.clear();
   }
 
-  table(uuid: string): TableCubes {
+  /** `reader` is told of the files whose summaries are waited for. */
+  table(uuid: string, reader: SummaryReader = {}): TableCubes {
     const { store, sidecars, nowMs } = this.#options;
     const table = this.#tables.get(uuid) ?? new KeptTable({
       ...{ store, sidecars, nowMs },
@@ -103,7 +104,7 @@ export class TableAnswers {
     });
     this.#tables.delete(uuid);
     this.#tables.set(uuid, table);
-    return table;
+    return table.through(reader);
   }
 
   #wideColumn(
@@ -140,7 +141,9 @@ export class TableAnswers {
   }
 }
 
-class KeptTable implements TableCubes {
+type SummaryReader = Pick<ReadableStore, "awaiting">;
+
+class KeptTable {
   readonly #values = new Map<number, TableValues>();
   readonly #cubes = new Map<string, DayCube>();
   /** Cubes by words, of which there are many: those asked last come last. */
@@ -168,14 +171,23 @@ class KeptTable implements TableCubes {
     return bytes + this.#told.bytes;
   }
 
+  through(reader: SummaryReader): TableCubes {
+    const shared = <T>(file: DataFile, answer: Promise<T>) =>
+      sharedRead(reader, sidecarKey(file.key), answer);
+    return {
+      wideIds: this.wideIds,
+      of: (files, spec) => this.of(files, spec, shared),
+      valuesOf: (column) => this.valuesOf(column),
+      countsWords: (file, spec) => shared(file, this.countsWords(file, spec)),
+      toldWords: (file, text) => shared(file, this.toldWords(file, text)),
+      wide: (column, range, kind) => this.deps.wide(column, range, kind),
+    };
+  }
+
   valuesOf(column: Column): TableValues {
     const known = this.#values.get(column.id) ?? new TableValues();
     this.#values.set(column.id, known);
     return known;
-  }
-
-  wide(column: Column, range: string, kind: WideKind): WideColumn {
-    return this.deps.wide(column, range, kind);
   }
 
   async countsWords(file: DataFile, spec: CubeSpec): Promise<boolean> {
@@ -213,11 +225,18 @@ class KeptTable implements TableCubes {
     }
   }
 
-  async of(files: readonly DataFile[], spec: CubeSpec): Promise<CubesOfFiles> {
+  async of(
+    files: readonly DataFile[],
+    spec: CubeSpec,
+    shared: <T>(file: DataFile, answer: Promise<T>) => Promise<T>,
+  ): Promise<CubesOfFiles> {
     const cubes: Cube[] = [];
     const without: DataFile[] = [];
     for (const [day, own] of Map.groupBy(files, ({ day }) => day)) {
-      const cube = await this.#dayCube(day, spec).of(own);
+      const kept = this.#dayCube(day, spec);
+      const missing = own.find((file) => !kept.holds(file));
+      const counted = kept.of(own);
+      const cube = await (missing === undefined ? counted : shared(missing, counted));
       cubes.push(cube);
       if (cube.held.size < own.length) {
         without.push(...own.filter(({ key }) => !cube.held.has(key)));

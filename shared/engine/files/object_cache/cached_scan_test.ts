@@ -450,33 +450,35 @@ Deno.test({
   },
 });
 
-Deno.test({
-  name: "CachedDataFiles an index that hangs is told with its object to those that share its read",
-  fn: async () => {
-    await using remote = await openRemote();
-    const { lab, store } = remote;
-    const spec = { rows: 4_000, rowGroupRowsMax: 1_000, sorted: true, seed: 1 };
-    const { sorted, rowGroupRowsMax } = spec;
-    await lab.commitRows(rowsOf(spec, 0), { ...EVENTS, sorted, rowGroupRowsMax, derived: true });
-    const hanging = Promise.withResolvers<void>();
-    store.onRead = ({ key }) => key.includes("/derived/") ? hanging.promise : undefined;
-    store.reads.length = 0;
-    const sql = "SELECT count(*) FROM events WHERE match_terms(raw, 'nowhere')";
-    const late = () =>
-      lab.query(sql, { deadlineMs: 3_000, fastPaths: false }).then(
-        () => undefined,
-        (thrown: unknown) => thrown,
-      );
-    const first = late();
-    await until(() => store.reads.some(({ key }) => key.includes("/derived/")));
-    for (const error of await Promise.all([first, late()])) {
-      ok(isOperatingError(error, "unavailable"), String(error));
-      match(error.message, /^Cannot read object ".*\/derived\/.*": the store did not answer/);
-    }
-    hanging.resolve();
-    deepStrictEqual((await lab.query(sql)).rows, [[0]]);
-  },
-});
+for (const [what, fastPaths] of [["an index", false], ["a summary", true]] as const) {
+  Deno.test({
+    name: `CachedDataFiles ${what} that hangs is told with its object to those that share its read`,
+    fn: async () => {
+      await using remote = await openRemote();
+      const { lab, store } = remote;
+      const spec = { rows: 4_000, rowGroupRowsMax: 1_000, sorted: true, seed: 1 };
+      const { sorted, rowGroupRowsMax } = spec;
+      await lab.commitRows(rowsOf(spec, 0), { ...EVENTS, sorted, rowGroupRowsMax, derived: true });
+      const hanging = Promise.withResolvers<void>();
+      store.onRead = ({ key }) => key.includes("/derived/") ? hanging.promise : undefined;
+      store.reads.length = 0;
+      const sql = "SELECT count(*) FROM events WHERE match_terms(raw, 'nowhere')";
+      const late = () =>
+        lab.query(sql, { deadlineMs: 3_000, fastPaths }).then(
+          () => undefined,
+          (thrown: unknown) => thrown,
+        );
+      const first = late();
+      await until(() => store.reads.some(({ key }) => key.includes("/derived/")));
+      for (const error of await Promise.all([first, late()])) {
+        ok(isOperatingError(error, "unavailable"), String(error));
+        match(error.message, /^Cannot read object ".*\/derived\/.*": the store did not answer/);
+      }
+      hanging.resolve();
+      deepStrictEqual((await lab.query(sql)).rows, [[0]]);
+    },
+  });
+}
 
 Deno.test({
   name: "CachedDataFiles an answer cut short is asked for again, then refused as corrupt",
