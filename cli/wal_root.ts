@@ -12,15 +12,17 @@ export async function requireWal(
   what: string,
 ): Promise<string> {
   const root = resolve(wal);
+  const notFound = (why: string) =>
+    new OperatingError(
+      "not_found",
+      `Cannot ${what} --wal ${wal}: ${why}; give the ingest server's, which is <data-dir>/wal ` +
+        "where nobody said otherwise",
+    );
   if (!await files.exists(root)) {
-    throw new OperatingError("not_found", `Cannot ${what} --wal ${wal}: no such directory`);
+    throw notFound("there is no such directory");
   }
   if (await isWal(files, root)) return root;
-  throw new OperatingError(
-    "not_found",
-    `Cannot ${what} --wal ${wal}: it is no WAL; give the ingest server's, which is <data-dir>/wal ` +
-      "where nobody said otherwise",
-  );
+  throw notFound("it is no WAL");
 }
 
 /** Also a copy of one without its lock; one without lanes has the lock alone. */

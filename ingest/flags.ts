@@ -36,7 +36,7 @@ export const OPTIONS = {
     env: "SVC_OTLP_GRPC_LISTEN",
     placeholder: "host:port",
     default: "0.0.0.0:4317",
-    help: "OTLP/gRPC address.",
+    help: "OTLP/gRPC address; for none see --disable-otlp-grpc.",
   },
   disableOtlpGrpc: {
     kind: "switch",

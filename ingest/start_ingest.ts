@@ -202,11 +202,12 @@ interface Binds {
 }
 
 function bindsOf(settings: IngestSettings): Binds {
-  const grpc = parseListenAddress(settings.otlpGrpcListen, "--otlp-grpc-listen");
   return {
     http: parseListenAddress(settings.bind, "--bind"),
     metrics: parseListenAddress(settings.metricsBind, "--metrics-bind"),
-    grpc: settings.disableOtlpGrpc ? undefined : grpc,
+    grpc: settings.disableOtlpGrpc
+      ? undefined
+      : parseListenAddress(settings.otlpGrpcListen, "--otlp-grpc-listen"),
   };
 }
 

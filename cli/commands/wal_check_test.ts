@@ -103,7 +103,10 @@ Deno.test({
   fn: () =>
     withWal(async ({ dataDir }) => {
       for (
-        const [wal, what] of [["nowhere", "no such directory"], [".", "it is no WAL"]] as const
+        const [wal, what] of [["nowhere", "there is no such directory; give "], [
+          ".",
+          "it is no WAL",
+        ]] as const
       ) {
         const args = ["--wal", `${dataDir}/${wal}`];
         const { status, notes } = await runRecorded(dataDir, "wal-check", args);

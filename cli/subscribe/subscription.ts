@@ -96,7 +96,8 @@ export class Subscription {
     if ((await this.#deps.catalog.indexState(this.#ident)).index !== undefined) return;
     throw new OperatingError(
       "not_found",
-      `Cannot follow --table ${name}: namespace ${namespace} has no such table or index`,
+      `Cannot follow --table ${name}: namespace ${namespace} has no such table or index; ` +
+        "`svc table-info` lists those that there are, as <namespace>.<table>",
       { reason: "unknown_table" },
     );
   }

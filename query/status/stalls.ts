@@ -6,12 +6,12 @@ import type { StatusRole } from "./status_series.ts";
 /** Something that stands still; docs/api/query.md#status. */
 export interface Stall {
   readonly role: StatusRole;
-  readonly kind: "lane" | "sweep" | "thread";
-  /** The lane, the table, or what the thread does. */
+  readonly kind: "lane" | "sweep" | "thread" | "role";
+  /** The lane, the table, what the thread does, or the role. */
   readonly name: string;
   /** The part of a lane's turn, or the sweep's name. */
   readonly step?: string;
-  /** `hangs`, `left_behind`, or the reason of an error. */
+  /** `hangs`, `left_behind`, `not_ready`, or the reason of an error. */
   readonly why: string;
   /** Unix milliseconds. */
   readonly since_ms: number;
@@ -32,6 +32,11 @@ export const STALL_METRICS = [
 
 /** An outage stalls all lanes there are. */
 const STALLS_MAX = 50;
+
+/** Whether the role answers and cannot do its work: `/readyz` of the same address says why. */
+export function isUnready(role: StatusRole, text: string): boolean {
+  return samplesOf(text, `svc_${role}_ready`).some(({ value }) => value === 0);
+}
 
 /** The ones that began first, of a scrape at `nowMs`. */
 export function stallsOf(role: StatusRole, text: string, nowMs: number): Stall[] {

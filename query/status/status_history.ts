@@ -5,7 +5,7 @@
 
 import type { Clock } from "../../shared/os/clock.ts";
 import { valuesOf } from "./exposition_values.ts";
-import { type Stall, stallsOf } from "./stalls.ts";
+import { isUnready, type Stall, stallsOf } from "./stalls.ts";
 import {
   STATUS_ROLES,
   STATUS_SERIES,
@@ -113,7 +113,9 @@ export class StatusHistory implements AsyncDisposable {
       const text = await this.options.scrapes[role]?.(signal).catch(() => undefined);
       if (text === undefined) return;
       up.add(role);
-      stalls.push(...stallsOf(role, text, this.options.clock.nowMs()));
+      const nowMs = this.options.clock.nowMs();
+      stalls.push(...stallsOf(role, text, nowMs));
+      if (isUnready(role, text)) stalls.push(this.#unready(role, nowMs));
       const places = [...STATUS_SERIES.keys()].filter((at) => STATUS_SERIES[at]?.role === role);
       const found = valuesOf(text, STATUS_SERIES.filter((one) => one.role === role));
       places.forEach((place, at) => values[place] = found[at] ?? NaN);
@@ -122,6 +124,12 @@ export class StatusHistory implements AsyncDisposable {
     this.#stalls = stalls.toSorted((a, b) => a.since_ms - b.since_ms);
     this.#samples.push({ ms: this.options.clock.nowMs(), values, up });
     if (this.#samples.length > SAMPLES_MAX) this.#samples.shift();
+  }
+
+  /** Since the first sample of those in a row that say so. */
+  #unready(role: StatusRole, nowMs: number): Stall {
+    const before = this.#stalls.find((one) => one.kind === "role" && one.role === role);
+    return before ?? { role, kind: "role", name: role, why: "not_ready", since_ms: nowMs };
   }
 }
 

@@ -104,6 +104,33 @@ Deno.test({
 });
 
 Deno.test({
+  name: "StatusHistory tells since when a role answers and is not ready, until it is",
+  async fn() {
+    const clock = new FakeClock();
+    let ready = 1;
+    await using history = new StatusHistory({
+      clock,
+      scrapes: { compactor: () => Promise.resolve(`svc_compactor_ready ${ready}\n`) },
+    });
+    const step = async (next: number) => {
+      await until(() => clock.sleepers > 0);
+      ready = next;
+      await clock.advance(1_000 * SAMPLE_SECS);
+      await until(() => clock.sleepers > 0);
+      return history.report().stalls;
+    };
+    deepStrictEqual(await step(1), []);
+    const first = await step(0);
+    const since_ms = clock.nowMs();
+    deepStrictEqual(first, [
+      { role: "compactor", kind: "role", name: "compactor", why: "not_ready", since_ms },
+    ]);
+    deepStrictEqual(await step(0), first);
+    deepStrictEqual(await step(1), []);
+  },
+});
+
+Deno.test({
   name: "the status is read over HTTP where the options say, and told to no tenant among others",
   async fn() {
     let answer = "svc_drain_lag_bytes 12\n" +

@@ -290,6 +290,37 @@ const STEPS: readonly {
       }, { allowed: FAILED_REQUESTS }),
   },
   {
+    name: "the page Status tells what does not get on, and nothing while all is well",
+    test: (lab) =>
+      withPage(lab, QUERY, async (page) => {
+        await page.clock.install();
+        const since_ms = Date.UTC(2026, 10, 20, 12);
+        const role = "compactor";
+        const stalls = [
+          { role, kind: "lane", name: "default/events", step: "stage", why: "hangs", since_ms },
+          { role, kind: "sweep", name: "svc.events", step: "merge", why: "corrupt", since_ms },
+          { role, kind: "thread", name: "writes Parquet", why: "left_behind", since_ms },
+          { role, kind: "role", name: role, why: "not_ready", since_ms },
+        ];
+        await page.route("**/api/v1/status", async (route) => {
+          const told = await (await route.fetch()).json();
+          await route.fulfill({ json: { ...told, stalls } });
+        });
+        await page.click("nav >> text=Status");
+        for (
+          const text of [
+            "compactor lane default/events does not get on (hangs in step stage) since",
+            "compactor merge of table svc.events does not get on (corrupt) since",
+            "compactor has left a thread behind that writes Parquet; it takes a core since",
+            "compactor is not ready, and its /readyz says why, since",
+          ]
+        ) await page.locator(".stalls li", { hasText: text }).waitFor();
+        await page.unroute("**/api/v1/status");
+        await page.clock.runFor(11_000);
+        await page.locator(".stalls").waitFor({ state: "detached" });
+      }),
+  },
+  {
     name: "the page that is shown is in the bar's view, however narrow",
     test: (lab) =>
       withPage(lab, QUERY, async (page) => {

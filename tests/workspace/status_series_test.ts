@@ -2,7 +2,7 @@ import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import { METRICS as COMPACTOR } from "../../compactor/metrics.ts";
 import { METRICS as INGEST } from "../../ingest/mod.ts";
 import { METRICS as QUERY } from "../../query/mod.ts";
-import { STALL_METRICS } from "../../query/status/stalls.ts";
+import { isUnready, STALL_METRICS } from "../../query/status/stalls.ts";
 import { STATUS_SERIES, type StatusRole } from "../../query/status/status_series.ts";
 import type { MetricSpec, MetricTable } from "../../shared/metrics/table.ts";
 import { CHARTS } from "../../web/status/status_charts.ts";
@@ -39,6 +39,20 @@ Deno.test({
       strictEqual(spec?.kind, "gauge", metric);
       const unknown = Object.values(labels).filter((label) => !(label in (spec?.labels ?? {})));
       deepStrictEqual(unknown, [], metric);
+    }
+  },
+});
+
+Deno.test({
+  name: "isUnready asks for a gauge that the ingest server and the compactor have",
+  fn() {
+    for (const role of ["ingest", "compactor"] as const) {
+      const name = `svc_${role}_ready`;
+      strictEqual(specOf(role, name)?.kind, "gauge");
+      deepStrictEqual([isUnready(role, `${name} 0\n`), isUnready(role, `${name} 1\n`)], [
+        true,
+        false,
+      ]);
     }
   },
 });

@@ -19,7 +19,7 @@ export interface Role {
 /** What does not get on. */
 export interface Stall {
   readonly role: string;
-  readonly kind: "lane" | "sweep" | "thread";
+  readonly kind: "lane" | "sweep" | "thread" | "role";
   readonly name: string;
   readonly step?: string;
   readonly why: string;

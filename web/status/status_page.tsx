@@ -92,6 +92,7 @@ function Stalls({ stalls }: { readonly stalls: readonly Stall[] }): JSX.Element 
 }
 
 function stallText({ kind, name, step, why }: Stall): string {
+  if (kind === "role") return "is not ready, and its /readyz says why,";
   if (kind === "thread") return `has left a thread behind that ${name}; it takes a core`;
   const what = kind === "lane" ? `lane ${name}` : `${step} of table ${name}`;
   const where = kind === "lane" ? ` in step ${step}` : "";
