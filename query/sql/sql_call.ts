@@ -379,7 +379,7 @@ export class SqlCall implements AsyncDisposable {
     const cost = this.#prepared?.cost;
     const details = cost === undefined ? {} : { cost };
     if (this.#late || isOperatingError(thrown, "deadline_exceeded")) {
-      const seconds = (this.#limits?.timeoutMs ?? 0) / 1000;
+      const seconds = Math.ceil(this.#limits?.timeoutMs ?? 0) / 1000;
       const option = this.#asked?.format === "pg" ? "statement_timeout" : "limits.timeout_seconds";
       return new OperatingError(
         "deadline_exceeded",

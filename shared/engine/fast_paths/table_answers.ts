@@ -141,6 +141,19 @@ export class TableAnswers {
   }
 }
 
+/** A cube that lacks the file is told as a read that failed: the next reads may wait as long. */
+async function toldOf(
+  file: DataFile,
+  counted: Promise<Cube>,
+  shared: <T>(file: DataFile, answer: Promise<T>) => Promise<T>,
+): Promise<Cube> {
+  const found = counted.then((cube) => {
+    if (!cube.held.has(file.key)) throw new Error("no summary");
+  });
+  await shared(file, found).catch(() => {});
+  return await counted;
+}
+
 type SummaryReader = Pick<ReadableStore, "awaiting">;
 
 class KeptTable {
@@ -236,7 +249,7 @@ class KeptTable {
       const kept = this.#dayCube(day, spec);
       const missing = own.find((file) => !kept.holds(file));
       const counted = kept.of(own);
-      const cube = await (missing === undefined ? counted : shared(missing, counted));
+      const cube = await (missing === undefined ? counted : toldOf(missing, counted, shared));
       cubes.push(cube);
       if (cube.held.size < own.length) {
         without.push(...own.filter(({ key }) => !cube.held.has(key)));

@@ -11,6 +11,9 @@ export class StoreReads {
   #requests = 0;
   /** When something came last. */
   #heardMs = 0;
+  /** For how long it waited in vain since then, in reads that failed, and when the last one did. */
+  #vainMs = 0;
+  #failedMs = 0;
   #filesHit = 0;
   #filesMissed = 0;
   readonly #bytes: Record<ByteClass, number> = { footer: 0, index: 0, data: 0, other: 0 };
@@ -28,23 +31,41 @@ export class StoreReads {
     const awaited = { key, sinceMs: performance.now() };
     this.#awaited.add(awaited);
     try {
-      return await answer;
+      const value = await answer;
+      this.#hear();
+      return value;
+    } catch (error) {
+      this.#vainMs += this.#waitedMs(awaited.sinceMs);
+      this.#failedMs = performance.now();
+      throw error;
     } finally {
-      this.#heardMs = performance.now();
       this.#awaited.delete(awaited);
     }
   }
 
-  /** What is awaited longest, and for how long nothing has come of that or of anything else. */
+  /**
+   * What is awaited longest, and for how long nothing has come of that or of anything else. A read
+   * that the store's retries gave up counts, because the next one waits for the same store.
+   */
   get unanswered(): UnansweredRead | undefined {
     const [oldest] = this.#awaited;
     if (oldest === undefined) return undefined;
     const { key, sinceMs } = oldest;
-    return { key, forMs: performance.now() - Math.max(sinceMs, this.#heardMs) };
+    return { key, forMs: this.#vainMs + this.#waitedMs(sinceMs) };
+  }
+
+  #hear(): void {
+    this.#heardMs = performance.now();
+    this.#vainMs = 0;
+  }
+
+  /** Time since `sinceMs` in which nothing came, without what `#vainMs` has. */
+  #waitedMs(sinceMs: number): number {
+    return performance.now() - Math.max(sinceMs, this.#heardMs, this.#failedMs);
   }
 
   fetched(bytes: Readonly<Record<ByteClass, number>>): void {
-    this.#heardMs = performance.now();
+    this.#hear();
     for (const kind of ["footer", "index", "data", "other"] as const) {
       this.#bytes[kind] += bytes[kind];
     }
