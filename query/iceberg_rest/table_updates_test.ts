@@ -49,7 +49,7 @@ Deno.test({
       { type: "assert-table-uuid", uuid: UUID.toUpperCase() },
       { type: "assert-ref-snapshot-id", ref: "main", "snapshot-id": FIRST },
       { type: "assert-ref-snapshot-id", ref: "tag", "snapshot-id": null },
-      { type: "assert-last-assigned-field-id", "last-assigned-field-id": 8 },
+      { type: "assert-last-assigned-field-id", "last-assigned-field-id": 2_036_870_911 },
       { type: "assert-current-schema-id", "current-schema-id": 0 },
       { type: "assert-last-assigned-partition-id", "last-assigned-partition-id": 1000 },
       { type: "assert-default-spec-id", "default-spec-id": 0 },
@@ -91,7 +91,8 @@ const schema = (fields: readonly object[]) => ({
   schema: { type: "struct", "schema-id": 7, fields },
 });
 const CURRENT = { action: "set-current-schema", "schema-id": -1 };
-const COLUMN = { id: 9, name: "region", required: false, type: "string" };
+/** Columns of data files alone have ids below. */
+const COLUMN = { id: 2_036_870_912, name: "region", required: false, type: "string" };
 
 Deno.test({
   name: "updates that are taken: a snapshot, a column, a tag, properties",
@@ -117,7 +118,7 @@ Deno.test({
     });
     const widened = updated(schema([...FIELDS, COLUMN]), CURRENT).metadata;
     assert.equal(widened["current-schema-id"], 1);
-    assert.equal(widened["last-column-id"], 9);
+    assert.equal(widened["last-column-id"], 2_036_870_912);
     assert.equal(widened.schemas.length, 2);
     // A schema that the table has is no other one.
     assert.equal(updated(schema(FIELDS), CURRENT).metadata["current-schema-id"], 0);

@@ -138,7 +138,7 @@ Deno.test({
       ['"type":"timestamptz"', '"type":"timestamptz_ns"', "unimplemented", /timestamptz_ns/],
       ['"current-schema-id":0', '"current-schema-id":9', "corrupt", /schema 9/],
       ['"svc.tags":"', '"svc.tags":"x', "corrupt", /svc\.tags/],
-      ['"last-column-id":8', '"last-column-id":"8"', "corrupt", /last-column-id/],
+      ['"last-column-id":20', '"last-column-id":"20","x":20', "corrupt", /last-column-id/],
     ];
     for (const [from, to, code, says] of cases) {
       await using lab = await TableLab.open();

@@ -3,6 +3,7 @@
  * timestamp_ns).
  */
 
+import { FILES_ALONE_ID_LAST } from "../schema/row_words.ts";
 import { columnOf, type TableSchema } from "../schema/schema.ts";
 import { DAY_FIELD_ID, DAY_FIELD_NAME } from "./manifest_schemas.ts";
 import { nameMappingOf, schemaJsonOf } from "./schema_json.ts";
@@ -48,7 +49,7 @@ export function createTableMetadata(parts: NewTableParts): TableMetadata {
     location: parts.location,
     "last-sequence-number": 0n,
     "last-updated-ms": parts.nowMs,
-    "last-column-id": Math.max(...schema.columns.map((column) => column.id)),
+    "last-column-id": Math.max(FILES_ALONE_ID_LAST, ...schema.columns.map(({ id }) => id)),
     schemas: [schemaJsonOf(schema, FIRST_SCHEMA_ID)],
     "current-schema-id": FIRST_SCHEMA_ID,
     "partition-specs": [{

@@ -1,6 +1,7 @@
 /** Table metadata after a commit, as a value: a snapshot added, the previous file logged. Pure. */
 
 import { assert } from "../base/assert.ts";
+import { FILES_ALONE_ID_LAST } from "../schema/row_words.ts";
 import { READER_PROPERTIES } from "./new_table.ts";
 import type { Snapshot, TableMetadata } from "./table_metadata.ts";
 
@@ -10,7 +11,7 @@ const MAIN = "main";
 
 /**
  * `base` with `snapshot` as the current one of branch main. A table from before gets the properties
- * that readers need; what somebody set stays.
+ * and the last column id that readers need; what somebody set stays.
  */
 export function withSnapshot(base: TableMetadata, snapshot: Snapshot): TableMetadata {
   const id = snapshot["snapshot-id"];
@@ -20,6 +21,7 @@ export function withSnapshot(base: TableMetadata, snapshot: Snapshot): TableMeta
   return {
     ...base,
     properties: { ...READER_PROPERTIES, ...base.properties },
+    "last-column-id": Math.max(base["last-column-id"], FILES_ALONE_ID_LAST),
     "last-sequence-number": snapshot["sequence-number"],
     "last-updated-ms": nowMs,
     "current-snapshot-id": id,

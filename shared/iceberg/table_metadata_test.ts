@@ -26,7 +26,8 @@ const GOLDEN = {
   "location": "file:///wh/svc/events-0",
   "last-sequence-number": 0,
   "last-updated-ms": NOW_MS,
-  "last-column-id": 8,
+  // Columns of data files alone have ids up to this.
+  "last-column-id": 2_036_870_911,
   "schemas": [{
     "type": "struct",
     "schema-id": 0,

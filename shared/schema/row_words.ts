@@ -11,6 +11,13 @@ const ID_MIN = 1_500_000_000;
 const ID_SPAN = 2 ** 29;
 const PREFIX = "words:";
 
+/**
+ * The last one. Each table's metadata says that it has assigned this id, because ClickHouse refuses
+ * a file with an id that its table cannot have assigned. So columns that engines add have later
+ * ones.
+ */
+export const FILES_ALONE_ID_LAST = ID_MIN + ID_SPAN - 1;
+
 /** Which frequent words the rows of a data file have in one column of text. */
 export interface WordsColumn {
   readonly column: Column;
