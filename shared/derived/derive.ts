@@ -5,7 +5,7 @@
 
 import { summaryBlobs, type SummaryLimits } from "./summary/build_summary.ts";
 import { deriveWords, valuesBlobs } from "./text/text_blobs.ts";
-import { ROW_WORDS_PROPERTY } from "./text/word_counts.ts";
+import { TOLD_WORDS_PROPERTY } from "./text/word_counts.ts";
 import type { Done } from "../os/serve_tasks.ts";
 import type { Blob, Derived, FileRows } from "./types.ts";
 
@@ -55,8 +55,8 @@ export function deriveBlobs(file: FileRows, limits: SummaryLimits = {}): readonl
 /** The blobs, for a data file that does not get the columns. */
 export function withoutColumns({ blobs }: Derived): readonly Blob[] {
   return blobs.map((blob) => {
-    if (blob.properties?.[ROW_WORDS_PROPERTY] === undefined) return blob;
-    const { [ROW_WORDS_PROPERTY]: _, ...properties } = blob.properties;
+    if (blob.properties?.[TOLD_WORDS_PROPERTY] === undefined) return blob;
+    const { [TOLD_WORDS_PROPERTY]: _, ...properties } = blob.properties;
     return { ...blob, properties };
   });
 }

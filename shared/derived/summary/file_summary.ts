@@ -22,13 +22,13 @@ import {
   VALUE_COUNTS_BLOB,
 } from "./value_counts.ts";
 import { corruptSummary } from "./summary_bytes.ts";
-import { isTold, setText } from "../text/row_words.ts";
+import type { ToldWords } from "../text/told_words.ts";
 import {
   countedWords,
   FALSE_PAIRS_TYPE,
   type FileWordRows,
   findWordRows,
-  ROW_WORDS_PROPERTY,
+  TOLD_WORDS_PROPERTY,
   WORD_COUNTS_TYPE,
 } from "../text/word_counts.ts";
 import { findWordGroups, type GroupRows, WORD_GROUPS_TYPE } from "../text/word_groups.ts";
@@ -102,12 +102,17 @@ export class FileSummary {
     return blob === undefined ? undefined : findWordRows(blob, words, this.rows);
   }
 
-  /** The words, and pairs of them, of which each row of the data file tells, as one set. */
-  async toldWords(text: number): Promise<string> {
+  /** The words of a text that each row of the data file tells of. */
+  toldWords(text: number): ToldWords {
+    const told = this.#placeOf(WORD_COUNTS_TYPE, [text])?.properties[TOLD_WORDS_PROPERTY];
+    return told === "all" || told === "counted" ? told : undefined;
+  }
+
+  /** The words, and pairs of them, that are counted of a text. undefined: none are. */
+  async countedWords(text: number): Promise<readonly (readonly string[])[] | undefined> {
     const place = this.#placeOf(WORD_COUNTS_TYPE, [text]);
-    if (place?.properties[ROW_WORDS_PROPERTY] === undefined) return "";
-    const blob = await readBlob(this.store, this.sidecar, { place });
-    return setText(countedWords(blob, this.rows).filter((words) => words.every(isTold)));
+    if (place === undefined) return undefined;
+    return countedWords(await readBlob(this.store, this.sidecar, { place }), this.rows);
   }
 
   /** These rows by minute and by the value of another column. */

@@ -11,16 +11,18 @@ import { throwIfLate } from "../../os/task_deadline.ts";
 import { textOf, utf8, viewOf } from "../../base/bytes.ts";
 import type { ColumnData } from "../../columns/batch.ts";
 import { isNull } from "../../columns/rows.ts";
-import { tokenize } from "./tokenize.ts";
+import { lowerBeyondAscii, writtenTokens } from "./tokenize.ts";
 import { ALONE, isDisputed, KIND, LETTER, pageOf, SEPARATOR, UNSTABLE } from "./code_points.ts";
 import { HASH_START, hashByte, hashBytes } from "./hash.ts";
 import { Occurrences, type Places } from "./occurrences.ts";
 import { grownInts, scratchInts } from "./scratch.ts";
+import { Spellings, VariantList } from "./spellings.ts";
 import { TermTable } from "./term_table.ts";
 
 export interface Words {
   readonly table: TermTable;
   readonly places: Places;
+  readonly spellings: Spellings;
   /** Granules with a row that may match what its words do not, ascending. */
   readonly disputed: Uint32Array;
   /** undefined: not wanted, or too many to keep. */
@@ -32,6 +34,8 @@ export interface Sequence {
   readonly terms: Uint32Array;
   /** Where in `terms` each row ends. */
   readonly rowEnds: Uint32Array;
+  /** Where in `terms` words have capitals, of which rows may tell. */
+  readonly variants: Pick<VariantList, "isWhole" | "places" | "variants">;
 }
 
 /** 64 MiB. */
@@ -98,6 +102,8 @@ interface Place {
 class WordCollector {
   readonly #table: TermTable;
   readonly #occurrences = new Occurrences();
+  readonly #spellings = new Spellings();
+  readonly #variants = new VariantList();
   readonly #disputed: number[] = [];
   readonly #keepsSequence: boolean;
   readonly #rowEnds: Uint32Array;
@@ -108,8 +114,8 @@ class WordCollector {
   #values: Uint8Array = new Uint8Array(0);
   #view: DataView = new DataView(this.#values.buffer);
   /**
-   * The tokens that came last, by position modulo `RECENT`, and where in the part's values each
-   * begins.
+   * The tokens that came last, terms and variants, by position modulo `RECENT`, and where in the
+   * part's values each begins.
    */
   readonly #recent = new Int32Array(RECENT);
   readonly #recentStarts = new Int32Array(RECENT);
@@ -153,6 +159,7 @@ class WordCollector {
     if (at < end && !this.#addStable(values, at, end)) {
       // All of its words follow, also those that are there already.
       this.#sequenceLength = before;
+      this.#variants.cut(before);
       this.#addAny(values.subarray(start, end), granule);
     }
   }
@@ -162,10 +169,12 @@ class WordCollector {
     return {
       table: this.#table,
       places: this.#occurrences.finish(count),
+      spellings: this.#spellings,
       disputed: Uint32Array.from(this.#disputed),
       sequence: !this.#keepsSequence || this.#sequenceLength > SEQUENCE_MAX ? undefined : {
         terms: this.#sequence.subarray(0, this.#sequenceLength),
         rowEnds: this.#rowEnds,
+        variants: this.#variants,
       },
     };
   }
@@ -176,7 +185,7 @@ class WordCollector {
    * it has.
    */
   #addAscii(values: Uint8Array, start: number, end: number): number {
-    const table = this.#table;
+    const [table, spellings] = [this.#table, this.#spellings];
     let expected = this.#behind[ROW_START] as number;
     let other = UNKNOWN;
     this.#behind[ROW_START] = this.#next;
@@ -202,18 +211,22 @@ class WordCollector {
       let { length } = table;
       let hash = HASH_START;
       let folded = SEPARATOR;
+      let capital = 0;
       let next = at;
       for (; next < end; next += 1) {
-        folded = FOLDED_ASCII[values[next] as number] as number;
+        const byte = values[next] as number;
+        folded = FOLDED_ASCII[byte] as number;
         if (folded <= OTHER) break;
+        capital |= folded ^ byte;
         bytes[length] = folded;
         length += 1;
         hash = hashByte(hash, folded);
       }
       if (next < end && folded === OTHER) break;
       const term = table.intern(length, hash);
-      this.#occurs(term);
-      this.#remember(term, at);
+      const id = capital === 0 ? term : spellings.idOf(term, values, at, next);
+      this.#occurs(id);
+      this.#remember(id, at);
       if (term + 1 >= this.#behind.length) this.#growBehind(term);
       other = this.#behind[term + 1] as number;
       this.#behind[term + 1] = this.#next;
@@ -267,20 +280,24 @@ class WordCollector {
     let next = this.#next;
     let from = at;
     let here = position;
-    let term = recent[here & RECENT_MASK] as number;
-    while (here + 1 < next && term !== END) {
+    let id = recent[here & RECENT_MASK] as number;
+    while (here + 1 < next && id !== END) {
       const after = recent[here + 1 & RECENT_MASK] as number;
       const length = (starts[here + 1 & RECENT_MASK] as number) - start;
       if (length > same || (after === END && !this.#isBoundary(at + length, end))) break;
+      const term = id < END ? this.#spellings.termOf(id) : id;
       if (lastSeen[term] !== mark) occurrences.add(term);
-      if (keepsSequence) sequence[kept] = term;
+      if (keepsSequence) {
+        sequence[kept] = term;
+        if (id < END) this.#variants.add(kept, id);
+      }
       kept += 1;
-      recent[next & RECENT_MASK] = term;
+      recent[next & RECENT_MASK] = id;
       starts[next & RECENT_MASK] = from;
       next += 1;
       from = at + length;
       here += 1;
-      term = after;
+      id = after;
     }
     this.#next = next;
     this.#sequenceLength = kept;
@@ -295,9 +312,9 @@ class WordCollector {
       FOLDED_ASCII[values[at - 1] as number] === SEPARATOR;
   }
 
-  #remember(term: number, start: number): void {
+  #remember(id: number, start: number): void {
     const place = this.#next & RECENT_MASK;
-    this.#recent[place] = term;
+    this.#recent[place] = id;
     this.#recentStarts[place] = start;
     this.#next += 1;
   }
@@ -306,41 +323,51 @@ class WordCollector {
   #addStable(values: Uint8Array, start: number, end: number): boolean {
     const table = this.#table;
     let { length } = table;
+    // Where the token begins in `values`.
+    let from = start;
     for (let at = start; at < end;) {
       const first = values[at] as number;
       const size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
       const codePoint = codePointAt(values, at, size);
-      at += size;
       const { classes, folded } = pageOf(codePoint);
       const flags = classes[codePoint & 0xff] as number;
       if ((flags & UNSTABLE) !== 0) return false;
       const kind = flags & KIND;
-      if (kind === LETTER) {
-        length = writeCodePoint(table.bytes, length, folded[codePoint & 0xff] as number);
-        continue;
+      if (kind !== LETTER && length !== table.length) {
+        length = this.#take(length, values.subarray(from, at));
       }
-      if (length !== table.length) length = this.#take(length);
-      if (kind === ALONE) {
-        length = this.#take(
-          writeCodePoint(table.bytes, length, folded[codePoint & 0xff] as number),
-        );
-      }
+      if (length === table.length) from = at;
+      at += size;
+      if (kind === SEPARATOR) continue;
+      length = writeCodePoint(table.bytes, length, folded[codePoint & 0xff] as number);
+      if (kind === ALONE) length = this.#take(length, values.subarray(from, at));
     }
-    if (length !== table.length) this.#take(length);
+    if (length !== table.length) this.#take(length, values.subarray(from, end));
     return true;
   }
 
-  /** Takes the token that was written up to `end`; where the next is to be written. */
-  #take(end: number): number {
+  /**
+   * Takes the token that was written up to `end`, and is `written` in the text; where the next is
+   * to be written.
+   */
+  #take(end: number, written: Uint8Array): number {
+    throwIfLate();
     const table = this.#table;
-    const hash = hashBytes(table.bytes.subarray(table.length, end));
-    this.#occurs(table.intern(end, hash));
+    const term = table.intern(end, hashBytes(table.bytes.subarray(table.length, end)));
+    this.#occurs(written.some(isCapital) ? this.#variantOf(term, written) : term);
     return table.length;
   }
 
-  #occurs(term: number): void {
+  #variantOf(term: number, written: Uint8Array): number {
+    const values = utf8(lowerBeyondAscii(textOf(written)));
+    return this.#spellings.idOf(term, values, 0, values.length);
+  }
+
+  #occurs(id: number): void {
+    const term = id < END ? this.#spellings.termOf(id) : id;
     this.#occurrences.add(term);
     if (!this.#keepsSequence) return;
+    if (id < END) this.#variants.add(this.#sequenceLength, id);
     this.#sequence[this.#sequenceLength] = term;
     this.#sequenceLength += 1;
   }
@@ -358,13 +385,18 @@ class WordCollector {
     if (this.#disputed.at(-1) !== granule && (!isNormal(text) || isDisputed(text))) {
       this.#disputed.push(granule);
     }
-    for (const token of tokenize(text)) {
-      const bytes = utf8(token);
+    for (const token of writtenTokens(text)) {
+      const bytes = utf8(token.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase()));
       this.#table.reserve(bytes.length);
       this.#table.bytes.set(bytes, this.#table.length);
-      this.#take(this.#table.length + bytes.length);
+      this.#take(this.#table.length + bytes.length, utf8(token));
     }
   }
+}
+
+/** Whether a byte is an ASCII letter in upper case. */
+function isCapital(byte: number): boolean {
+  return byte >= 0x41 && byte <= 0x5a;
 }
 
 /** A part of a text in another normal form need not be a part of its words. */

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { textOf } from "../../base/bytes.ts";
-import { tokenize } from "./tokenize.ts";
+import { textOf, utf8 } from "../../base/bytes.ts";
+import { tokenize, writtenTokens } from "./tokenize.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
 import { textPart } from "../../testing/text_part.ts";
 import { collectWords } from "./collect_words.ts";
+import { mayBeTold } from "./told_words.ts";
 
 const ROWS = 4_000;
 const SEEDS = 3;
@@ -12,6 +13,7 @@ const SHAPES = [
   "GET /a#/b from #.# in # ms",
   "get /a#",
   "GET /a#/b from #.# in # ms, OK)",
+  "Get /a# From # in # MS",
   "#",
   "",
   " ",
@@ -19,7 +21,26 @@ const SHAPES = [
 ];
 /** The last ones make a text that is tokenized another way. */
 const WORDS = [
-  ...["1", "1", "12", "X11", "x11", "_", "é", "日本", "a,", "", "request", "\u0010"],
+  ...[
+    "1",
+    "1",
+    "12",
+    "X11",
+    "x11",
+    "_",
+    "é",
+    "É",
+    "Éa",
+    "éA",
+    "日本",
+    "Req",
+    "REQ",
+    "req",
+    "a,",
+    "",
+    "request",
+    "\u0010",
+  ],
   ...["é \u26a0\ufe0f", "कि"],
 ];
 
@@ -36,11 +57,23 @@ for (let seed = 0; seed < SEEDS; seed += 1) {
       () => random.below(20) === 0 ? null : pick(SHAPES).replaceAll("#", () => pick(WORDS)),
     );
     const cut = random.below(ROWS);
-    const { table, sequence } = collectWords([
+    const { table, spellings, sequence } = collectWords([
       textPart(texts.slice(0, cut)),
       textPart(texts.slice(cut)),
     ], { shift: 4, keepsSequence: true });
     assert.ok(sequence !== undefined);
+    const { places, variants } = sequence.variants;
+    const spelled = spellings.words.map(({ bytes, start, end }) =>
+      textOf(bytes.subarray(start, end))
+    );
+    assert.deepEqual(places, places.toSorted());
+    const written = new Map(
+      places.entries().map(([at, place]) => [
+        place,
+        spelled[variants[at] as number] ?? "",
+      ]),
+    );
+    assert(written.size > 100);
     let from = 0;
     texts.forEach((text, row) => {
       const end = sequence.rowEnds[row] as number;
@@ -49,6 +82,15 @@ for (let seed = 0; seed < SEEDS; seed += 1) {
         (term) => textOf(table.bytes.subarray(table.startOf(term), table.endOf(term))),
       );
       assert.deepEqual(words, text === null ? [] : tokenize(text), `row ${row}: ${text}`);
+      const told = (word: string) => {
+        const bytes = utf8(word);
+        return mayBeTold(bytes, 0, bytes.length) ? word : word.toLowerCase();
+      };
+      assert.deepEqual(
+        words.map((word, at) => told(written.get(from + at) ?? word)),
+        text === null ? [] : writtenTokens(text).map(told),
+        `row ${row}: ${text}`,
+      );
       from = end;
     });
   });

@@ -10,7 +10,7 @@ import { isNull } from "../../columns/rows.ts";
 import type { GroupIds } from "../summary/group_ids.ts";
 import { type Minutes, rowsOfRun } from "../summary/minutes.ts";
 import type { ColumnPart, Sequence, Words } from "./collect_words.ts";
-import { isTold, type RowThings, type RowWords, rowWords } from "./row_words.ts";
+import { type RowsToTell, type ToldRows, toldRows } from "./row_members.ts";
 import { scratchInts, scratchShorts } from "./scratch.ts";
 import type { CountedWords, WordCounts } from "./word_counts.ts";
 import type { GroupCell, WordGroups } from "./word_groups.ts";
@@ -41,8 +41,8 @@ export interface TextCounts {
   readonly counts: WordCounts;
   /** For each of the other columns; undefined: it has too many minutes and values. */
   readonly groups: readonly (WordGroups | undefined)[];
-  /** The words of each row; undefined: rows have too many sets of them. */
-  readonly rowWords: RowWords | undefined;
+  /** The words of each row; undefined: not wanted, or rows have too many sets of them. */
+  readonly rowWords: ToldRows | undefined;
 }
 
 /**
@@ -51,12 +51,14 @@ export interface TextCounts {
  */
 export function countWords(
   words: Words & { readonly sequence: Sequence },
-  { parts, shift, runs, groups }: {
+  { parts, shift, runs, groups, tellsRows }: {
     readonly parts: readonly ColumnPart[];
     readonly shift: number;
     readonly runs: Minutes;
     /** Columns by whose values the words are counted, too. */
     readonly groups: readonly Groups[];
+    /** Whether the words of each row are wanted. */
+    readonly tellsRows: boolean;
   },
 ): TextCounts | undefined {
   const rows = parts.reduce((sum, part) => sum + part.rows, 0);
@@ -92,30 +94,30 @@ export function countWords(
         byMinute: byMinute[place],
       })),
     },
-    rowWords: rowWords(
-      counter.rowThings,
-      toldThings(named, { wanted, things: counter.things }),
-      nullRows(parts),
-    ),
+    rowWords: !tellsRows ? undefined : toldRows({
+      textBytes: parts.reduce((sum, { data }) => sum + data.values.length, 0),
+      ...{ words, terms, pairs: countedPairs(named, wanted) },
+      ...counter.rowThings,
+      isNull: nullRows(parts),
+    }),
     groups: countGroups(counter, { groups, runs, placeOf, wanted: wanted.length }),
   };
 }
 
-/** By thing: its text, where rows tell of it. */
-function toldThings(
+/** The words of each pair, by its thing. */
+function countedPairs(
   named: readonly CountedWords[],
-  { wanted, things }: { readonly wanted: readonly number[]; readonly things: number },
-): readonly (string | undefined)[] {
-  const wordsOf = (at: number): readonly string[] => {
-    const counted = named[at] as CountedWords;
-    return "word" in counted ? [counted.word] : counted.pair.flatMap(wordsOf);
+  wanted: readonly number[],
+): RowsToTell["pairs"] {
+  const wordAt = (at: number) => {
+    const counted = named[at];
+    return counted !== undefined && "word" in counted ? [counted.word] : [];
   };
-  const texts = Array<string | undefined>(things).fill(undefined);
-  named.forEach((_, at) => {
-    const words = wordsOf(at);
-    if (words.every(isTold)) texts[wanted[at] as number] = words.join(" ");
-  });
-  return texts;
+  return new Map(
+    named.flatMap((counted, at): [number, readonly string[]][] =>
+      "pair" in counted ? [[wanted[at] as number, counted.pair.flatMap(wordAt)]] : []
+    ),
+  );
 }
 
 /** Tells which rows have no text. */
@@ -303,7 +305,7 @@ class RowCounter {
   }
 
   /** The words and pairs of each row. All runs must have been counted before. */
-  get rowThings(): RowThings {
+  get rowThings(): Pick<RowsToTell, "things" | "ends"> {
     return { things: this.#things, ends: this.#thingEnds };
   }
 

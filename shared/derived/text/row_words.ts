@@ -1,144 +1,189 @@
 /**
- * Which frequent words each row has, as a column of the data file. All words of a row are one text,
- * with its pairs of words side by side. Lines of logs are written by few statements of a program.
- * So there are few such texts, and a row takes about a byte. README.md has the form.
+ * Which words each row has, as a column of the data file. All words of a row are one text, a
+ * *set*. Lines of logs are written by few statements of a program. So there are few such texts, and
+ * a row takes about a byte. README.md has the form.
  */
 
+import { utf8 } from "../../base/bytes.ts";
+import { throwIfLate } from "../../os/task_deadline.ts";
 import type { WordsColumn } from "../../schema/row_words.ts";
-import { mixed } from "./hash.ts";
-import { scratchInts, scratchShorts } from "./scratch.ts";
+import { hashBytes, mixed } from "./hash.ts";
+import { scratchInts } from "./scratch.ts";
 
 /** The words of each row of a file. */
 export type RowWords = Pick<WordsColumn, "ids" | "sets">;
 
-/** Things of a row are words and pairs, each with a number. */
-export interface RowThings {
-  /** The things of each row, each once, row by row. */
-  readonly things: Uint16Array;
-  /** Where in `things` each row ends. */
-  readonly ends: Uint32Array;
+/** What a set may have. */
+export interface Member {
+  /** What stands on both sides of it, and in no member of this kind. */
+  readonly delimiter: keyof typeof DELIMITERS;
+  readonly text: string;
 }
 
-/** What a set begins with, and what follows each thing of it: no word has it. */
-const SEPARATOR = "|";
+/** Things of rows, one after the other, and which member each is. */
+export interface RowThings<Things extends Uint16Array | Uint32Array> {
+  readonly things: Things;
+  /** Where in `things` each row ends. */
+  readonly ends: Uint32Array;
+  /** By thing: one more than a member; 0 and beyond: none. */
+  readonly memberOf: Uint32Array;
+}
+
+/** The words of rows, which may be written in several ways. */
+export interface WrittenThings extends RowThings<Uint32Array> {
+  /** Places in `things`, ascending, that have another thing, and a member of its own. */
+  readonly others: {
+    readonly places: Uint32Array;
+    /** For each place: what it is. */
+    readonly things: Uint32Array;
+    /** By what a place is: one more than a member; 0: none. */
+    readonly memberOf: Uint32Array;
+  };
+}
+
+/** What members stand between: words, pairs of them, and runs of letters. */
+const DELIMITERS = { "|": 0, "#": 1, "~": 2 } as const;
+/** What a set begins with. */
+const START = "|";
 /**
  * With more sets there is no such column. A reader compares each once, and each takes some 200
  * bytes.
  */
 const SETS_MAX = 4_096;
-const SET_LENGTHS_MAX = 512 * 1_024;
 const SLOTS = 4 * SETS_MAX;
 
-/** A set of words, and of words side by side. */
-export function setText(members: readonly (readonly string[])[]): string {
-  return SEPARATOR + members.map((words) => words.join(" ") + SEPARATOR).join("");
+/** A word, or two of them side by side, as a member of sets. */
+export function memberOf(words: readonly string[]): Member {
+  const [word = "", ...others] = words;
+  if (others.length === 0) return { delimiter: "|", text: word };
+  const hash = mixed(hashBytes(utf8(words.join(" "))));
+  return { delimiter: "#", text: hash.toString(16).padStart(8, "0") };
 }
 
-/** How a set has a word, or two of them side by side: as the set of nothing else. */
-export function memberText(words: readonly string[]): string {
-  return setText([words]);
+/** A set of these members. */
+export function setText(members: readonly Member[]): string {
+  let text = START;
+  let last: string = START;
+  for (const { delimiter, text: own } of members.toSorted(byDelimiter)) {
+    text += (delimiter === last ? "" : delimiter) + own + delimiter;
+    last = delimiter;
+  }
+  return text;
 }
 
-/** Whether a set has a word, or these words side by side. */
-export function hasWords(set: string, words: readonly string[]): boolean {
-  return set.includes(memberText(words));
+/** How a set has a member, a word in whatever case: as a part of its text. */
+export function memberText({ delimiter, text }: Member): string {
+  return delimiter + text + delimiter;
 }
 
-/**
- * Whether rows tell of a word: not of one with a digit. Parts of addresses and ids would make
- * nearly each set another one.
- */
-export function isTold(word: string): boolean {
-  return !/\p{Nd}/u.test(word);
-}
-
-/**
- * The words of each row. `texts` has each thing as text; undefined: rows do not tell of it.
- * undefined: there are too many sets.
- */
+/** The words and pairs of each row. undefined: there are too many sets. */
 export function rowWords(
-  { things, ends }: RowThings,
-  texts: readonly (string | undefined)[],
-  isNull: (row: number) => boolean,
+  words: WrittenThings,
+  pairs: RowThings<Uint16Array>,
+  { members, isNull, lengthMax }: {
+    readonly members: readonly Member[];
+    readonly isNull: (row: number) => boolean;
+    /** Characters of all sets. */
+    readonly lengthMax: number;
+  },
 ): RowWords | undefined {
-  const sets = new SetTable(texts);
-  const ids = new Uint16Array(ends.length);
-  const hashes = Uint32Array.from(
-    texts,
-    (text, thing) => text === undefined ? 0 : mixed(thing + 1),
-  );
-  const told = scratchShorts(texts.length);
-  for (let row = 0, at = 0; row < ends.length; row += 1) {
-    const end = ends[row] as number;
+  const rows = words.ends.length;
+  const sets = new SetTable(members);
+  const ids = new Uint16Array(rows);
+  const hashes = Uint32Array.from(members, (_, member) => mixed(member + 1));
+  /** By member: one more than the row that had it last. */
+  const seen = scratchInts(members.length).fill(0);
+  const own = scratchInts(members.length);
+  const { others } = words;
+  let [at, other, pairAt] = [0, 0, 0];
+  let next = others.places[0] ?? -1;
+  for (let row = 0; row < rows; row += 1) {
+    throwIfLate();
     let [count, hash] = [0, 0];
+    const end = words.ends[row] as number;
     for (; at < end; at += 1) {
-      const thing = things[at] as number;
-      // Things that are not counted have no number among them.
-      const own = hashes[thing] ?? 0;
-      if (own === 0) continue;
-      hash = hash + own | 0;
-      told[count++] = thing;
+      let member = words.memberOf[words.things[at] as number] as number;
+      if (at === next) {
+        member = others.memberOf[others.things[other] as number] as number;
+        other += 1;
+        next = others.places[other] ?? -1;
+      }
+      if (member === 0 || seen[member - 1] === row + 1) continue;
+      seen[member - 1] = row + 1;
+      hash = hash + (hashes[member - 1] as number) | 0;
+      own[count++] = member - 1;
+    }
+    const pairEnd = pairs.ends[row] as number;
+    for (; pairAt < pairEnd; pairAt += 1) {
+      const member = pairs.memberOf[pairs.things[pairAt] as number] ?? 0;
+      if (member === 0) continue;
+      hash = hash + (hashes[member - 1] as number) | 0;
+      own[count++] = member - 1;
     }
     if (isNull(row)) continue;
-    const set = sets.numberOf(told, count, hash);
+    const set = sets.numberOf(own, count, hash);
     if (set < 0) return undefined;
     ids[row] = set + 1;
   }
-  const written = sets.texts();
-  return written && { ids, sets: written };
+  const texts = sets.texts(lengthMax);
+  return texts && { ids, sets: texts };
 }
 
-/** Sets of things, numbered: open addressing by the sum of the hashes of a set's things. */
+function byDelimiter(a: Member, b: Member): number {
+  return DELIMITERS[a.delimiter] - DELIMITERS[b.delimiter];
+}
+
+/** Sets of members, numbered: open addressing by the sum of the hashes of a set's members. */
 class SetTable {
-  readonly #names: readonly (string | undefined)[];
+  readonly #all: readonly Member[];
   /** One more than a set; 0: free. */
   readonly #slots = scratchInts(SLOTS).fill(0);
   readonly #hashes: number[] = [];
-  readonly #members: Uint16Array[] = [];
-  /** By thing: the last comparison that asked for it. */
+  readonly #members: Uint32Array[] = [];
+  /** By member: the last comparison that asked for it. */
   readonly #asked: Uint32Array;
   #comparisons = 0;
 
-  constructor(names: readonly (string | undefined)[]) {
-    this.#names = names;
-    this.#asked = scratchInts(names.length).fill(0);
+  constructor(all: readonly Member[]) {
+    this.#all = all;
+    this.#asked = scratchInts(all.length).fill(0);
   }
 
-  /** The number of the set of the first `count` of `things`; -1: there is no room for it. */
-  numberOf(things: Uint16Array, count: number, hash: number): number {
+  /** The number of the set of the first `count` of `members`; -1: there is no room for it. */
+  numberOf(members: Uint32Array, count: number, hash: number): number {
     let slot = hash & SLOTS - 1;
     for (;; slot = (slot + 1) & SLOTS - 1) {
       const set = (this.#slots[slot] as number) - 1;
       if (set < 0) break;
-      if (this.#hashes[set] === hash && this.#isSame(set, things, count)) return set;
+      if (this.#hashes[set] === hash && this.#isSame(set, members, count)) return set;
     }
     if (this.#members.length === SETS_MAX) return -1;
     this.#hashes.push(hash);
-    this.#slots[slot] = this.#members.push(things.slice(0, count));
+    this.#slots[slot] = this.#members.push(members.slice(0, count));
     return this.#members.length - 1;
   }
 
-  /** Whether these are the things of a set, in any order. */
-  #isSame(set: number, things: Uint16Array, count: number): boolean {
-    const members = this.#members[set] as Uint16Array;
-    if (members.length !== count) return false;
+  /** Whether these are the members of a set, in any order. */
+  #isSame(set: number, members: Uint32Array, count: number): boolean {
+    const known = this.#members[set] as Uint32Array;
+    if (known.length !== count) return false;
     const mark = this.#comparisons += 1;
-    for (let at = 0; at < count; at += 1) this.#asked[things[at] as number] = mark;
+    for (let at = 0; at < count; at += 1) this.#asked[members[at] as number] = mark;
     for (let at = 0; at < count; at += 1) {
-      if (this.#asked[members[at] as number] !== mark) return false;
+      if (this.#asked[known[at] as number] !== mark) return false;
     }
     return true;
   }
 
   /** undefined: they are too long. */
-  texts(): readonly string[] | undefined {
+  texts(lengthMax: number): readonly string[] | undefined {
     let length = 0;
     const texts: string[] = [];
     for (const members of this.#members) {
-      const names = [...members].toSorted((a, b) => a - b).map((thing) => this.#names[thing] ?? "");
-      const text = setText(names.map((name) => [name]));
+      const ascending = [...members].toSorted((a, b) => a - b);
+      const text = setText(ascending.map((member) => this.#all[member] as Member));
       length += text.length;
-      if (length > SET_LENGTHS_MAX) return undefined;
+      if (length > lengthMax) return undefined;
       texts.push(text);
     }
     return texts;

@@ -22,7 +22,7 @@ import { GRANULES_MIN_PROPERTY, PAIRS_TYPE } from "./pairs_format.ts";
 import { releaseScratch } from "./scratch.ts";
 import { FILTER_TYPE, writeValueFilter } from "./value_filter.ts";
 import { NESTED_PROPERTY, RISING_VALUES_TYPE, VALUES_TYPE } from "./values_format.ts";
-import { encodeWordCounts, ROW_WORDS_PROPERTY, WORD_COUNTS_TYPE } from "./word_counts.ts";
+import { encodeWordCounts, TOLD_WORDS_PROPERTY, WORD_COUNTS_TYPE } from "./word_counts.ts";
 import { encodeWordGroups, WORD_GROUPS_TYPE } from "./word_groups.ts";
 import {
   HEADER_BYTES_PROPERTY,
@@ -32,6 +32,7 @@ import {
   UNCODED_WORDS_TYPE,
   WORDS_TYPE,
 } from "./words_format.ts";
+import { TOLD_ROWS_MIN } from "./told_words.ts";
 import { writeValues } from "./write_values.ts";
 import { type IndexBytes, type IndexedRows, writeWords } from "./write_words.ts";
 
@@ -91,7 +92,10 @@ export function deriveWords(file: FileRows): Derived {
   const grouped = groupedColumns(file);
   const telling = wordsColumns(columns, file.schema.columns);
   const derived = columns.map((column) =>
-    wordsOfColumn(file, column, { grouped, telling: telling.get(column) })
+    wordsOfColumn(file, column, {
+      grouped,
+      telling: file.rows < TOLD_ROWS_MIN ? undefined : telling.get(column),
+    })
   );
   return {
     blobs: derived.flatMap(({ blobs }) => blobs),
@@ -190,7 +194,7 @@ function countedWords(
   const runs = time && minutesOf(partsOf(file, time));
   if (sequence === undefined || runs === undefined) return NOTHING;
   const counted = countWords({ ...words, sequence }, {
-    ...{ parts, shift, runs },
+    ...{ parts, shift, runs, tellsRows: telling !== undefined },
     groups: grouped.map(({ groups }) => groups),
   });
   if (counted === undefined) return NOTHING;
@@ -205,9 +209,10 @@ function countedWords(
   if (rowWords === undefined || telling === undefined) {
     return { blobs: [blob, ...byValue], columns: [] };
   }
+  const { words: told, ids, sets } = rowWords;
   return {
-    blobs: [{ ...blob, properties: { [ROW_WORDS_PROPERTY]: "1" } }, ...byValue],
-    columns: [{ column: telling, ...rowWords }],
+    blobs: [{ ...blob, properties: { [TOLD_WORDS_PROPERTY]: told } }, ...byValue],
+    columns: [{ column: telling, ids, sets }],
   };
 }
 

@@ -16,7 +16,27 @@ const RUN = /[\p{L}\p{N}\p{M}_]+/gu;
 
 /** Tokens of `text`, in order, repeated ones too. */
 export function tokenize(text: string): string[] {
-  let folded = "";
-  for (const letter of text.normalize("NFC")) folded += letter.toLowerCase();
-  return folded.replaceAll(IDEOGRAPH, " $& ").match(RUN) ?? [];
+  return tokens(text, (letter) => letter.toLowerCase());
+}
+
+/** Tokens of `text` as `tokenize` cuts them, with letters of ASCII as they are written. */
+export function writtenTokens(text: string): string[] {
+  return tokens(text, (letter) => letter < "\x80" ? letter : letter.toLowerCase());
+}
+
+/** A token as it is written, with all but letters of ASCII in lower case. */
+export function lowerBeyondAscii(token: string): string {
+  return token.replaceAll(/[^\0-\x7f]/gu, (letter) => letter.toLowerCase());
+}
+
+/** Whether a text of just these tokens has these. */
+export function areKept(tokens: readonly string[]): boolean {
+  const again = tokenize(tokens.join(" "));
+  return again.length === tokens.length && again.every((token, at) => token === tokens[at]);
+}
+
+function tokens(text: string, folded: (letter: string) => string): string[] {
+  let whole = "";
+  for (const letter of text.normalize("NFC")) whole += folded(letter);
+  return whole.replaceAll(IDEOGRAPH, " $& ").match(RUN) ?? [];
 }

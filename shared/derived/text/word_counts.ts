@@ -12,8 +12,11 @@ import { impossibleCounts, openCounts, packCounts } from "./packed_counts.ts";
 export const WORD_COUNTS_TYPE = "svc-word-counts-v2";
 /** It counts pairs that no text has, and no word too often. */
 export const FALSE_PAIRS_TYPE = "svc-word-counts-v1";
-/** A property: the data file has a column that tells of each row which of these words it has. */
-export const ROW_WORDS_PROPERTY = "row-words";
+/**
+ * A property: the data file has a column that tells which words each row has, `all` of them or the
+ * `counted` ones.
+ */
+export const TOLD_WORDS_PROPERTY = "told-words";
 
 /** What is counted of a column. */
 export interface WordCounts {

@@ -70,6 +70,7 @@ function countedOf(
   const words = collectWords(parts, { shift: SHIFT, keepsSequence: true });
   assert.ok(words.sequence !== undefined);
   return countWords({ ...words, sequence: words.sequence }, {
+    tellsRows: true,
     ...{ parts, shift: SHIFT, runs, groups },
   });
 }

@@ -7,6 +7,7 @@
 import { isOperatingError } from "../../base/errors.ts";
 import { WeighedCache } from "../../base/weighed_cache.ts";
 import { FileSummary } from "../../derived/summary/file_summary.ts";
+import type { ToldWords } from "../../derived/text/told_words.ts";
 import type { Column } from "../../schema/schema.ts";
 import { sidecarKey, type SidecarSource } from "../../derived/sidecar.ts";
 import type { DataFile } from "../../iceberg/types.ts";
@@ -35,8 +36,10 @@ export interface TableCubes {
   valuesOf(column: Column): TableValues;
   /** Whether a file's summary counts the words of `spec`. */
   countsWords(file: DataFile, spec: CubeSpec): Promise<boolean>;
-  /** The words of a text of which each row of a file tells (`derived/text/row_words.ts`). */
-  toldWords(file: DataFile, text: Column): Promise<string>;
+  /** The words of a text that each row of a file tells of. */
+  toldWords(file: DataFile, text: Column): Promise<ToldWords>;
+  /** The words and pairs that are counted of a text of a file, each between two `|`. */
+  countedWords(file: DataFile, text: Column): Promise<string>;
   /** Counts of a column with many values, for the days that `range` names. */
   wide(column: Column, range: string, kind: WideKind): WideColumn;
   /** Ids of columns that are known to have many values. Whoever finds such a column adds it. */
@@ -193,6 +196,7 @@ class KeptTable {
       valuesOf: (column) => this.valuesOf(column),
       countsWords: (file, spec) => shared(file, this.countsWords(file, spec)),
       toldWords: (file, text) => shared(file, this.toldWords(file, text)),
+      countedWords: (file, text) => shared(file, this.countedWords(file, text)),
       wide: (column, range, kind) => this.deps.wide(column, range, kind),
     };
   }
@@ -213,10 +217,17 @@ class KeptTable {
     return part !== undefined;
   }
 
-  toldWords(file: DataFile, { id }: Column): Promise<string> {
+  toldWords(file: DataFile, { id }: Column): Promise<ToldWords> {
     return this.#told.load(`${file.key} ${id}`, async () => {
-      const words = await this.#asks(file, (summary) => summary.toldWords(id));
-      const value = words ?? "";
+      const told = await this.#asks(file, (summary) => summary.toldWords(id));
+      return { value: told, bytes: TOLD_ENTRY_BYTES, isKept: told !== undefined };
+    });
+  }
+
+  countedWords(file: DataFile, { id }: Column): Promise<string> {
+    return this.#told.load(`${file.key} ${id} counted`, async () => {
+      const words = await this.#asks(file, (summary) => summary.countedWords(id));
+      const value = `|${(words ?? []).map((own) => `${own.join(" ")}|`).join("")}`;
       const bytes = TOLD_ENTRY_BYTES + 2 * value.length;
       return { value, bytes, isKept: words !== undefined };
     });
@@ -225,7 +236,7 @@ class KeptTable {
   /** undefined for a file without a summary that can be read: `DayCube` tells of it. */
   async #asks<T>(
     { key, rows }: DataFile,
-    ask: (summary: FileSummary) => Promise<T>,
+    ask: (summary: FileSummary) => T | Promise<T>,
   ): Promise<T | undefined> {
     const { store, sidecars } = this.deps;
     try {

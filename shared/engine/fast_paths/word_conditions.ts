@@ -4,9 +4,11 @@
  * true and false.
  */
 
+import { areKept } from "../../derived/text/tokenize.ts";
 import type { Column } from "../../schema/schema.ts";
 import { quoteName, quoteText } from "../duckdb/statement_text.ts";
 import { exchangeMatchCalls, matchCallOf } from "../functions/match_calls.ts";
+import { exchangeSearches } from "../functions/search_calls.ts";
 import type { AttributeValue, AttributeValues } from "../plan/promoted_attributes.ts";
 import { parse, textOfTree } from "../statement/parse.ts";
 import type { CachedConnection } from "../statement/statement_cache.ts";
@@ -47,6 +49,8 @@ export function wordConditions(
     const text = textOf(call.text);
     if (!isCounted || words.length > WORDS_MAX || words.length === 0 || text === undefined) return;
     const tokens = words.map(({ common }) => common);
+    // The condition is written anew, and must be cut into the same words.
+    if (!areKept(tokens)) return;
     const phrase = tokens.join(" ");
     const column: CountedColumn = {
       id: text.id,
@@ -65,5 +69,6 @@ export function wordConditions(
 export async function fastCondition(sql: string, cached: CachedConnection): Promise<string> {
   const { document, root } = await parse(cached.serialize, `SELECT ${sql}`);
   exchangeMatchCalls(root, new Set());
+  exchangeSearches(root);
   return (await textOfTree(cached, document)).replace(/^SELECT /, "");
 }

@@ -36,8 +36,11 @@ export const LIKE_CALLS: Readonly<Record<string, LikeCall>> = {
   },
 };
 
-/** Functions that tell whether a regular expression, their second argument, matches. */
-export const REGEX_MATCHES = ["regexp_full_match", "regexp_like", "regexp_matches", "~"] as const;
+/** Functions that tell whether a regular expression, their second argument, matches a part. */
+export const REGEX_FINDS: readonly string[] = ["regexp_like", "regexp_matches"];
+
+/** Functions that tell whether it matches a part, or all of a text. */
+export const REGEX_MATCHES: readonly string[] = [...REGEX_FINDS, "regexp_full_match", "~"];
 
 /** Undefined: what `globPieces` and `likePieces` do not read. */
 export function piecesOf(

@@ -14,7 +14,7 @@ import { textOfConstant } from "../statement/text_of_constant.ts";
 import { foldedContains, isFoldable, sieved } from "./folded_text.ts";
 import { hasCase, LIKE_CALLS, type LikeCall, piecesOf, REGEX_MATCHES } from "./matching_calls.ts";
 import { type Alternatives, regexLiterals } from "./regex_literals.ts";
-import { likeText, type Piece, regexText } from "./wildcard_pattern.ts";
+import { containedIn, likeText, type Piece, regexText } from "./wildcard_pattern.ts";
 
 /** Exchanges the calls below `root`. */
 export function exchangeSearches(root: TreeNode): void {
@@ -120,7 +120,7 @@ function foldedSearch({ column, whole, pieces, isFolded }: {
     .filter(isFoldable).toSorted((a, b) => b.length - a.length);
   const [longest] = literals;
   if (longest === undefined) return undefined;
-  if (isContained(pieces)) return () => foldedContains(column, longest);
+  if (containedIn(pieces) !== undefined) return () => foldedContains(column, longest);
   const sieves = literals.filter((text, at) => at === 0 || text.length >= LITERAL_LENGTH_MIN)
     .slice(0, SIEVES_MAX);
   return () =>
@@ -135,7 +135,7 @@ function exactSearch({ column, whole, pieces }: {
 }): (() => TreeNode) | undefined {
   if (textAt(whole, "function_name") === "~~" && !pieces.includes("one")) return undefined;
   const texts = textsOf(pieces);
-  if (isContained(pieces)) {
+  if (containedIn(pieces) !== undefined) {
     // DuckDB makes `contains` of it, which by itself would also take lists.
     const regex = regexText(texts.map((text) => ({ text })), ".");
     return () => callNode("regexp_matches", [column, textNode(regex)]);
@@ -146,12 +146,6 @@ function exactSearch({ column, whole, pieces }: {
 
 function textsOf(pieces: readonly Piece[]): readonly string[] {
   return pieces.flatMap((piece) => typeof piece === "string" ? [] : [piece.text]);
-}
-
-/** Whether a pattern is one literal with anything before and behind it. */
-function isContained(pieces: readonly Piece[]): boolean {
-  return pieces[0] === "any" && pieces.at(-1) === "any" && !pieces.includes("one") &&
-    pieces.filter((piece) => piece !== "any").length === 1;
 }
 
 /** Shorter literals are in too many texts. */

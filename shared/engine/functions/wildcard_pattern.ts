@@ -50,6 +50,13 @@ export function globPieces(pattern: string): readonly Piece[] | undefined {
   return pattern.replaceAll(/\\[^]/g, "").endsWith("\\") ? undefined : likePieces(like, "\\");
 }
 
+/** The literal that is all of a pattern, but for any text before and behind it. */
+export function containedIn(pieces: readonly Piece[]): string | undefined {
+  const [literal, ...others] = pieces.filter((piece) => piece !== "any");
+  const isOpen = pieces[0] === "any" && pieces.at(-1) === "any";
+  return isOpen && others.length === 0 && typeof literal === "object" ? literal.text : undefined;
+}
+
 /**
  * An equal pattern with its wildcards in order. Between two texts come first the wildcards for one
  * character, then at most one for any number. Many patterns then have no more than one of the

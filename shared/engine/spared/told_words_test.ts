@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { addColumns } from "../../iceberg/add_columns.ts";
+import { memberOf } from "../../derived/text/row_words.ts";
 import { EVENTS_SCHEMA } from "../../schema/events.ts";
 import { fieldIdOf } from "../../schema/index_schema.ts";
 import { wordsColumn, wordsColumns } from "../../schema/row_words.ts";
@@ -27,6 +28,35 @@ const FREQUENT = [
 ];
 const NUMBERS = ["404", "v2", "7"];
 const RARE = ["deadlock", "ökonom"];
+/** Words in which parts stand, alone or beside a digit. */
+const SPELLED = [
+  "4ssh",
+  "9Timeout",
+  "Timeout",
+  "TIMEOUT",
+  "refused",
+  "SSHd2",
+  "sshd9",
+  "Ossh",
+  "bad_Request",
+  "Größer",
+];
+/** What may be a part of them: not those of less than three letters, nor of digits alone. */
+const PARTS = [
+  "imeo",
+  "Timeout",
+  "fused",
+  "REF",
+  "ssh",
+  "SSH",
+  "quest",
+  "Req",
+  "größ",
+  "dead",
+  "er",
+  "d_R",
+  "zzz",
+];
 const BETWEEN = [" ", "  ", "-", ": ", "|", "\n", "/"];
 
 class Texts {
@@ -39,10 +69,13 @@ class Texts {
   text(): string {
     const words = Array.from({ length: this.random.below(5) }, () => {
       if (this.random.chance(0.002)) return this.pick(RARE);
+      if (this.random.chance(0.1)) return this.pick(SPELLED);
       const word = this.random.chance(0.2) ? this.pick(NUMBERS) : this.pick(FREQUENT);
       return this.random.chance(0.2) ? word.toUpperCase() : word;
     });
-    return words.reduce((text, word) => text + (text && this.pick(BETWEEN)) + word, "");
+    const text = words.reduce((text, word) => text + (text && this.pick(BETWEEN)) + word, "");
+    // Rows have numbers of their own, so that words are a small part of them.
+    return `${text} ${String(this.random.below(1e9)).repeat(40)}`;
   }
 
   rows(count: number, fromNs: bigint): LabEvent[] {
@@ -56,6 +89,7 @@ class Texts {
 
   /** A condition on `text`. */
   condition(text: string): string {
+    if (this.random.chance(0.4)) return this.partCondition(text);
     const call = this.random.chance(0.1)
       ? this.pick(["match_prefix", "match_phrase"])
       : this.pick(["match_terms", "match_any", "match"]);
@@ -66,6 +100,29 @@ class Texts {
     });
     const not = this.random.chance(0.25) ? "NOT " : "";
     return `${not}${call}(${text}, '${words.join(this.pick(BETWEEN))}')`;
+  }
+
+  /** A condition that asks for a part of `text`. */
+  partCondition(text: string): string {
+    const part = this.pick(PARTS);
+    return this.pick([
+      `${text} LIKE '%${part}%'`,
+      `${text} NOT LIKE '%${part}%'`,
+      `${text} ILIKE '%${part}%'`,
+      `${text} NOT ILIKE '%${part}%'`,
+      `lower(${text}) LIKE '%${part.toLowerCase()}%'`,
+      `lower(${text}) LIKE '%${part}%'`,
+      `contains(${text}, '${part}')`,
+      `contains(lower(${text}), '${part}')`,
+      `${text} GLOB '*${part}*'`,
+      `regexp_matches(${text}, '${part}')`,
+      `regexp_matches(${text}, '(?i)${part}')`,
+      `regexp_matches(${text}, '${this.pick(PARTS)}|${part}', 'i')`,
+      `match_prefix(${text}, '${part}')`,
+      `regexp_matches(lower(${text}), '${part}|${this.pick(PARTS)}')`,
+      `NOT regexp_matches(${text}, '${part}|${this.pick(PARTS)}')`,
+      `${text} LIKE '${part}%'`,
+    ]);
   }
 }
 
@@ -140,6 +197,7 @@ Deno.test("a statement that wants words alone reads no text", async () => {
       "match_terms(raw, 'Error')",
       "match_terms(raw, 'error') AND NOT match_any(raw, 'timeout x')",
       "match_phrase(events.raw, 'error timeout') OR match_phrase(raw, 'x')",
+      "match_any(raw, 'error absent')",
     ]
   ) {
     assert.equal(
@@ -151,8 +209,8 @@ Deno.test("a statement that wants words alone reads no text", async () => {
   for (
     const condition of [
       "match_terms(raw, 'v2')",
-      "match_any(raw, 'error absent')",
-      "match_prefix(raw, 'err')",
+      "match_phrase(raw, 'error absent')",
+      "match_prefix(raw, 'er')",
       "match_phrase(raw, 'error error error')",
       "match_terms(raw, 'error') AND length(raw) > 3",
       "match_terms(raw, 'error') AND match_terms(raw || '', 'timeout')",
@@ -257,4 +315,116 @@ Deno.test("the column of words has an id and a name that no column of a table ha
     type: "string",
     required: false,
   });
+});
+
+Deno.test("words are told as they are, whatever hash they have and however marks join their letters", async () => {
+  await using lab = await EngineLab.open();
+  const lines = ["login refused by host", "wetaa of ipks", "error AB\u03aa\u0301", "H\u0331error"];
+  const rows = (from: number) =>
+    Array.from({ length: ROWS }, (_, n) => ({
+      ns: START_NS + BigInt(from + n),
+      raw: `${lines[n % lines.length]} ${String(n).repeat(30)}`,
+    }));
+  await lab.commit(rows(0), { derived: true });
+  await lab.commit(rows(ROWS), { derived: false });
+  const pairs = [["ipks", "wetaa"], ["refused", "by"]].map((words) => memberOf(words).text);
+  assert.equal(pairs[0], pairs[1]);
+  for (
+    const [condition, share] of [
+      ["match_phrase(§, 'ipks wetaa')", 0],
+      ["match_phrase(§, 'refused by')", 1 / 4],
+      ["match_terms(§, 'AB\u03aa\u0301')", 1 / 4],
+      ["match_terms(§, 'H\u0331error')", 1 / 4],
+      ["match_terms(§, 'error')", 1 / 4],
+    ] as const
+  ) {
+    const sql = (text: string) =>
+      `SELECT count(*), count(DISTINCT host), max(length(sourcetype)) FROM events WHERE ${
+        condition.replace("§", text)
+      }`;
+    await answers(lab, [sql("raw"), sql("(raw || '')")]);
+    const [count] = JSON.parse((await lab.query(sql("raw"))).texts[0] ?? "");
+    assert.equal(count, 2 * ROWS * share, condition);
+    const { texts } = await lab.query(
+      `SELECT count(*) FROM events WHERE ${condition.replace("§", "raw")}`,
+    );
+    assert.deepEqual(texts, [`[${2 * ROWS * share}]`], condition);
+  }
+});
+
+Deno.test("a file with a long s tells of frequent words alone", async () => {
+  await using lab = await EngineLab.open();
+  await lab.commit(
+    Array.from({ length: ROWS }, (_, n) => ({
+      ns: START_NS + BigInt(n),
+      raw: n === 5 ? "reſet" : "a Timeout",
+    })),
+    { derived: true },
+  );
+  const sql = (text: string) => `${LEVELS} regexp_matches(${text}, '(?i)reset') GROUP BY 1`;
+  assert.equal(await toldOf(lab, sql("raw")), undefined);
+  await answers(lab, [sql("raw"), sql("(raw || '')")]);
+  assert.equal((await lab.query(sql("raw"))).texts.length, 1);
+  assert.equal(await toldOf(lab, `${LEVELS} raw LIKE '%imeou%' GROUP BY 1`), undefined);
+  assert.match(
+    await toldOf(lab, `${LEVELS} match_terms(raw, 'timeout') GROUP BY 1`) ?? "",
+    /1 file$/,
+  );
+});
+
+Deno.test("parts of words are told of all words that a file has, as they are written", async () => {
+  const lines = [
+    "Authentication failed for root",
+    "authentication failure",
+    "sshd2: FAILED by 0xfeedface",
+    "bad_Request of größenOrdnung",
+    null,
+  ];
+  await using lab = await EngineLab.open();
+  await lab.commit(
+    Array.from({ length: ROWS }, (_, n) => ({
+      ns: START_NS + BigInt(n),
+      raw: (lines[n % lines.length] ?? "") + (n === 7 ? " once Deadlocked" : ""),
+    })),
+    { derived: true },
+  );
+  const counts = new Map<string, number>();
+  for (
+    const condition of [
+      "raw LIKE '%henticat%'",
+      "raw LIKE '%Authenticat%'",
+      "raw ILIKE '%AUTHENTICAT%'",
+      "raw NOT LIKE '%fail%'",
+      "contains(raw, 'FAIL')",
+      "raw LIKE '%ssh%'",
+      "lower(raw) LIKE '%request%'",
+      "regexp_matches(raw, 'nOrd')",
+      "regexp_matches(raw, 'sshd|FAILED')",
+      "regexp_matches(raw, '(?i)sshd|failed')",
+      "match_prefix(raw, 'ssh')",
+      "raw ILIKE '%deadlock%'",
+      "raw LIKE '%adlo%'",
+    ]
+  ) {
+    const sql = (text: string) =>
+      `SELECT count(*), count(DISTINCT host), max(length(sourcetype)) FROM events WHERE ${
+        condition.replace("raw", text)
+      }`;
+    assert.match(await toldOf(lab, sql("raw")) ?? "", /by rows of 1 file$/, condition);
+    await answers(lab, [sql("raw"), sql("(raw || '')")]);
+    counts.set(condition, JSON.parse((await lab.query(sql("raw"))).texts[0] ?? "")[0]);
+  }
+  assert.equal(counts.get("raw LIKE '%Authenticat%'"), ROWS / 5);
+  assert.equal(counts.get("raw ILIKE '%deadlock%'"), 1);
+  for (
+    const condition of [
+      "raw LIKE '%feed%'",
+      "raw LIKE '%authentication failure%'",
+      "raw LIKE '%by%'",
+      "raw LIKE 'Authentication%'",
+      "regexp_matches(raw, 'sshd', 's')",
+      "raw LIKE '%failed%' AND raw LIKE '%for root%'",
+      "raw LIKE '%failed%' COLLATE NOCASE",
+    ]
+  ) assert.equal(await toldOf(lab, `${LEVELS} ${condition} GROUP BY 1`), undefined, condition);
 });
