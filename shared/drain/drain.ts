@@ -380,6 +380,6 @@ async function isStillDue(
 async function areSealed(deps: DrainDeps, { lane, names }: StageSource): Promise<boolean> {
   const consumed = await deps.catalog.consumedOf(names);
   if (consumed.size > 0) return false;
-  const sealed = new Set((await deps.wal.list(lane, ["sealed"])).map((segment) => segment.name));
+  const sealed = new Set((await deps.wal.names(lane, ["sealed"])).map((segment) => segment.name));
   return names.every((name) => sealed.has(name));
 }

@@ -434,6 +434,7 @@ Deno.test({
       wal: {
         lanes,
         list: (lane, states) => wal.list(lane, states),
+        names: (lane, states) => wal.names(lane, states),
         open: (lane, name) => wal.open(lane, name),
         messageBytes: (segment) => wal.messageBytes(segment),
       },

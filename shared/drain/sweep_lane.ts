@@ -69,7 +69,7 @@ async function lookForMissing(deps: DrainDeps, lane: LaneId): Promise<void> {
  * A drain elsewhere commits segments that are sealed here: nobody else takes them out of the way.
  */
 async function moveConsumed({ wal, catalog, admin }: DrainDeps, lane: LaneId): Promise<void> {
-  const sealed = (await wal.list(lane, ["sealed"])).map((segment) => segment.name);
+  const sealed = (await wal.names(lane, ["sealed"])).map((segment) => segment.name);
   const consumed = await catalog.consumedOf(sealed);
   if (consumed.size > 0) {
     await admin.markCommitted(

@@ -40,6 +40,7 @@ const SECS_PER_DAY = 86_400;
 export const NO_WAL: WalReader = {
   lanes: () => Promise.resolve([]),
   list: () => Promise.resolve([]),
+  names: () => Promise.resolve([]),
   messageBytes: () => Promise.resolve(0),
   open: () => Promise.reject(new Error("there is no WAL")),
 };

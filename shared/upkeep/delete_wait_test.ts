@@ -143,6 +143,9 @@ function fakeWal(
     asked,
     lanes: () => Promise.resolve([]),
     messageBytes: () => Promise.resolve(1),
+    names(lane, states) {
+      return this.list(lane, states);
+    },
     list(lane, states) {
       asked.push(lane);
       const listed = segments.filter(([, state]) => states.includes(state));

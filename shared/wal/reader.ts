@@ -30,6 +30,7 @@ import type {
   FrameDamage,
   FrameOutline,
   FramesOptions,
+  NamedSegment,
   SegmentInfo,
   SegmentOutline,
   SegmentReader,
@@ -51,6 +52,7 @@ export function openWalReader(
     lanes: () => lanesIn(fs, root),
     setAside: (lane) => listSetAside(fs, root, lane),
     list: (lane, states) => listSegments(fs, root, { lane, states }),
+    names: (lane, states) => nameSegments(fs, root, { lane, states }),
     open: (lane, name) => openSegment(fs, root, { lane, name }),
     messageBytes: (segment) =>
       weights.load(`${laneName(segment.lane)}/${segment.name} ${segment.byteLength}`, async () => {
@@ -72,27 +74,56 @@ async function weigh(
   return file === undefined ? 0 : await weighFile(file);
 }
 
+interface Wanted {
+  readonly lane: LaneId;
+  readonly states: readonly SegmentState[];
+}
+
 /** A segment that is seen in two states is listed once, in the later one. */
 async function listSegments(
   fs: ReadableFiles,
   root: string,
-  options: { lane: LaneId; states: readonly SegmentState[] },
+  wanted: Wanted,
 ): Promise<SegmentInfo[]> {
-  const { lane, states } = options;
+  const found = new Map<string, SegmentInfo>();
+  for await (const segment of segmentsIn(fs, root, wanted)) {
+    const stat = await statIfPresent(fs, segmentPath(root, segment.lane, segment));
+    if (stat === undefined) continue; // It moved on: a later state lists it.
+    found.set(segment.name, { ...segment, byteLength: stat.size, modifiedMs: stat.mtimeMs });
+  }
+  return [...found.values()].sort(byName);
+}
+
+/** A segment that is seen in two states is named once, in the later one. */
+async function nameSegments(
+  fs: ReadableFiles,
+  root: string,
+  wanted: Wanted,
+): Promise<NamedSegment[]> {
+  const found = new Map<string, NamedSegment>();
+  for await (const segment of segmentsIn(fs, root, wanted)) found.set(segment.name, segment);
+  return [...found.values()].sort(byName);
+}
+
+/** The segments in each state, in the order in which they pass the states. */
+async function* segmentsIn(
+  fs: ReadableFiles,
+  root: string,
+  { lane, states }: Wanted,
+): AsyncIterable<NamedSegment> {
   // The name of a lane may come from a reader's SQL: one that no writer could have made holds
   // nothing.
-  if (!isLanePart(lane.tenant) || !isLanePart(lane.index)) return [];
-  const found = new Map<string, SegmentInfo>();
+  if (!isLanePart(lane.tenant) || !isLanePart(lane.index)) return;
   for (const state of SEGMENT_STATES) {
     if (!states.includes(state)) continue;
     for (const name of await segmentNamesIn(fs, stateDirectory(root, lane, state))) {
-      const stat = await statIfPresent(fs, segmentPath(root, lane, { state, name }));
-      if (stat === undefined) continue; // It moved on: a later state lists it.
-      const { size: byteLength, mtimeMs: modifiedMs } = stat;
-      found.set(name, { lane, name, state, byteLength, modifiedMs });
+      yield { lane, name, state };
     }
   }
-  return [...found.values()].sort((a, b) => a.name < b.name ? -1 : 1);
+}
+
+function byName(a: NamedSegment, b: NamedSegment): number {
+  return a.name < b.name ? -1 : 1;
 }
 
 /**

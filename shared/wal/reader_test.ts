@@ -226,7 +226,7 @@ Deno.test({
 async function unionOf(fs: CrashableFileSystem): Promise<number[]> {
   const reader = openWalReader(fs, ROOT);
   const rows: number[] = [];
-  for (const { name } of await reader.list(LANE, ["active", "sealed", "committed"])) {
+  for (const { name } of await reader.names(LANE, ["active", "sealed", "committed"])) {
     let segment;
     try {
       segment = await reader.open(LANE, name);

@@ -24,12 +24,16 @@ export type SegmentState = "active" | "sealed" | "committed" | "poison";
  */
 export type AckMode = "auto" | "wait_for";
 
-/** A segment as a list shows it. */
-export interface SegmentInfo {
+/** A segment as a directory shows it. */
+export interface NamedSegment {
   readonly lane: LaneId;
   /** File name: sorts by creation, unique across machines, the dedupe token. */
   readonly name: string;
   readonly state: SegmentState;
+}
+
+/** A segment as a list shows it. */
+export interface SegmentInfo extends NamedSegment {
   /** Bytes of its file, or of the file that a mirror has it from. */
   readonly byteLength: number;
   readonly modifiedMs: number;
@@ -76,6 +80,11 @@ export interface WalReader {
    * another meanwhile is listed; one that leaves them all may not be.
    */
   list(lane: LaneId, states: readonly SegmentState[]): Promise<SegmentInfo[]>;
+  /**
+   * Does as `list`, without looking at each segment: among them may be such that left all of
+   * `states` meanwhile.
+   */
+  names(lane: LaneId, states: readonly SegmentState[]): Promise<NamedSegment[]>;
   /**
    * Bytes of the messages of a segment that was listed: what it takes in memory, which is many
    * times its `byteLength` where they are packed. 0 when it is not where it was listed any more.

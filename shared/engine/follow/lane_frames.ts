@@ -12,7 +12,7 @@ import { isOperatingError, messageOf } from "../../base/errors.ts";
 import { decodeSchemaMessage, epochOfSchemaMessage } from "../../columns/ipc.ts";
 import type { Column } from "../../schema/schema.ts";
 import type { LaneId } from "../../tenant/tenant.ts";
-import type { FrameDamage, SegmentInfo, WalFrame, WalReader } from "../../wal/types.ts";
+import type { FrameDamage, NamedSegment, WalFrame, WalReader } from "../../wal/types.ts";
 import type { LanePosition } from "./follow_position.ts";
 
 /** Frames behind a position, all of one segment. */
@@ -56,8 +56,8 @@ export class LaneReading {
   }
 
   /** Segments of the lane whose rows may be read, oldest first. */
-  list(): Promise<SegmentInfo[]> {
-    return this.#wal.list(this.#lane, ["active", "sealed", "committed"]);
+  list(): Promise<NamedSegment[]> {
+    return this.#wal.names(this.#lane, ["active", "sealed", "committed"]);
   }
 
   /** The end of what is there. */

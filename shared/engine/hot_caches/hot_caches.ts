@@ -15,7 +15,7 @@ import { decodeBatch, decodeSchemaMessage, epochOfSchemaMessage } from "../../co
 import type { RowObject } from "../../columns/rows.ts";
 import type { Column } from "../../schema/schema.ts";
 import { type LaneId, laneName } from "../../tenant/tenant.ts";
-import type { FrameDamage, SegmentInfo, SegmentReader, WalReader } from "../../wal/types.ts";
+import type { FrameDamage, NamedSegment, SegmentReader, WalReader } from "../../wal/types.ts";
 import { type LostRows, sumOfLost } from "../plan/lost_rows.ts";
 import { type LastRow, SegmentSummary, type ValueCount } from "./segment_summary.ts";
 
@@ -175,7 +175,7 @@ export class HotCaches {
   }
 
   async #refresh(hot: HotLane, { lane, tags, signal }: HotQuestion): Promise<void> {
-    const listed = await this.#wal.list(lane, ["active", "sealed", "committed"]);
+    const listed = await this.#wal.names(lane, ["active", "sealed", "committed"]);
     const names = new Set(listed.map(({ name }) => name));
     for (const name of hot.segments.keys()) if (!names.has(name)) hot.segments.delete(name);
     let hits = 0;
@@ -202,7 +202,7 @@ export class HotCaches {
   /** Adds what was appended since. Returns whether there was anything. */
   async #read(
     hot: HotLane,
-    info: SegmentInfo,
+    info: NamedSegment,
     { tags, signal }: { readonly tags: readonly string[]; readonly signal: AbortSignal },
   ): Promise<boolean> {
     await using reader = await this.#wal.open(info.lane, info.name);

@@ -179,6 +179,7 @@ function counting(wal: WalReader): WalReader & { opened: number; rows: number } 
     rows: 0,
     lanes: () => wal.lanes(),
     list: wal.list.bind(wal),
+    names: wal.names.bind(wal),
     messageBytes: wal.messageBytes.bind(wal),
     open: async (...args: Parameters<WalReader["open"]>) => {
       counted.opened += 1;

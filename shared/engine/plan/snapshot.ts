@@ -42,7 +42,7 @@ export async function readSnapshot(
   ident: TableIdent,
   lane: LaneId,
 ): Promise<TableSnapshot> {
-  const listed = await source.wal?.list(lane, ["active", "sealed", "committed"]) ?? [];
+  const listed = await source.wal?.names(lane, ["active", "sealed", "committed"]) ?? [];
   const names = [...new Set(listed.map((segment) => segment.name))].sort();
   const { metadataLocation, consumed: known } = await source.catalog.readView(ident, names);
   const table = metadataLocation === undefined

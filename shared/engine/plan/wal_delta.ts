@@ -243,7 +243,7 @@ export class WalDelta {
       const cached = [...this.#segments.values()].filter((segment) =>
         segment.lane.tenant === lane.tenant && segment.lane.index === lane.index
       );
-      const listed = await this.#options.wal.list(lane, ["active", "sealed"]);
+      const listed = await this.#options.wal.names(lane, ["active", "sealed"]);
       const waiting = new Set(listed.map(({ name }) => name));
       this.forget(lane, cached.map(({ name }) => name).filter((name) => !waiting.has(name)));
     }

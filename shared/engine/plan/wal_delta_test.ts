@@ -101,6 +101,10 @@ class CountingWal implements WalReader {
     return Promise.resolve(listed.filter(({ state }) => states.includes(state)));
   }
 
+  names(lane: LaneId, states: readonly SegmentState[]): Promise<SegmentInfo[]> {
+    return this.list(lane, states);
+  }
+
   messageBytes(): Promise<number> {
     return Promise.resolve(0);
   }

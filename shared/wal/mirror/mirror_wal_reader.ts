@@ -15,6 +15,7 @@ import { MemoryFile } from "../memory_file.ts";
 import { OpenSegment } from "../reader.ts";
 import type {
   MissingSegment,
+  NamedSegment,
   SegmentInfo,
   SegmentReader,
   WalConsumerAdmin,
@@ -70,6 +71,10 @@ class MirrorWalReader implements WalReader {
         return { lane, name, state: "sealed", byteLength, modifiedMs };
       })
       .sort((a, b) => a.name < b.name ? -1 : 1);
+  }
+
+  names(lane: LaneId, states: readonly SegmentInfo["state"][]): Promise<SegmentInfo[]> {
+    return this.list(lane, states);
   }
 
   messageBytes({ lane, name, byteLength }: SegmentInfo): Promise<number> {
@@ -149,6 +154,10 @@ class ReaderAhead implements WalReader, Disposable {
 
   list(lane: LaneId, states: readonly SegmentInfo["state"][]): Promise<SegmentInfo[]> {
     return this.#reader.list(lane, states);
+  }
+
+  names(lane: LaneId, states: readonly SegmentInfo["state"][]): Promise<NamedSegment[]> {
+    return this.#reader.names(lane, states);
   }
 
   messageBytes(segment: SegmentInfo): Promise<number> {
