@@ -154,9 +154,9 @@ Deno.test({
 });
 
 const MANY_NS = START_NS + 50n * DAY_NS;
-const MANY = 400;
+const MANY = 2_100;
 
-/** Sends so many rows in one request that their file tells which frequent words each has. */
+/** Sends so many rows in one request that their file tells which words each has. */
 async function sendMany({ stack }: EngineStack): Promise<void> {
   const bodies = Array.from(
     { length: MANY },
