@@ -32,6 +32,8 @@ export function partCallOf(node: TreeNode): PartCall | undefined {
   const column = lowered ?? (textAt(text, "class") === "COLUMN_REF" ? text : undefined);
   if (found === undefined || column === undefined) return undefined;
   const { parts, matching } = found;
+  // DuckDB's lower case of İ is an i, which no expression that ignores case finds in İ itself.
+  if (matching === "regex folded" && lowered !== undefined) return undefined;
   if (parts.some((part) => /[^\0-\x7f]/.test(part))) return undefined;
   const lowerParts = parts.map((part) => part.toLowerCase());
   if (matching !== "exact") return { ...found, column, parts: lowerParts };

@@ -352,6 +352,21 @@ Deno.test("words are told as they are, whatever hash they have and however marks
   }
 });
 
+Deno.test("an expression that ignores case finds what a text is in lower case, also beside a file that tells", async () => {
+  await using lab = await EngineLab.open();
+  const rows = (raw: string, from: number) =>
+    Array.from({ length: ROWS }, (_, n) => ({
+      ns: START_NS + BigInt(from + n),
+      raw: `${raw} ${String(n).repeat(30)}`,
+    }));
+  await lab.commit(rows("a Timeout", 0), { derived: true });
+  await lab.commit(rows("TİMEOUT", ROWS), { derived: false });
+  const sql = (text: string) =>
+    `SELECT count(*), max(length(sourcetype)) FROM events WHERE regexp_matches(${text}, '(?i)timeout')`;
+  await answers(lab, [sql("raw"), sql("(raw || '')")]);
+  await answers(lab, [sql("lower(raw)"), sql("lower(raw || '')")]);
+});
+
 Deno.test("a file with a long s tells of frequent words alone", async () => {
   await using lab = await EngineLab.open();
   await lab.commit(
@@ -423,6 +438,7 @@ Deno.test("parts of words are told of all words that a file has, as they are wri
       "raw LIKE '%by%'",
       "raw LIKE 'Authentication%'",
       "regexp_matches(raw, 'sshd', 's')",
+      "regexp_matches(lower(raw), '(?i)sshd')",
       "raw LIKE '%failed%' AND raw LIKE '%for root%'",
       "raw LIKE '%failed%' COLLATE NOCASE",
     ]
