@@ -18,7 +18,7 @@ export function samplesOf(text: string, metric: string): Sample[] {
           value.replaceAll(/\\(.)/g, (_, letter) => letter === "n" ? "\n" : letter),
         ]),
       ),
-      value: Number(line.slice(line.lastIndexOf(" ") + 1)),
+      value: valueIn(line),
     }))
     .filter(({ value }) => Number.isFinite(value));
 }
@@ -32,8 +32,12 @@ export function valuesOf(
   return series.map(({ metric, label, of }) => {
     const wanted = label === undefined ? "" : `${label[0]}="${label[1]}"`;
     const values = (samples.get(metric) ?? []).filter((line) => line.includes(wanted))
-      .map((line) => Number(line.slice(line.lastIndexOf(" ") + 1)));
+      .map(valueIn);
     if (values.length === 0) return NaN;
     return of === "max" ? Math.max(...values) : values.reduce((sum, value) => sum + value, 0);
   });
+}
+
+function valueIn(line: string): number {
+  return Number(line.slice(line.lastIndexOf(" ") + 1));
 }

@@ -103,7 +103,7 @@ export class FileSummary {
   }
 
   /** The words of a text that each row of the data file tells of. */
-  toldWords(text: number): ToldWords {
+  toldWords(text: number): ToldWords | undefined {
     const told = this.#placeOf(WORD_COUNTS_TYPE, [text])?.properties[TOLD_WORDS_PROPERTY];
     return told === "all" || told === "counted" ? told : undefined;
   }

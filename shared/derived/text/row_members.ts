@@ -41,7 +41,7 @@ export interface RowsToTell {
 
 /** The words of each row: all of them, or those alone that are counted, in lower case. */
 export interface ToldRows extends RowWords {
-  readonly words: Exclude<ToldWords, undefined>;
+  readonly words: ToldWords;
 }
 
 /** With a larger share of the bytes of texts all words are hardly less to read than these. */

@@ -16,17 +16,19 @@ const RUN = /[\p{L}\p{N}\p{M}_]+/gu;
 
 /** Tokens of `text`, in order, repeated ones too. */
 export function tokenize(text: string): string[] {
-  return tokens(text, (letter) => letter.toLowerCase());
+  let folded = "";
+  for (const letter of text.normalize("NFC")) folded += letter.toLowerCase();
+  return cut(folded);
 }
 
 /** Tokens of `text` as `tokenize` cuts them, with letters of ASCII as they are written. */
 export function writtenTokens(text: string): string[] {
-  return tokens(text, (letter) => letter < "\x80" ? letter : letter.toLowerCase());
+  return cut(lowerBeyondAscii(text.normalize("NFC")));
 }
 
-/** A token as it is written, with all but letters of ASCII in lower case. */
-export function lowerBeyondAscii(token: string): string {
-  return token.replaceAll(/[^\0-\x7f]/gu, (letter) => letter.toLowerCase());
+/** A text as it is written, with all but letters of ASCII in lower case. */
+export function lowerBeyondAscii(text: string): string {
+  return text.replaceAll(/[^\0-\x7f]/gu, (letter) => letter.toLowerCase());
 }
 
 /** Whether a text of just these tokens has these. */
@@ -35,8 +37,6 @@ export function areKept(tokens: readonly string[]): boolean {
   return again.length === tokens.length && again.every((token, at) => token === tokens[at]);
 }
 
-function tokens(text: string, folded: (letter: string) => string): string[] {
-  let whole = "";
-  for (const letter of text.normalize("NFC")) whole += folded(letter);
-  return whole.replaceAll(IDEOGRAPH, " $& ").match(RUN) ?? [];
+function cut(folded: string): string[] {
+  return folded.replaceAll(IDEOGRAPH, " $& ").match(RUN) ?? [];
 }

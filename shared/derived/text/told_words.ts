@@ -6,7 +6,7 @@
 import { textOf } from "../../base/bytes.ts";
 
 /** The words that rows of a file tell of. */
-export type ToldWords = "all" | "counted" | undefined;
+export type ToldWords = "all" | "counted";
 
 /** A smaller file is read in no time: it has no such column. */
 export const TOLD_ROWS_MIN = 2_048;

@@ -37,7 +37,7 @@ export interface TableCubes {
   /** Whether a file's summary counts the words of `spec`. */
   countsWords(file: DataFile, spec: CubeSpec): Promise<boolean>;
   /** The words of a text that each row of a file tells of. */
-  toldWords(file: DataFile, text: Column): Promise<ToldWords>;
+  toldWords(file: DataFile, text: Column): Promise<ToldWords | undefined>;
   /** The words and pairs that are counted of a text of a file, each between two `|`. */
   countedWords(file: DataFile, text: Column): Promise<string>;
   /** Counts of a column with many values, for the days that `range` names. */
@@ -217,7 +217,7 @@ class KeptTable {
     return part !== undefined;
   }
 
-  toldWords(file: DataFile, { id }: Column): Promise<ToldWords> {
+  toldWords(file: DataFile, { id }: Column): Promise<ToldWords | undefined> {
     return this.#told.load(`${file.key} ${id}`, async () => {
       const told = await this.#asks(file, (summary) => summary.toldWords(id));
       return { value: told, bytes: TOLD_ENTRY_BYTES, isKept: told !== undefined };

@@ -10,6 +10,7 @@
  * word is not there. Otherwise it is cut into words.
  */
 
+import { isAscii } from "../../base/ascii.ts";
 import { present } from "../../base/assert.ts";
 import { OperatingError } from "../../base/errors.ts";
 import {
@@ -134,7 +135,7 @@ function exchange({ node, kind, text, words }: MatchCall): void {
   const build = new Expressions(node, text);
   const expression = words.length === 0
     ? build.call("match_nothing", build.text)
-    : !words.every(isAscii)
+    : !words.every(isOfAscii)
     ? otherWords(build, kind, words)
     : words.some(({ isFamily }) => isFamily)
     ? stemmedWords(build, kind, words)
@@ -143,7 +144,7 @@ function exchange({ node, kind, text, words }: MatchCall): void {
   node["children"] = expression["children"];
 }
 
-const isAscii = ({ common }: Word) => !/[^\0-\x7f]/.test(common);
+const isOfAscii = ({ common }: Word) => isAscii(common);
 const longestOf = (words: readonly Word[]) => present(byLength(words)[0]);
 const byLength = (words: readonly Word[]) =>
   words.toSorted((a, b) => b.common.length - a.common.length);
@@ -253,7 +254,7 @@ function stemmedWords(build: Expressions, kind: MatchKind, words: readonly Word[
 }
 
 function otherWords(build: Expressions, kind: MatchKind, words: readonly Word[]): TreeNode {
-  const ascii = words.filter(isAscii);
+  const ascii = words.filter(isOfAscii);
   const inAscii = kind === "any" && ascii.length > 0
     ? build.any(
       patternsOf(kind, ascii).map((pattern) =>
@@ -263,7 +264,7 @@ function otherWords(build: Expressions, kind: MatchKind, words: readonly Word[])
     : build.call("match_nothing", build.text);
   const folded = build.call("match_folded", build.text);
   // Words of ASCII come first: they need no folding, which is slow.
-  const [longest] = byLength(words.filter((word) => !isAscii(word)));
+  const [longest] = byLength(words.filter((word) => !isOfAscii(word)));
   const loose = kind === "any"
     ? build.matches(folded, words.map(({ common }) => common).join("|"))
     : build.all([

@@ -1,9 +1,9 @@
 /** Calls that ask whether a column has one of some texts in it, whatever stands around that. */
 
-import { nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
-import { textOfConstant } from "../statement/text_of_constant.ts";
+import { isAscii } from "../../base/ascii.ts";
+import type { TreeNode } from "../statement/syntax_tree.ts";
 import { LIKE_CALLS, piecesOf, REGEX_FINDS } from "./matching_calls.ts";
-import { loweredColumn } from "./search_calls.ts";
+import { type ConstantCall, constantCallOf, isColumn, loweredColumn } from "./search_calls.ts";
 import { containedIn } from "./wildcard_pattern.ts";
 
 export interface PartCall {
@@ -21,20 +21,16 @@ const ALTERNATIVES = /^(?<folds>\(\?i\))?(?<texts>[A-Za-z]+(?:\|[A-Za-z]+)*)$/;
 
 /** What a node asks for, if it is such a call of a constant of ASCII. */
 export function partCallOf(node: TreeNode): PartCall | undefined {
-  if (textAt(node, "class") !== "FUNCTION" || !isBuiltIn(node)) return undefined;
-  const children = nodesAt(node, "children");
-  const [text, ...constants] = children;
-  const isPlaced = children.every((child) => textAt(child, "alias") === "");
-  const [written, ...options] = isPlaced ? constants.map(textOfConstant) : [];
-  if (text === undefined || written === undefined) return undefined;
-  const found = soughtBy(textAt(node, "function_name").toLowerCase(), written, options);
-  const lowered = loweredColumn(text);
-  const column = lowered ?? (textAt(text, "class") === "COLUMN_REF" ? text : undefined);
+  const call = constantCallOf(node);
+  if (call === undefined) return undefined;
+  const found = soughtBy(call);
+  const lowered = loweredColumn(call.text);
+  const column = lowered ?? (isColumn(call.text) ? call.text : undefined);
   if (found === undefined || column === undefined) return undefined;
   const { parts, matching } = found;
   // DuckDB's lower case of İ is an i, which no expression that ignores case finds in İ itself.
   if (matching === "regex folded" && lowered !== undefined) return undefined;
-  if (parts.some((part) => /[^\0-\x7f]/.test(part))) return undefined;
+  if (!parts.every(isAscii)) return undefined;
   const lowerParts = parts.map((part) => part.toLowerCase());
   if (matching !== "exact") return { ...found, column, parts: lowerParts };
   // No text in lower case has a capital.
@@ -44,10 +40,9 @@ export function partCallOf(node: TreeNode): PartCall | undefined {
 }
 
 function soughtBy(
-  name: string,
-  text: string,
-  options: readonly (string | undefined)[],
+  { name, constants: [text, ...options] }: ConstantCall,
 ): Omit<PartCall, "column"> | undefined {
+  if (text === undefined) return undefined;
   const plain = { matching: "exact", isNegated: false } as const;
   if (REGEX_FINDS.includes(name)) {
     const { folds, texts } = ALTERNATIVES.exec(text)?.groups ?? {};
@@ -68,8 +63,4 @@ function soughtBy(
       isNegated: like.negates !== undefined,
     }
     : undefined;
-}
-
-function isBuiltIn(node: TreeNode): boolean {
-  return ["", "main"].includes(textAt(node, "schema"));
 }

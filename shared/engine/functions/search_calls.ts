@@ -8,6 +8,7 @@
  * nothing is exchanged: LIKE and `contains` look at it, and expressions do not.
  */
 
+import { isAscii } from "../../base/ascii.ts";
 import { callNode, notNode, textNode } from "../statement/tree_nodes.ts";
 import { nodesAt, replaceNode, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 import { textOfConstant } from "../statement/text_of_constant.ts";
@@ -42,22 +43,41 @@ function searchesBelow(root: TreeNode): Search[] {
     const kind = textAt(node, "class");
     if (kind === "COLLATE") isCollated = true;
     if (kind === "LAMBDA") walk(node, (inner) => void inLambdas.add(inner));
-    if (kind !== "FUNCTION" || !["", "main"].includes(textAt(node, "schema"))) return;
-    const search = searchOf(node);
+    const call = constantCallOf(node);
+    const search = call && searchOf(node, call);
     if (search !== undefined) found.push({ node, search });
   });
   return isCollated ? [] : found.filter(({ node }) => !inLambdas.has(node));
 }
 
+/** A call of DuckDB's own, with constant texts behind its first argument. */
+export interface ConstantCall {
+  /** In lower case. */
+  readonly name: string;
+  readonly text: TreeNode;
+  readonly constants: readonly string[];
+}
+
+/** What a node is, if it is such a call with all arguments by their places. */
+export function constantCallOf(node: TreeNode): ConstantCall | undefined {
+  const isBuiltIn = textAt(node, "class") === "FUNCTION" &&
+    ["", "main"].includes(textAt(node, "schema"));
+  const children = isBuiltIn ? nodesAt(node, "children") : [];
+  const [text, ...others] = children;
+  const constants = others.map(textOfConstant).filter((constant) => constant !== undefined);
+  const isPlaced = children.every((child) => textAt(child, "alias") === "");
+  return text === undefined || !isPlaced || constants.length < others.length
+    ? undefined
+    : { name: textAt(node, "function_name").toLowerCase(), text, constants };
+}
+
 /** What a call becomes. Undefined: it stays. */
-function searchOf(node: TreeNode): (() => TreeNode) | undefined {
-  const [text, ...constants] = nodesAt(node, "children");
-  const written = constants.map(textOfConstant);
-  const [pattern, more = "", ...others] = written;
-  if (text === undefined || pattern === undefined || others.length > 0) return undefined;
-  const isPlaced = [text, ...constants].every((child) => textAt(child, "alias") === "");
-  if (!isPlaced || written.includes(undefined)) return undefined;
-  const name = textAt(node, "function_name").toLowerCase();
+function searchOf(
+  node: TreeNode,
+  { name, text, constants }: ConstantCall,
+): (() => TreeNode) | undefined {
+  const [pattern, more = "", ...others] = constants;
+  if (pattern === undefined || others.length > 0) return undefined;
   if (REGEXES.has(name)) return regexSearch(node, pattern, more);
   const like = Object.hasOwn(LIKES, name) ? LIKES[name] : undefined;
   if (like !== undefined) return likeSearch({ node, text, like }, pattern, more);
@@ -116,7 +136,7 @@ function foldedSearch({ column, whole, pieces, isFolded }: {
 }): (() => TreeNode) | undefined {
   // What is lower case beyond ASCII is DuckDB's matter.
   const literals = textsOf(pieces)
-    .map((text) => isFolded && !/[^\0-\x7f]/.test(text) ? text.toLowerCase() : text)
+    .map((text) => isFolded && isAscii(text) ? text.toLowerCase() : text)
     .filter(isFoldable).toSorted((a, b) => b.length - a.length);
   const [longest] = literals;
   if (longest === undefined) return undefined;
@@ -204,7 +224,8 @@ function rareStart(literal: string): string {
   return literal.slice(start);
 }
 
-function isColumn(node: TreeNode): boolean {
+/** Whether a node is a column. */
+export function isColumn(node: TreeNode): boolean {
   return textAt(node, "class") === "COLUMN_REF";
 }
 

@@ -8,6 +8,7 @@
  */
 
 import { Buffer } from "node:buffer";
+import { isAscii } from "../../base/ascii.ts";
 import { isTellable } from "../../derived/rows/literal_words.ts";
 import { tokenize } from "../../derived/text/tokenize.ts";
 import type { Column } from "../../schema/schema.ts";
@@ -105,10 +106,6 @@ function inAnyCase(ascii: string): Holds | undefined {
   });
   const found = new RegExp(pattern.join(""), "i");
   return (bytes) => found.test(bytes);
-}
-
-function isAscii(text: string): boolean {
-  return /^[\0-\x7f]*$/.test(text);
 }
 
 function asciiRuns(text: string): readonly string[] {

@@ -6,6 +6,7 @@
  * listed here is `all`.
  */
 
+import { isAscii } from "../../base/ascii.ts";
 import { listAt, nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import { attributeCall } from "../plan/attribute_calls.ts";
 import { regexLiterals } from "../functions/regex_literals.ts";
@@ -333,7 +334,7 @@ function begins(column: string, text: string): Predicate {
  */
 function holdsValue(column: string, value: ConstantValue): Predicate {
   const isRead = typeof value === "string" && /[A-Za-z0-9]/.test(value) &&
-    !/[^\0-\x7f]/.test(value);
+    isAscii(value);
   return isRead ? { kind: "terms", column, mode: "phrase", text: value } : ALL;
 }
 
