@@ -9,6 +9,7 @@ import { getLogger } from "@logtape/logtape";
 import { MS_PER_DAY } from "../base/time.ts";
 import type { ScrubPass } from "../catalog/scrubs.ts";
 import { FailureLog } from "../logging/failure_log.ts";
+import { wordOfStall } from "../metrics/stall_gauge.ts";
 import type { Clock } from "../os/clock.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 import { type LeaseDeps, underLease } from "./held_lease.ts";
@@ -41,7 +42,10 @@ const LOOK_MS = 60_000;
 /** How often all stored files are listed for the rate. For each table it would be n² listings. */
 const TOTAL_MS = 3_600_000;
 const BACKLOG_LOOK_MS = 10_000;
-const LEASE = "scrub";
+/** Names the lease, and the sweep that does not get on. */
+const SCRUB = "scrub";
+/** Before a table whose pass failed is tried again. */
+const FAILED_MS = 15 * LOOK_MS;
 
 /** Starts the scrub of all tables; it ends when it is disposed of. */
 export function startScrubLoop(
@@ -65,16 +69,24 @@ export interface ScrubbedBefore {
   readonly pass: ScrubPass | undefined;
 }
 
+interface ScrubTimes {
+  readonly nowMs: number;
+  readonly periodMs: number;
+}
+
 /** Which table is next; undefined: none is due before a part of the period has passed. Pure. */
 export function nextScrub(
   tables: readonly ScrubbedBefore[],
-  { nowMs, periodMs }: { readonly nowMs: number; readonly periodMs: number },
+  times: ScrubTimes,
 ): ScrubbedBefore | undefined {
-  const [next] = tables.filter(({ pass }) =>
-    pass === undefined || pass.cursor !== undefined ||
-    nowMs - pass.beganMs >= periodMs * ROUND_SHARE
-  ).toSorted((a, b) => urgency(a) - urgency(b));
+  const [next] = tables.filter((table) => isDue(table, times))
+    .toSorted((a, b) => urgency(a) - urgency(b));
   return next;
+}
+
+function isDue({ pass }: ScrubbedBefore, { nowMs, periodMs }: ScrubTimes): boolean {
+  return pass === undefined || pass.cursor !== undefined ||
+    nowMs - pass.beganMs >= periodMs * ROUND_SHARE;
 }
 
 function urgency({ pass }: ScrubbedBefore): number {
@@ -86,8 +98,8 @@ class ScrubLoop {
   readonly #deps: ScrubLoopDeps;
   readonly #rate: ScrubRate;
   readonly #failures: FailureLog;
-  /** Tables whose pass failed, and when they are tried again. */
-  readonly #notBeforeMs = new Map<string, number>();
+  /** By folder: tables whose pass failed, since when, and when they are tried again. */
+  readonly #failed = new Map<string, { readonly sinceMs: number; readonly notBeforeMs: number }>();
 
   constructor(deps: ScrubLoopDeps, rate: ScrubRate) {
     this.#deps = deps;
@@ -112,25 +124,40 @@ class ScrubLoop {
     try {
       const tables = await this.#tables();
       const damaged = await this.#deps.scrubs.damagedCounts();
-      for (const { ident, pass, folder } of tables) {
+      const times = { nowMs: clock.nowMs(), periodMs: this.#rate.periodMs };
+      for (const table of tables) {
+        const { ident, pass, folder } = table;
         this.#tell(ident, { damaged: damaged.get(folder) ?? 0, wholeMs: pass?.wholeMs });
+        // Another compactor may have been through it.
+        if (!isDue(table, times)) this.#worked(table);
       }
       const free = tables.filter(({ folder }) =>
-        clock.monotonicMs() >= (this.#notBeforeMs.get(folder) ?? -Infinity)
+        clock.monotonicMs() >= (this.#failed.get(folder)?.notBeforeMs ?? -Infinity)
       );
-      next = nextScrub(free, { nowMs: clock.nowMs(), periodMs: this.#rate.periodMs });
+      next = nextScrub(free, times);
       if (next === undefined) return false;
       const done = await this.#scrub(next, tables, signal);
-      this.#failures.worked("scrub");
+      if (done !== "taken") this.#worked(next);
+      this.#failures.worked(SCRUB);
       return done !== "taken";
     } catch (error) {
       if (signal.aborted) return false;
-      if (next !== undefined) {
-        this.#notBeforeMs.set(next.folder, clock.monotonicMs() + 15 * LOOK_MS);
-      }
-      this.#failures.failed("scrub", "verify stored files", error);
+      if (next !== undefined) this.#fail(next, error);
+      this.#failures.failed(SCRUB, "verify stored files", error);
       return false;
     }
+  }
+
+  #worked({ ident, folder }: ScrubbedBefore): void {
+    if (this.#failed.delete(folder)) this.#deps.observer?.stalled?.(ident, SCRUB, undefined);
+  }
+
+  #fail({ ident, folder }: ScrubbedBefore, error: unknown): void {
+    const { clock, observer } = this.#deps;
+    const sinceMs = this.#failed.get(folder)?.sinceMs ?? clock.nowMs();
+    this.#failed.set(folder, { sinceMs, notBeforeMs: clock.monotonicMs() + FAILED_MS });
+    observer?.failed?.(ident, SCRUB, error);
+    observer?.stalled?.(ident, SCRUB, { sinceMs, why: wordOfStall(error, { hangs: false }) });
   }
 
   #tell(
@@ -160,7 +187,7 @@ class ScrubLoop {
     signal: AbortSignal,
   ): Promise<ScrubbedTable | undefined | "taken"> {
     const { clock, observer } = this.#deps;
-    return await underLease(this.#deps, LEASE, {
+    return await underLease(this.#deps, SCRUB, {
       signal,
       work: async (held) => {
         const bytesPerSec = await this.#bytesPerSec(tables);

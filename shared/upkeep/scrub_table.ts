@@ -118,13 +118,13 @@ class TableScrub {
     const start = pass.cursor ?? "";
     await this.#findMetadata();
     this.#live = await this.#liveFiles();
-    const seen = new Set<string>();
+    const listed = new Set<string>();
     let keptMs = clock.monotonicMs();
     for await (const info of store.list(`${this.#folder}/`)) {
+      listed.add(info.key);
       if (info.key <= start) continue;
       this.#options.signal.throwIfAborted();
       const found = await this.#file(info);
-      seen.add(info.key);
       if (found === undefined) continue;
       pass = {
         ...pass,
@@ -137,7 +137,7 @@ class TableScrub {
       await scrubs.keep(this.#folder, pass);
       keptMs = clock.monotonicMs();
     }
-    await this.#missing(seen, start);
+    await this.#missing(listed);
     await this.#forgetNeedless();
     pass = { ...pass, cursor: undefined, wholeMs: pass.beganMs };
     await scrubs.keep(this.#folder, pass);
@@ -246,12 +246,13 @@ class TableScrub {
 
   /**
    * Finds what snapshots need and was not there: a list before the manifests that it names, and
-   * these before the data files, since a repaired one leads to more.
+   * these before the data files, since a repaired one leads to more. Also where the pass began
+   * before: a file may be gone since.
    */
-  async #missing(seen: ReadonlySet<string>, start: string): Promise<void> {
+  async #missing(listed: ReadonlySet<string>): Promise<void> {
     this.#named = undefined;
     const find = async (key: string, byteLength: number) => {
-      if (!seen.has(key) && key > start) await this.#find(key, byteLength);
+      if (!listed.has(key)) await this.#find(key, byteLength);
     };
     await this.#missingManifests(find);
     this.#live = await this.#liveFiles();

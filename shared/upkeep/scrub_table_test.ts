@@ -214,6 +214,29 @@ Deno.test({
 });
 
 Deno.test({
+  name: "scrubTable that goes on finds what is not there any more of what it had read before",
+  async fn() {
+    await using lab = await labOf(2);
+    const [file] = await lab.files();
+    const { key } = present(file);
+    const stop = new AbortController();
+    const stopped = scrub(lab, {
+      signal: stop.signal,
+      onFile() {
+        lab.clock.shift(10_000);
+        stop.abort(new Error("stopped"));
+      },
+    });
+    await assert.rejects(stopped, /stopped/);
+    const [pass] = (await lab.kept.scrubs.passes()).values();
+    assert.equal(pass?.cursor, key, "it is the first of all");
+    await lab.store.delete([key]);
+    const { table } = await scrub(lab);
+    assert.deepEqual(table.damaged.map((one) => [one.key, one.damage]), [[key, "it is not there"]]);
+  },
+});
+
+Deno.test({
   name: "nextScrub takes what was begun, then what never was, then the oldest that is due",
   fn() {
     const table = (name: string, pass?: { beganMs: number; cursor?: string }) => ({

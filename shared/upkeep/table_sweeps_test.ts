@@ -3,15 +3,19 @@
 import assert from "node:assert/strict";
 import { NS_PER_DAY } from "../base/time.ts";
 import { ensureTable } from "../iceberg/commit_append.ts";
+import { OperatingError } from "../base/errors.ts";
 import { SystemClock } from "../os/clock.ts";
 import { EVENTS_SCHEMA } from "../schema/events.ts";
 import { EXPIRE_POLICY_DEFAULT, REMOVAL_GRACE_MS } from "../tables/expire.ts";
 import { commitDeletes } from "../testing/foreign_deletes.ts";
 import { RoomKeepingStore } from "../storage/room_keeping_store.ts";
 import { MaintenanceLab } from "../testing/maintenance_lab.ts";
+import { SleeplessClock } from "../testing/sleepless_clock.ts";
 import { EVENTS } from "../testing/table_lab.ts";
 import { until } from "../testing/until.ts";
+import type { MaintenanceObserver } from "./maintenance_observer.ts";
 import { startScrubLoop } from "./scrub_loop.ts";
+import { scrubTable } from "./scrub_table.ts";
 import { tableSweeps } from "./table_sweeps.ts";
 
 const DAY = 20_777;
@@ -155,3 +159,50 @@ Deno.test({
     assert.ok(lists <= 4 * names.length, `${lists} lists of ${names.length} tables`);
   },
 });
+
+Deno.test({
+  name:
+    "a scrub that fails is told as a sweep that does not get on, until it or another is through",
+  async fn() {
+    for (const isMendedByAnother of [false, true]) {
+      await using lab = await MaintenanceLab.open(1);
+      await append(lab, 0);
+      const { scrubs } = lab.kept;
+      const clock = new UnrenewedClock();
+      let isAway = true;
+      const told: string[] = [];
+      const gate = (call: string) => {
+        if (!isAway || call !== "before head") return;
+        throw new OperatingError("unavailable", "away", { reason: "object_store_silent" });
+      };
+      const startMs = clock.nowMs();
+      const observer: MaintenanceObserver = {
+        failed: (_, sweep) => void told.push(`${sweep} failed`),
+        stalled(_, sweep, stall) {
+          told.push(`${sweep} ${stall?.why} ${stall && stall.sinceMs - startMs < 1_000}`);
+          if (told.length < 4) return;
+          if (!isMendedByAnother) isAway = false;
+          else scrubTable({ ...lab.deps(), scrubs, clock }, EVENTS, { signal: NEVER });
+        },
+      };
+      const deps = { ...lab.deps({ gate, observer }), scrubs, clock };
+      await using _loop = startScrubLoop(deps, { periodMs: 1e9, bytesPerSecMax: 1e9 });
+      await until(() => told.at(-1) === "scrub undefined undefined");
+      const failed = ["scrub failed", "scrub object_store_silent true"];
+      assert.deepEqual(told.slice(0, 4), [...failed, ...failed]);
+    }
+  },
+});
+
+const RENEWAL_MS = 5_000;
+
+/** Sleeps pass at once, but for those between renewals of a lease, which never do. */
+class UnrenewedClock extends SleeplessClock {
+  override async sleep(ms: number, { signal }: { signal?: AbortSignal } = {}): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve));
+    signal?.throwIfAborted();
+    if (ms !== RENEWAL_MS) return await super.sleep(ms);
+    await new Promise((resolve) => signal?.addEventListener("abort", resolve, { once: true }));
+    signal?.throwIfAborted();
+  }
+}
