@@ -123,8 +123,8 @@ function rowOf({ ident, retention, plan }: Planned, apply: boolean) {
   const action = files.length + cut.length === 0 ? "nothing" : apply ? "drop" : "would drop";
   return [
     nameOf(ident),
-    retention?.period_secs ?? null,
-    plan === undefined ? null : formatNanos(plan.horizonNs),
+    retention?.period_secs ?? "none",
+    plan === undefined ? "none" : formatNanos(plan.horizonNs),
     files.length,
     files.reduce((sum, file) => sum + file.rows, 0),
     files.reduce((sum, file) => sum + file.byteLength, 0),
