@@ -42,13 +42,19 @@ export const REGEX_FINDS: readonly string[] = ["regexp_like", "regexp_matches"];
 /** Functions that tell whether it matches a part, or all of a text. */
 export const REGEX_MATCHES: readonly string[] = [...REGEX_FINDS, "regexp_full_match", "~"];
 
-/** Undefined: what `globPieces` and `likePieces` do not read. */
+/** Undefined: what `globPieces` and `likePieces` do not read, and an escape that is none. */
 export function piecesOf(
   { syntax }: LikeCall,
   pattern: string,
   escape: string,
 ): readonly Piece[] | undefined {
+  if (!isEscape(escape)) return undefined;
   return syntax === "glob" ? globPieces(pattern) : likePieces(pattern, escape);
+}
+
+/** Whether DuckDB takes it for an escape: one byte, or none. It refuses any other. */
+export function isEscape(text: string): boolean {
+  return /^[\0-\x7f]?$/.test(text);
 }
 
 /** Whether an escape may be another letter in lower case, or a letter of the text the escape. */

@@ -19,7 +19,14 @@ import {
 } from "../statement/syntax_tree.ts";
 import { textOfConstant } from "../statement/text_of_constant.ts";
 import { notNode } from "../statement/tree_nodes.ts";
-import { hasCase, LIKE_CALLS, type LikeCall, piecesOf, REGEX_MATCHES } from "./matching_calls.ts";
+import {
+  hasCase,
+  isEscape,
+  LIKE_CALLS,
+  type LikeCall,
+  piecesOf,
+  REGEX_MATCHES,
+} from "./matching_calls.ts";
 import { regexSize } from "./regex_size.ts";
 import {
   isQuick,
@@ -161,7 +168,7 @@ function planOf(node: TreeNode): Exchange | undefined {
     return { name: `pattern_${way}${syntax === "escape" ? "_escape" : ""}`, negated };
   }
   // DuckDB says itself what is wrong with such an escape.
-  if (escape.length > 1) return undefined;
+  if (!isEscape(escape)) return undefined;
   const pieces = piecesOf(call, written, escape);
   if (pieces === undefined) {
     return syntax === "glob" ? unreadGlob(written) : unendedLike(call, written, escape);

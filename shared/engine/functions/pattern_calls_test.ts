@@ -89,6 +89,20 @@ Deno.test({
 });
 
 Deno.test({
+  name: "an escape of more than a byte is refused as DuckDB does, whatever the pattern",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    await lab.commit([{ ns: 1_790_000_000_000_000_000n, raw: "a" }], { derived: true });
+    for (const pattern of ["%a%_b%é%", "nowhere%", "%e%e%e%é"]) {
+      for (const call of ["LIKE", "NOT LIKE", "ILIKE", "NOT ILIKE"]) {
+        const sql = `SELECT count(*) FROM events WHERE raw ${call} '${pattern}' ESCAPE 'é'`;
+        await rejects(lab.query(sql), /Invalid escape string/, sql);
+      }
+    }
+  },
+});
+
+Deno.test({
   name: "a pattern of many wildcards over 20,000 lines takes no longer than a regular expression",
   fn: async () => {
     await using lab = await EngineLab.open();
