@@ -39,8 +39,6 @@ export interface PgServerOptions extends ListenAddress {
 /** A server that listens. Disposing it ends its sessions. */
 export interface PgServer extends AsyncDisposable {
   readonly address: ListenAddress;
-  /** Sessions that have begun. */
-  readonly sessions: number;
 }
 
 /** Starts to listen. Errors: those of `startListener`. */
@@ -99,10 +97,6 @@ class Server implements PgServer {
 
   get address(): ListenAddress {
     return this.#listener.address;
-  }
-
-  get sessions(): number {
-    return this.#running.size;
   }
 
   /** Lets statements end, up to `STOP_MS_MAX`; the others are told why they do not. */

@@ -3,8 +3,7 @@
 import type { MetricTable } from "../../shared/metrics/table.ts";
 
 /** What becomes of rows that a tail meets. */
-export const TAIL_ROWS = ["sent", "skipped", "lost"] as const;
-export type TailRows = typeof TAIL_ROWS[number];
+const TAIL_ROWS = ["sent", "skipped", "lost"] as const;
 
 export const TAIL_METRICS = {
   tails: {

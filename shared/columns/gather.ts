@@ -5,11 +5,9 @@
 
 import { assert, present } from "../base/assert.ts";
 import { viewOf } from "../base/bytes.ts";
-import { dayOfNs, NS_PER_US } from "../base/time.ts";
 import type { ColumnType } from "../schema/schema.ts";
 import { type ColumnBatch, type ColumnData, completeOf } from "./batch.ts";
 import type { RowOrder } from "./sort_order.ts";
-import { columnData } from "./timestamps.ts";
 
 export { type RowOrder, sortOrder } from "./sort_order.ts";
 
@@ -253,31 +251,4 @@ export function sliceRows(batch: ColumnBatch, start: number, end: number): Colum
     takeColumn(column.type, [present(batch.columns[i])], taking)
   );
   return { schema: batch.schema, rows: end - start, columns, ...completeOf([batch]) };
-}
-
-export interface DaySlice {
-  /** Days since 1970-01-01 UTC. */
-  readonly day: number;
-  readonly batch: ColumnBatch;
-}
-
-/** A batch that is sorted by time, cut where the day (UTC) of `timestamp` changes. */
-export function sliceByDay(batch: ColumnBatch): DaySlice[] {
-  const { values } = columnData(batch, "timestamp");
-  const view = viewOf(values);
-  const dayAt = (row: number) => dayOfNs(view.getBigInt64(8 * row, true) * NS_PER_US);
-  const slices: DaySlice[] = [];
-  for (let start = 0; start < batch.rows;) {
-    const day = dayAt(start);
-    let end = start + 1;
-    let past = batch.rows;
-    while (end < past) {
-      const middle = (end + past) >> 1;
-      if (dayAt(middle) > day) past = middle;
-      else end = middle + 1;
-    }
-    slices.push({ day, batch: sliceRows(batch, start, end) });
-    start = end;
-  }
-  return slices;
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import assert from "node:assert/strict";
 import { ALL_TYPES_SCHEMA, rows as rowsArbitrary } from "../testing/batch_arbitrary.ts";
-import { concatBatches, sliceByDay, sliceRows, sortOrder, takeRows } from "./gather.ts";
+import { concatBatches, sliceRows, sortOrder, takeRows } from "./gather.ts";
 import { batchOfRows, type RowObject, rowsOf } from "./rows.ts";
 
 const batchRows = fc.array(rowsArbitrary, { minLength: 1, maxLength: 5 });
@@ -113,24 +113,3 @@ Deno.test({
     );
   },
 });
-
-Deno.test({
-  name: "sliceByDay cuts where the UTC day changes and loses no row",
-  fn() {
-    fc.assert(
-      fc.property(rowsArbitrary, (rows) => {
-        const sorted = rows.toSorted((a, b) => ns(a) < ns(b) ? -1 : ns(a) > ns(b) ? 1 : 0);
-        const slices = sliceByDay(batchOfRows(ALL_TYPES_SCHEMA, sorted));
-        assert.deepEqual(slices.flatMap(({ batch }) => rowsOf(batch)), allRows([sorted]));
-        assert.deepEqual(slices.map(({ day }) => day), [...new Set(sorted.map(dayOf))]);
-        for (const { day, batch } of slices) {
-          assert(rowsOf(batch).every((row) => dayOf(row) === day));
-        }
-      }),
-    );
-  },
-});
-
-function dayOf(row: RowObject): number {
-  return Number((row.timestamp as bigint) / 86_400_000_000n);
-}

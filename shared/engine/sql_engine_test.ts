@@ -352,7 +352,6 @@ function reluctantDriver(fails: () => boolean): EngineDriver {
   const files = new DenoFileSystem();
   const inner = nativeDriver({ readFile: (path) => files.readFile(path) });
   return {
-    name: inner.name,
     async open(options) {
       const database = await inner.open(options);
       return {

@@ -30,7 +30,6 @@ export interface ServeOptions {
   /** 0 takes a free port; `RunningServer.address` tells which. */
   readonly port: number;
   readonly handler: Handler;
-  readonly onListen?: (address: ListenAddress) => void;
   /** Serves HTTPS instead of HTTP. */
   readonly tls?: TlsIdentity;
   /** Aborting it is the same as calling `stop`. */
@@ -93,7 +92,6 @@ export const CONNECTION_BOUNDS_DEFAULT: ConnectionBounds = {
  */
 export function serve(options: ServeOptions): RunningServer {
   const server = new Server(options);
-  options.onListen?.(server.address);
   if (options.signal?.aborted) server.stop();
   options.signal?.addEventListener("abort", () => server.stop(), { once: true });
   return server;

@@ -65,13 +65,6 @@ export class Input {
     this.#start += count;
   }
 
-  /** A copy of the next bytes, which are dropped. */
-  take(count: number): Uint8Array<ArrayBuffer> {
-    const taken = this.#buffer.slice(this.#start, this.#start + count);
-    this.#start += count;
-    return taken as Uint8Array<ArrayBuffer>;
-  }
-
   /** Copies bytes at hand into `target`; how many. */
   moveTo(target: Uint8Array): number {
     const count = Math.min(target.byteLength, this.length);

@@ -75,7 +75,7 @@ Deno.test("RequestBody.view gives the bytes of bodies with a length and in chunk
     assert.equal(await body.view(), undefined);
     assert.deepEqual(told.filter((what) => what === "end"), ["end"], "it is told once");
     while (input.length < rest.byteLength) await input.fill(HTTP1_LIMITS.headBytesMax);
-    assert.deepEqual(input.take(rest.byteLength), rest, "what follows the body is not its own");
+    assert.deepEqual(input.peek(), rest, "what follows the body is not its own");
   }
 });
 
@@ -108,7 +108,7 @@ Deno.test("RequestBody.skip drops what is left of a body, and nothing that follo
     assert.equal(body.hasEnded, true);
     assert.equal(told.at(-1), "end");
     while (input.length < rest.byteLength) await input.fill(HTTP1_LIMITS.headBytesMax);
-    assert.deepEqual(input.take(rest.byteLength), rest);
+    assert.deepEqual(input.peek(), rest);
   }
 });
 

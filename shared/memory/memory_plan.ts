@@ -26,8 +26,6 @@ export interface MemoryPart {
   readonly max?: number;
 }
 
-export type MemoryParts = Readonly<Record<string, MemoryPart>>;
-
 export interface MemoryPlan<N extends string> {
   readonly limitBytes: number;
   /** What each part may hold. */

@@ -27,7 +27,6 @@ const WAIT = new RegExp(`${waitAt("([^']+)")}`);
 
 export function hangingDriver(driver: EngineDriver): EngineDriver {
   return {
-    name: driver.name,
     open: async (options) => hangingDatabase(await driver.open(options)),
   };
 }

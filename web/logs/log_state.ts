@@ -61,7 +61,6 @@ export interface Asked {
 export interface Cost {
   readonly answer: Answer;
   readonly sql: string;
-  readonly histogramMs?: number;
 }
 
 const FIRST_PAGE_ROWS = 100;

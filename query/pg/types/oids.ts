@@ -32,8 +32,6 @@ export const OID = {
   jsonb: 3802,
 } as const;
 
-export type OidName = keyof typeof OID;
-
 /** The array type of each type that has one here. */
 export const ARRAY_OID: Readonly<Record<number, number>> = {
   [OID.bool]: 1000,

@@ -24,10 +24,6 @@ export class SummaryWriter {
     this.u8(VERSION);
   }
 
-  get byteLength(): number {
-    return this.#length + CRC_BYTES;
-  }
-
   u8(value: number): void {
     this.#reserve(1);
     this.#bytes[this.#length++] = value;

@@ -99,11 +99,6 @@ export class BitReader {
     return 1 << width | this.read(width);
   }
 
-  /** Where the byte ends that was read from last. */
-  byteEnd(): number {
-    return this.#at - (this.#count >> 3);
-  }
-
   #fill(): void {
     while (this.#count <= 24 && this.#at < this.#end) {
       this.#pending |= (this.#bytes[this.#at] as number) << this.#count;

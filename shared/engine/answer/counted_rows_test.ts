@@ -154,7 +154,6 @@ function countingDriver(onRows: () => void): EngineDriver {
       },
     });
   return {
-    name: driver.name,
     open: async (options) => countedDatabase(await driver.open(options)),
   };
 }

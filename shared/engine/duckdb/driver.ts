@@ -33,7 +33,6 @@ export interface DriverOptions {
 
 /** Opens databases, in this process or in one of their own. */
 export interface EngineDriver {
-  readonly name: "native" | "process";
   open(options: DriverOptions): Promise<EngineDatabase>;
 }
 

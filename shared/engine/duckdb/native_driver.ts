@@ -32,7 +32,7 @@ type NativeBinding = ChunkBinding & ArrowBinding & PendingBinding;
  * be loaded.
  */
 export function nativeDriver(options: NativeDriverOptions): EngineDriver {
-  return { name: "native", open: (database) => openNative(database, options) };
+  return { open: (database) => openNative(database, options) };
 }
 
 async function openNative(

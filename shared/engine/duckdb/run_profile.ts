@@ -9,8 +9,6 @@ import type { RunProfile } from "./driver.ts";
 
 /** A node of DuckDB's JSON profile, as far as it is read. */
 export interface ProfileNode {
-  /** Set at the root, which is the statement. */
-  readonly query_name?: string;
   readonly operator_name?: string;
   readonly operator_cardinality?: number;
   readonly system_peak_temp_dir_size?: number;

@@ -78,7 +78,6 @@ export interface ProcessDriverOptions {
 /** Errors of `open`: those of `EngineClient.open`. */
 export function processDriver(options: ProcessDriverOptions): EngineDriver {
   return {
-    name: "process",
     open: async (database) => {
       const processes = new ProcessDatabase(database, options);
       await processes.open();
