@@ -62,10 +62,8 @@ export async function commitAppend(
     const staged = await stageAppend(deps, base, { append: change, staging });
     return change.claim === undefined ? staged : { ...staged, claim: change.claim };
   });
-  const { metadataLocation, staged, retries } = result;
   const outcome = result.outcome === "unchanged" ? "consumed" : result.outcome;
-  const snapshotId = staged?.snapshotId ?? await snapshotIdAt(deps, change, metadataLocation);
-  return { outcome, forgotten, snapshotId, metadataLocation, retries };
+  return { outcome, forgotten, retries: result.retries };
 }
 
 function freshBase(deps: CommitDeps, { ident, schema }: NewTable): StageBase {
@@ -75,15 +73,4 @@ function freshBase(deps: CommitDeps, { ident, schema }: NewTable): StageBase {
   const metadata = createTableMetadata({ schema, uuid, location, nowMs: deps.clock.nowMs() });
   const locator = new TableLocator(deps.store.rootUri, location, `${locationKey}/metadata/none`);
   return { table: loadedTable(ident, metadata, { metadataLocation: "", locator }), exists: false };
-}
-
-/** The current snapshot, 0 when there is none. */
-async function snapshotIdAt(
-  deps: CommitDeps,
-  { ident }: NewTable,
-  metadataLocation: string,
-): Promise<bigint> {
-  if (metadataLocation === "") return 0n;
-  const table = await readerOf(deps).loadTable(ident, metadataLocation);
-  return table.snapshotId ?? 0n;
 }

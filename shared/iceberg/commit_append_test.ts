@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { present } from "../base/assert.ts";
 import { EVENTS_SCHEMA } from "../schema/events.ts";
 import type { Random } from "../os/random.ts";
 import { EVENTS, NS_PER_DAY, TableLab } from "../testing/table_lab.ts";
@@ -39,8 +40,6 @@ Deno.test({
     const result = await commitAppend(lab.deps, append(second, ["s3"]));
     assert.deepEqual([result.outcome, result.retries], ["committed", 0]);
     const loaded = await lab.load();
-    assert.equal(loaded?.metadataLocation, result.metadataLocation);
-    assert.equal(loaded?.snapshotId, result.snapshotId);
     assert.deepEqual(
       await lab.liveKeys(),
       [...first, ...second].map((file) => file.key).sort(),
@@ -104,7 +103,6 @@ Deno.test({
     assert.equal(result.outcome, "committed");
     assert.deepEqual(await lab.liveKeys(), []);
     assert.deepEqual(await lab.catalog.consumedOf(["empty"]), new Set(["empty"]));
-    assert.equal((await lab.load())?.snapshotId, result.snapshotId);
   },
 });
 
@@ -146,8 +144,8 @@ Deno.test({
     const committed: [key: string, snapshotId: bigint, sequenceNumber: bigint][] = [];
     for (let i = 1n; i <= 8n; i += 1n) {
       const file = lab.newFile(table, { day: 10 - Number(i) });
-      const { snapshotId } = await commitAppend(lab.deps, append([file], [file.key]));
-      committed.push([file.key, snapshotId, i]);
+      await commitAppend(lab.deps, append([file], [file.key]));
+      committed.push([file.key, present((await lab.load())?.snapshotId), i]);
     }
     const loaded = await lab.load();
     assert.ok(loaded !== undefined);
@@ -195,7 +193,8 @@ Deno.test({
     const idBytes = (id: number) => Uint8Array.of(0x80, 0, 0, 0, 0, 0, 0, id);
     const taken = [];
     for (const segment of ["s1", "s2"]) {
-      taken.push((await commitAppend({ ...lab.deps, random }, append([], [segment]))).snapshotId);
+      await commitAppend({ ...lab.deps, random }, append([], [segment]));
+      taken.push((await lab.load())?.snapshotId);
     }
     assert.deepEqual(taken, [7n, 9n]);
   },
@@ -212,8 +211,9 @@ Deno.test({
     const sizeAt = new Map<number, number>();
     for (let i = 1; i <= commits; i += 1) {
       const file = lab.newFile(table, { day: 5 + (i >> 6), startNs: BigInt(i) });
-      const { metadataLocation } = await commitAppend(deps, append([file], [`s${i}`]));
+      await commitAppend(deps, append([file], [`s${i}`]));
       if (i % 100 === 0) {
+        const { metadataLocation } = present(await lab.load());
         const { size } = await lab.store.head(table.locator.keyOf(metadataLocation));
         sizeAt.set(i, size);
       }

@@ -26,16 +26,14 @@ export async function commitRewrite(
   const deps = { ...given, reader: readerOf(given) };
   const result = await commitTable(deps, rewrite.ident, async (table, staging) => {
     if (table?.uuid !== rewrite.tableUuid) return undefined;
-    if (await rewrite.isStillDue?.() === false) return undefined;
     const staged = await stageRewrite(deps, table, { rewrite, staging });
     return staged === undefined || rewrite.deletes === undefined
       ? staged
       : { ...staged, deletes: rewrite.deletes };
   });
-  const { metadataLocation, staged, retries } = result;
   assert(result.outcome !== "consumed", "a rewrite consumes no segments");
   const outcome = result.outcome === "committed" ? "committed" : "superseded";
-  return { outcome, snapshotId: staged?.snapshotId ?? 0n, metadataLocation, retries };
+  return { outcome, retries: result.retries };
 }
 
 function checkRewrite({ kind, replaced, files, applied, summary = {} }: RewriteCommit): void {

@@ -102,8 +102,6 @@ export interface AppendResult {
   readonly outcome: "committed" | "consumed" | "claim_lost";
   /** Segments of `consumed` that a snapshot has, and that the catalog did not tell as consumed. */
   readonly forgotten: readonly string[];
-  readonly snapshotId: bigint;
-  readonly metadataLocation: string;
   /** How often the metadata was staged again because the pointer had moved. */
   readonly retries: number;
 }
@@ -127,11 +125,6 @@ export interface RewriteCommit {
    */
   readonly files: readonly NewDataFile[];
   /**
-   * Asked in each attempt after the table's pointer was read; false ends the commit with outcome
-   * `superseded`.
-   */
-  readonly isStillDue?: () => Promise<boolean>;
-  /**
    * The delete task that this carries out: it ends with the commit, and must be held by its claim.
    */
   readonly deletes?: DeleteTaskCommit;
@@ -149,14 +142,11 @@ export interface RewriteCommit {
 export interface RewriteResult {
   /**
    * `superseded`: one of the replaced files is no longer in the table, or another engine deleted
-   * rows of it meanwhile. It is said, too, when the table is another, the commit is no longer due,
-   * or the delete task no longer held. Nothing has changed. The new files
-   * are of no use to anyone and are the caller's to remove.
+   * rows of it meanwhile. It is said, too, when the table is another, or the delete task no longer
+   * held. Nothing has changed. The new files are of no use to anyone and are the caller's to
+   * remove.
    */
   readonly outcome: "committed" | "superseded";
-  /** The id of the rewrite's own snapshot; 0 when superseded. */
-  readonly snapshotId: bigint;
-  readonly metadataLocation: string;
   /** How often the metadata was staged again because the pointer had moved. */
   readonly retries: number;
 }
