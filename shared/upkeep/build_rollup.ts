@@ -114,7 +114,6 @@ class CubesOfDay {
       sidecars: SIDECARS_AS_STORED,
       values: (column) => this.#valuesOf(column),
       nowMs: () => 0,
-      damaged: () => {},
     }, spec);
     this.#cubes.set(name, { spec, cube });
   }

@@ -153,7 +153,6 @@ export class DayCube {
         folder,
         error: messageOf(error),
       });
-      this.#deps.damaged();
       return undefined;
     }
   }

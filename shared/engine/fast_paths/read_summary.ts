@@ -1,7 +1,7 @@
 /**
  * Reads of the summary in a data file's sidecar. A sidecar is made anew under its name, as after an
  * upgrade. What is known of the one before then points at other bytes, which fail a check. So a
- * summary counts as damaged only where it fails a second time, with its footer read again.
+ * summary is read once more, with its footer.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -13,8 +13,6 @@ import type { ReadableStore } from "../../storage/object_store.ts";
 export interface SummaryDeps {
   readonly store: ReadableStore;
   readonly sidecars: SidecarSource;
-  /** Is told of every summary that cannot be used although it is there. */
-  readonly damaged: () => void;
 }
 
 /**
@@ -22,7 +20,7 @@ export interface SummaryDeps {
  * used.
  */
 export async function readSummary<T>(
-  { store, sidecars, damaged }: SummaryDeps,
+  { store, sidecars }: SummaryDeps,
   { key, rows }: SidecarSubject,
   read: (summary: FileSummary) => T | Promise<T>,
 ): Promise<T | undefined> {
@@ -39,7 +37,6 @@ export async function readSummary<T>(
         key,
         error: messageOf(error),
       });
-      damaged();
       return undefined;
     }
   }

@@ -68,7 +68,6 @@ export class TableAnswers {
   /** Columns with many values by key, least recently asked first. */
   readonly #wide = new Map<string, WideColumn>();
   readonly #options: TableAnswersOptions;
-  #damaged = 0;
 
   constructor(options: TableAnswersOptions) {
     this.#options = options;
@@ -76,11 +75,6 @@ export class TableAnswers {
 
   get averages(): boolean {
     return this.#options.averages;
-  }
-
-  /** Summaries since the start that were there and could not be used. */
-  get damaged(): number {
-    return this.#damaged;
   }
 
   get bytes(): number {
@@ -97,7 +91,6 @@ export class TableAnswers {
     const { store, sidecars, nowMs } = this.#options;
     const table = this.#tables.get(uuid) ?? new KeptTable({
       ...{ store, sidecars, nowMs },
-      damaged: () => this.#damaged += 1,
       grown: () => this.#trim(),
       wide: (column, range, kind) =>
         this.#wideColumn(JSON.stringify([uuid, column.id, column.type, range, kind]), {
@@ -115,9 +108,8 @@ export class TableAnswers {
     what: { readonly column: Column; readonly kind: WideKind },
   ): WideColumn {
     const { store, sidecars, nowMs, files } = this.#options;
-    const damaged = () => this.#damaged += 1;
     const known = this.#wide.get(key) ??
-      new WideColumn({ store, sidecars, files, nowMs, damaged }, what);
+      new WideColumn({ store, sidecars, files, nowMs }, what);
     this.#wide.delete(key);
     this.#wide.set(key, known);
     this.#trimFiles();
@@ -173,7 +165,6 @@ class KeptTable {
       readonly store: ReadableStore;
       readonly sidecars: SidecarSource;
       readonly nowMs: () => number;
-      readonly damaged: () => void;
       readonly grown: () => void;
       readonly wide: TableCubes["wide"];
     },
@@ -276,9 +267,9 @@ class KeptTable {
     const isByWords = spec.filter !== undefined ||
       spec.columns.some(({ words }) => words !== undefined);
     const cubes = isByWords ? this.#wordCubes : this.#cubes;
-    const { store, sidecars, nowMs, damaged } = this.deps;
+    const { store, sidecars, nowMs } = this.deps;
     const cube = cubes.get(key) ?? new DayCube(
-      { ...{ store, sidecars, nowMs, damaged }, values: (column) => this.valuesOf(column) },
+      { ...{ store, sidecars, nowMs }, values: (column) => this.valuesOf(column) },
       spec,
     );
     if (isByWords) cubes.delete(key);

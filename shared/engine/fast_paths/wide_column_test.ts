@@ -193,7 +193,6 @@ async function openCounts(sidecars: SidecarSource) {
   const counts = new WideColumn({
     ...{ store: lab.store, sidecars, files: new AnswerFiles(new DenoFileSystem(), dir) },
     nowMs: () => 0,
-    damaged: () => {},
   }, { column: present(EVENTS_SCHEMA.columns.find(({ name }) => name === "host")), kind: "all" });
   const connection = await (await DuckDBInstance.create()).connect();
   const texts = async (sql: string) =>
