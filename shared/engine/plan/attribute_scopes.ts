@@ -353,7 +353,6 @@ class Resolver<C extends ColumnCall> extends ScopeWalker<Output, Source, Scope> 
   }
 }
 
-/** Looks a name up in one scope. Undefined: it is not there; an outer scope may have it. */
 /** The columns that GROUP BY ALL groups by because HAVING names them, be it by an alias. */
 function groupedByHaving(select: TreeNode): readonly TreeNode[] {
   if (textAt(select, "aggregate_handling") !== "FORCE_AGGREGATES") return [];
@@ -372,6 +371,7 @@ function groupedByHaving(select: TreeNode): readonly TreeNode[] {
   return [...columns, ...items.flatMap(named)];
 }
 
+/** Looks a name up in one scope. Undefined: it is not there; an outer scope may have it. */
 function unqualified(name: string, { sources, doubtful }: Scope): Reach | "unknown" | undefined {
   if (doubtful.has(name) || sources.some(({ columns }) => columns === undefined)) return "unknown";
   const columns = sources.flatMap(({ columns = [] }) => columns.filter((one) => one.name === name));
