@@ -135,9 +135,10 @@ export const OPTIONS = {
     kind: "switch",
     flag: "skip-damaged-files",
     env: "SVC_QUERY_SKIP_DAMAGED_FILES",
-    help: "Leave out data files that fail their checksums. The answer then names them in " +
-      "cost.warnings, and cost.exact is false. Without it a statement that needs such a " +
-      "file fails with 500, damaged_file.",
+    help:
+      "Leave out data files that fail their checksums, are cut short or gone. The answer then " +
+      "names them in cost.warnings, and cost.exact is false. Without it a statement that needs " +
+      "such a file fails, and names it.",
   },
   ...MEMORY_OPTIONS,
   spillBytesMax: {

@@ -85,7 +85,7 @@ Deno.test({
       range === undefined ? bytes : bytes.slice(0, bytes.byteLength - 1);
     const refused = await remote.query("SELECT max(raw) FROM events");
     assert.deepEqual(refusal(refused), [500, 500, "object_cut_short", null]);
-    assert.match(String(refused.answer["error"]), /restore the object/);
+    assert.match(String(refused.answer["error"]), /Restore the file from a copy/);
   },
 });
 

@@ -31,9 +31,43 @@ function canBeSkipped(key: string): boolean {
   return key.endsWith(".parquet");
 }
 
-/** Whether `error` is one of these. */
+/**
+ * `unavailable`, 503: a stored file was replaced since its statement was planned, or somebody
+ * removed it.
+ */
+export function goneFile(key: string, cause: unknown): OperatingError {
+  return new OperatingError(
+    "unavailable",
+    `Cannot read ${key}: it is not there any more; retry, and restore the file if it stays away` +
+      (canBeSkipped(key) ? SKIP : ""),
+    { reason: "storage_unavailable", retryAfterSecs: 1, details: { file: key }, cause },
+  );
+}
+
+/** `corrupt`, 500: an object ended before it should. `why`: how that was seen. */
+export function cutShortFile(key: string, why: string): OperatingError {
+  return new OperatingError(
+    "corrupt",
+    `Cannot read ${key}: ${why}. Restore the file from a copy${canBeSkipped(key) ? SKIP : ""}.`,
+    { reason: CUT_SHORT, details: { file: key } },
+  );
+}
+
+const CUT_SHORT = "object_cut_short";
+
+/** Whether `error` is of a file that is there and is not as it was written. */
 export function isDamagedFile(error: unknown): error is OperatingError {
   return isOperatingError(error, "corrupt") && error.reason === DAMAGED_FILE;
+}
+
+/**
+ * The key of the file that `error` says is damaged, cut short or gone; undefined: it says so of
+ * none.
+ */
+export function lostKey(error: unknown): string | undefined {
+  if (!isOperatingError(error)) return undefined;
+  const { file } = error.details ?? {};
+  return typeof file === "string" ? file : undefined;
 }
 
 /** `error` of a file that statements leave out from now on. */

@@ -1,22 +1,23 @@
 /**
- * Data files that turned out to be damaged: who is told of them, and whether statements leave them
+ * Data files that turned out to be damaged or gone: who is told of them, and whether statements leave them
  * out from then on. A file is left out for a minute, and is then tried again.
  */
 
 import { getLogger } from "@logtape/logtape";
-import { damagedKey, isDamagedFile, leftOutFile } from "../../base/damaged_file.ts";
+import { goneFile, leftOutFile, lostKey } from "../../base/damaged_file.ts";
+import { isOperatingError } from "../../base/errors.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import type { ParquetFooter } from "../../parquet/footer.ts";
 import { DAMAGED_FILES_MAX, DAMAGED_MS_MAX } from "../limits.ts";
 import type { Plan } from "../plan/plan.ts";
-import type { DataFileLease, DataFiles } from "./data_files.ts";
+import type { DataFileLease, DataFiles, OpenDataFile } from "./data_files.ts";
 import { LeaseOver } from "./lease_over.ts";
 
-/** What the engine does with damaged files. */
+/** What the engine does with damaged files, and with those that are gone. */
 export interface DamagedFilesOptions {
   /** Whether statements answer without them. */
   readonly isSkipping: boolean;
-  /** Called when a file is found to be damaged, once while that is known. */
+  /** Called when a file is found to be damaged, not gone, once while that is known. */
   readonly onDamage: () => void;
   readonly nowMs: () => number;
 }
@@ -29,22 +30,28 @@ export class DamagedFiles {
   constructor(private readonly options: DamagedFilesOptions) {}
 
   /**
-   * Notes what `error` tells of a damaged file. Returns the error to throw: where statements leave
-   * the file out from now on, it says so.
+   * Notes what `error` tells of a file that is damaged or gone. Returns the error to throw: where
+   * statements leave the file out from now on, it says so. `file` is what was read.
    */
-  noted(error: unknown): unknown {
-    if (!isDamagedFile(error)) return error;
-    const key = damagedKey(error);
+  noted(thrown: unknown, file?: DataFile): unknown {
     const { isSkipping, onDamage, nowMs } = this.options;
+    const isAbsent = file !== undefined && isOperatingError(thrown, "not_found");
+    const error = isAbsent ? goneFile(file.key, thrown) : thrown;
+    const key = lostKey(error);
+    if (key === undefined || !isOperatingError(error)) return error;
+    const isLeftOut = isSkipping && key.endsWith(".parquet");
+    // If it was replaced, the next plan does not name it.
+    const isGone = error.code !== "corrupt";
+    if (isGone && !isLeftOut) return error;
     if (!this.#isKnown(key)) {
-      onDamage();
+      if (!isGone) onDamage();
       getLogger(["svc", "engine"]).error("{error}", { error: error.message });
     }
     this.#found.delete(key);
     this.#found.set(key, nowMs());
     const [oldest] = this.#found.keys();
     if (this.#found.size > DAMAGED_FILES_MAX && oldest !== undefined) this.#found.delete(oldest);
-    return isSkipping && key.endsWith(".parquet") ? leftOutFile(error) : error;
+    return isLeftOut ? leftOutFile(error) : error;
   }
 
   /** `files` without those that are left out, and the keys of these. */
@@ -81,18 +88,22 @@ class NotedLease extends LeaseOver {
   }
 
   override footer(file: DataFile): Promise<ParquetFooter> {
-    return this.#noted(() => this.inner.footer(file));
+    return this.#noted(() => this.inner.footer(file), file);
+  }
+
+  override open(file: DataFile): Promise<OpenDataFile> {
+    return this.#noted(() => this.inner.open(file), file);
   }
 
   bring(plan: Plan): Promise<Plan> {
     return this.#noted(() => this.inner.bring(plan));
   }
 
-  async #noted<T>(read: () => Promise<T>): Promise<T> {
+  async #noted<T>(read: () => Promise<T>, file?: DataFile): Promise<T> {
     try {
       return await read();
     } catch (error) {
-      throw this.damaged.noted(error);
+      throw this.damaged.noted(error, file);
     }
   }
 }

@@ -65,6 +65,8 @@ async function openLab(
   return {
     ...{ lab, clock, seen, key },
     damage: (at: number) => put(flipped(good, { at, bit: 1 })),
+    cut: () => put(good.subarray(0, good.byteLength >> 1)),
+    remove: () => lab.store.delete([key]),
     restore: () => put(good),
     footerAt: good.byteLength - 20,
     chunkAt: chunk.offset + chunk.byteLength - 3,
@@ -115,7 +117,7 @@ for (const place of ["chunkAt", "footerAt"] as const) {
       assert.deepEqual((await lab.query(SUM)).rows, [[20, 200]]);
       const { exact, warnings } = await warningsOf(lab, SUM);
       assert.equal(exact, false);
-      assert.deepEqual(warnings, [`the data file ${key} is damaged and was left out`]);
+      assert.deepEqual(warnings, [`the data file ${key} is damaged or gone and was left out`]);
       // A way of answering does not matter: the file is left out of all.
       assert.deepEqual((await lab.query("SELECT count(*) FROM events")).rows, [[20]]);
       const ordered = await lab.query("SELECT raw FROM events ORDER BY timestamp DESC LIMIT 100");
@@ -128,6 +130,59 @@ for (const place of ["chunkAt", "footerAt"] as const) {
     }
   });
 }
+
+const BY_TIME = "SELECT raw FROM events ORDER BY timestamp DESC LIMIT 100";
+const LOST: readonly (readonly [sql: string, whole: unknown, rest: unknown])[] = [
+  [SUM, [[30, 300]], [[20, 200]]],
+  [BY_TIME, 30, 20],
+  ["SELECT count(*) FROM events WHERE match_terms(raw, 'r15xxxxxxx')", [[1]], [[0]]],
+];
+
+for (const way of ["cut", "remove"] as const) {
+  for (const [sql, whole, rest] of LOST) {
+    Deno.test(`skipDamagedFiles answers without a file after ${way}, and says so: ${sql}`, async () => {
+      for (const store of [undefined, new MemoryStore("memory://elsewhere")]) {
+        await using stack = new AsyncDisposableStack();
+        const lost = await openLab({ skip: true, ...(store === undefined ? {} : { store }) });
+        const { lab, key, seen } = lost;
+        stack.use(lab);
+        const ask = async () => {
+          const { rows } = await lab.query(sql);
+          return typeof rest === "number" ? rows.length : rows;
+        };
+        await lost[way]();
+        // Until something was read of it nobody knows; then the caller begins anew.
+        await ask().catch((error) => assert.ok(isLeftOut(error), `${error}`));
+        assert.deepEqual(await ask(), rest);
+        const { exact, warnings } = await warningsOf(lab, sql);
+        assert.equal(exact, false);
+        assert.deepEqual(warnings, [`the data file ${key} is damaged or gone and was left out`]);
+        assert.equal(seen.damages, way === "cut" ? 1 : 0);
+        await lost.restore();
+        lost.clock.aheadMs += DAMAGED_MS_MAX;
+        assert.deepEqual(await ask(), whole);
+      }
+    });
+  }
+}
+
+Deno.test("a file that is gone is 503 with its name where no file is left out", async () => {
+  for (const store of [undefined, new MemoryStore("memory://elsewhere")]) {
+    await using stack = new AsyncDisposableStack();
+    const lost = await openLab({ skip: false, ...(store === undefined ? {} : { store }) });
+    const { lab, key } = lost;
+    stack.use(lab);
+    await lost.remove();
+    for (const [sql] of LOST) {
+      await assert.rejects(lab.query(sql), (error) => {
+        assert.ok(isOperatingError(error, "unavailable"), `${error} ${sql}`);
+        assert.equal(error.reason, "storage_unavailable");
+        assert.ok(error.message.includes(key), error.message);
+        return true;
+      });
+    }
+  }
+});
 
 Deno.test("a damaged page of few rows is told behind those that were written, and left out from then on", async () => {
   const random = new SeededRandom(3);

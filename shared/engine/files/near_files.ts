@@ -12,7 +12,7 @@ import type { DataFileLease, DataFiles, OpenDataFile } from "./data_files.ts";
 import type { FooterCache } from "./footer_cache.ts";
 import { type ByteRange, joined } from "./object_cache/byte_ranges.ts";
 import { type NearFile, NearReads } from "./verified/near_reads.ts";
-import { NearVerifier } from "./verified/near_verifier.ts";
+import { asked, NearVerifier } from "./verified/near_verifier.ts";
 
 /** Data files that lie in a folder of this machine. */
 export function localDataFiles(
@@ -34,7 +34,7 @@ export function localDataFiles(
     indexStore,
     path,
     footer,
-    open: (file) => openNear(reads, path(file)),
+    open: (file) => openNear(reads, file, path(file)),
     name: () => Promise.resolve(),
     async bring(plan) {
       await verifier.verify(plan, signal);
@@ -53,10 +53,10 @@ const GAP_BYTES_MAX = 32 * 1024;
 /** Pages are read into memory that is used again: to make it takes longer than to fill it. */
 const MEMORY = new BufferPool();
 
-async function openNear(reads: NearReads, path: string): Promise<OpenDataFile> {
+async function openNear(reads: NearReads, data: DataFile, path: string): Promise<OpenDataFile> {
   const turn = reads.turn();
   if (turn !== undefined) await turn;
-  const file = await reads.open(path);
+  const file = await asked(data, () => reads.open(path));
   const taken: Uint8Array<ArrayBuffer>[] = [];
   const giveBack = () => taken.splice(0).forEach((memory) => MEMORY.give(memory));
   return {

@@ -535,14 +535,14 @@ async function committedRows(
   };
 }
 
-/** A selection without the damaged files that statements leave out. */
+/** A selection without the files, damaged or gone, that statements leave out. */
 function intact(
   { damaged }: PlanSource,
   selection: SelectedFiles,
 ): SelectedFiles & Pick<TablePlan, "lacking"> {
   const { files, leftOut } = damaged.without(selection.files);
   if (leftOut.length === 0) return selection;
-  const lacking = leftOut.map((key) => `the data file ${key} is damaged and was left out`);
+  const lacking = leftOut.map((key) => `the data file ${key} is damaged or gone and was left out`);
   return { ...selection, files, lacking };
 }
 

@@ -4,6 +4,7 @@
  */
 
 import { getLogger } from "@logtape/logtape";
+import { cutShortFile, goneFile } from "../../../base/damaged_file.ts";
 import {
   type ErrorCode,
   isOperatingError,
@@ -36,18 +37,9 @@ export function metadataError(error: unknown): unknown {
   });
 }
 
-/**
- * An error of a read of a data file. A file that is gone was replaced since the statement was
- * planned, or somebody removed it.
- */
+/** An error of a read of a data file. */
 export function dataFileError(error: unknown, key: string): unknown {
-  if (!isOperatingError(error, "not_found")) return metadataError(error);
-  return new OperatingError(
-    "unavailable",
-    `Cannot read object ${JSON.stringify(key)}: it is not there any more; retry, and restore the ` +
-      "object if it stays away",
-    { reason: REASON, retryAfterSecs: 1, cause: error },
-  );
+  return isOperatingError(error, "not_found") ? goneFile(key, error) : metadataError(error);
 }
 
 /**
@@ -75,11 +67,10 @@ export function shortObject(
   { start, end }: ByteRange,
   bytes: Uint8Array,
 ): OperatingError {
-  return new OperatingError(
-    "corrupt",
-    `Cannot read object ${JSON.stringify(key)}: of bytes ${start} to ${end} the store answered ` +
-      `${bytes.byteLength}, twice. The table says that it has ${byteLength} bytes: restore the object`,
-    { reason: "object_cut_short" },
+  return cutShortFile(
+    key,
+    `of bytes ${start} to ${end} the store answered ${bytes.byteLength}, twice. The table says ` +
+      `that it has ${byteLength} bytes`,
   );
 }
 

@@ -332,7 +332,7 @@ Deno.test({
       (thrown: unknown) => thrown,
     );
     ok(isOperatingError(error, "unavailable"), String(error));
-    match(error.message, /^Cannot read object ".*\.parquet": .*; retry, and restore the object/);
+    match(error.message, /^Cannot read \S*\.parquet: .*; retry, and restore the file/);
     deepStrictEqual([error.reason, error.retryAfterSecs], ["storage_unavailable", 1]);
   },
 });

@@ -6,7 +6,7 @@
  */
 
 import { BufferPool } from "../../../base/buffer_pool.ts";
-import { damagedFile } from "../../../base/damaged_file.ts";
+import { damagedFile, goneFile } from "../../../base/damaged_file.ts";
 import { OperatingError } from "../../../base/errors.ts";
 import type { DataFile } from "../../../iceberg/types.ts";
 import type { FileStat } from "../../../os/file_system.ts";
@@ -151,8 +151,9 @@ function* checked(
 }
 
 /** Errors: `unavailable`, also for a file that was replaced since the statement was planned. */
-function asked<T>(file: DataFile, ask: () => T | Promise<T>): T | Promise<T> {
+export function asked<T>(file: DataFile, ask: () => T | Promise<T>): T | Promise<T> {
   const unreadable = (cause: unknown) => {
+    if (codeOf(cause) === "NotFound") throw goneFile(file.key, cause);
     throw new OperatingError("unavailable", `Cannot read ${file.key}: ${codeOf(cause)}; retry`, {
       reason: "storage_unavailable",
       retryAfterSecs: 1,
