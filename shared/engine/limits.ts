@@ -58,10 +58,11 @@ export const DIVIDED_POOL_BYTES_MIN = 805_306_368;
 /** Cheap statements then have one part in so many of the memory pool and of the spill space. */
 export const LIGHT_SHARE_DIVISOR = 4;
 /**
- * Connections beyond those of statements that run. They are for streams whose readers pause, and so
- * lend their slot to others.
+ * Connections beyond those of statements that run. They are for statements that lend their slot to
+ * others: streams whose readers pause, and what waits for an object store that hangs. Eight
+ * connections take 16 ms of a process's start.
  */
-export const PAUSED_STREAMS_MAX = 8;
+export const LENT_SLOTS_MAX = 16;
 /**
  * A stream whose reader pauses for longer gives its slot back until more is wanted, in
  * milliseconds.

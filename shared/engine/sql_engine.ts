@@ -27,6 +27,7 @@ import type { PlannedSubqueries } from "./subqueries/first_subqueries.ts";
 import { FIRST_POLICY, type FirstPolicy, SubqueriesFirst } from "./subqueries/subqueries_first.ts";
 import type { LivenessProbe } from "./duckdb/liveness_probe.ts";
 import { type Databases, Seat } from "./turns/seat.ts";
+import { SlotLender } from "./turns/slot_lender.ts";
 import { TURN_KINDS, type TurnCounts, type TurnKind, type Turns } from "./turns/turns.ts";
 import type {
   CheckedPredicate,
@@ -85,6 +86,7 @@ export class SqlEngine implements Engine, SpreadingEngine {
   readonly #turnCounts: TurnCounts;
   /** The seats of statements that are not over. */
   readonly #seats = new Set<Seat>();
+  readonly #lender: SlotLender;
   readonly #probes: readonly [LivenessProbe, ...LivenessProbe[]];
   readonly #deps: PrepareDeps;
   readonly #works: readonly (Disposable | AsyncDisposable)[];
@@ -99,6 +101,7 @@ export class SqlEngine implements Engine, SpreadingEngine {
     this.#databases = options.databases;
     this.#open = new Set([options.databases.light, options.databases.dear]);
     this.#turns = options.turns;
+    this.#lender = new SlotLender(options.turns, this.#seats);
     this.#turnCounts = options.turnCounts;
     this.#probes = options.probes;
     this.#deps = options.prepare;
@@ -334,6 +337,7 @@ export class SqlEngine implements Engine, SpreadingEngine {
   }
 
   async close(): Promise<void> {
+    this.#lender[Symbol.dispose]();
     this.#turns.close(new OperatingError("unavailable", "DuckDB is closed"));
     // Side by side: no work holds up the end of a database that does not answer it.
     const ends = await Promise.allSettled([

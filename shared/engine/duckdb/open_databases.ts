@@ -17,8 +17,8 @@ import {
   DEAR_FIRST_MS,
   DEAR_IDLE_MS_MAX,
   DIVIDED_POOL_BYTES_MIN,
+  LENT_SLOTS_MAX,
   LIGHT_SHARE_DIVISOR,
-  PAUSED_STREAMS_MAX,
 } from "../limits.ts";
 import { nativeDriver } from "./native_driver.ts";
 import { processDriver, type ProcessMeter } from "./process/process_driver.ts";
@@ -105,7 +105,7 @@ export async function openDatabases(
       readableDirs,
       scratchDir,
       threads: options.threads,
-      connections: statements + PAUSED_STREAMS_MAX + PROBE_CONNECTIONS,
+      connections: statements + LENT_SLOTS_MAX + PROBE_CONNECTIONS,
       setup: DIALECT_SETUP,
     };
   };

@@ -1,6 +1,6 @@
 /**
- * Data files that turned out to be damaged or gone: who is told of them, and whether statements leave them
- * out from then on. A file is left out for a minute, and is then tried again.
+ * Data files that turned out to be damaged or gone: who is told of them, and whether statements
+ * leave them out from then on. A file is left out for a minute, and is then tried again.
  */
 
 import { getLogger } from "@logtape/logtape";

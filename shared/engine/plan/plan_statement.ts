@@ -70,7 +70,10 @@ export async function planStatement(
   const { request, deps, deadline } = context;
   using leases = new DisposableStack();
   const data = leases.use(deps.dataFiles.lease(deadline.signal));
-  deadline.blame(() => lateStore(data.reads?.unanswered, deadline.ms));
+  deadline.blame({
+    silentMs: () => data.reads?.unanswered?.forMs ?? 0,
+    error: () => lateStore(data.reads?.unanswered, deadline.ms),
+  });
   const source = { ...deps, tables: deps.tables.through(data.store) };
   const planning = planTables(source, requestOf(bounded, context), deps.nowMs);
   const { tables, frozen, leases: own, deltaMs } = await untilAborted(

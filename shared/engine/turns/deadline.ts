@@ -7,6 +7,14 @@
 import { OperatingError } from "../../base/errors.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
 
+/** What a statement waits for beside DuckDB. */
+export interface Blamed {
+  /** For how long nothing has come of it, in milliseconds; 0 while nothing is waited for. */
+  silentMs(): number;
+  /** What to tell when time is over; undefined: it is not to blame. */
+  error(): OperatingError | undefined;
+}
+
 /** One request's clock. Disposing it ends its timer. */
 export class Deadline implements Disposable {
   readonly #trip = new AbortController();
@@ -19,13 +27,13 @@ export class Deadline implements Disposable {
   #pulse: ReturnType<typeof setInterval> | undefined;
   #guard: ReturnType<typeof setInterval> | undefined;
   #connection: EngineConnection | undefined;
-  #cause: (() => OperatingError | undefined) | undefined;
+  #blamed: Blamed | undefined;
 
   constructor(ms: number, caller?: AbortSignal) {
     this.#ms = ms;
     this.#caller = caller;
     this.#timer = setTimeout(
-      () => this.#trip.abort(this.#cause?.() ?? exceeded(ms)),
+      () => this.#trip.abort(this.#blamed?.error() ?? exceeded(ms)),
       Math.max(0, ms),
     );
     if (caller?.aborted) this.#trip.abort(cancelled());
@@ -63,9 +71,14 @@ export class Deadline implements Disposable {
     if (connection !== undefined && this.#trip.signal.aborted) this.#interrupt();
   }
 
-  /** When time is over, `cause` is asked whether something else was waited for that is to blame. */
-  blame(cause: () => OperatingError | undefined): void {
-    this.#cause = cause;
+  /** When time is over, `blamed` is asked whether it is to blame. */
+  blame(blamed: Blamed): void {
+    this.#blamed = blamed;
+  }
+
+  /** For how long nothing has come of what else is waited for, in milliseconds. */
+  get silentMs(): number {
+    return this.#blamed?.silentMs() ?? 0;
   }
 
   /**

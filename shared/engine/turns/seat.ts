@@ -106,6 +106,17 @@ export class Seat implements AsyncDisposable {
   }
 
   /**
+   * Gives its slot for cheap statements to others if nothing has come for `silentMs` of what it
+   * waits for beside DuckDB. It goes on without. False: it has none, or does not wait so long.
+   */
+  lend(silentMs: number): boolean {
+    if (this.#turn === undefined || this.#kind !== "light") return false;
+    if (this.options.deadline.silentMs < silentMs) return false;
+    this.#endTurn();
+    return true;
+  }
+
+  /**
    * Nothing is wanted of DuckDB until `resume`. Should that take a while, others have the slot.
    */
   pause(): void {
