@@ -4,7 +4,8 @@
  * back together. They are longer where the store asks for fewer requests. An attempt is begun only
  * while there is time.
  *
- * A write whose answer was lost may be found stored when it is tried again: `conflict` then is
+ * A write whose answer was lost is found stored when it is tried again. Clients of HTTP try again,
+ * too, where a connection breaks, so that may be the first answer that is heard. Each `conflict` is
  * looked into, and an object with the same bytes is ours.
  */
 
@@ -92,15 +93,11 @@ export class RetryingStore implements ObjectStore {
   }
 
   async putNew(key: string, bytes: Uint8Array): Promise<void> {
-    let isRepeat = false;
     await this.#retry(async () => {
       try {
         await this.#inner.putNew(key, bytes);
       } catch (error) {
-        if (!isRepeat || !isOperatingError(error, "conflict")) {
-          isRepeat = true;
-          throw error;
-        }
+        if (!isOperatingError(error, "conflict")) throw error;
         if (!areSameBytes(await this.#inner.get(key), bytes)) throw error;
       }
     });

@@ -7,6 +7,7 @@ import { DenoFileSystem } from "../os/deno_file_system.ts";
 import { FakeClock } from "../testing/fake_clock.ts";
 import { OBJECT_STORE_CASES } from "../testing/object_store_conformance.ts";
 import { type S3Fault, S3Process } from "../testing/s3_process.ts";
+import { TcpProxy } from "../testing/tcp_proxy.ts";
 import { SeededRandom } from "../testing/seeded_random.ts";
 import { SleeplessClock } from "../testing/sleepless_clock.ts";
 import { MemoryStore } from "./memory_store.ts";
@@ -298,6 +299,20 @@ Deno.test({
       assert.deepEqual(await store.get("lost"), new Uint8Array([7]));
       faults("half");
       await assert.rejects(store.putNew("k", new Uint8Array([9])), { code: "conflict" });
+    });
+    await t.step("a write that an HTTP client repeated by itself is no conflict", async () => {
+      await using proxy = TcpProxy.to(Number(new URL(s3.url).port));
+      const endpoint = `http://127.0.0.1:${proxy.port}`;
+      const cut = new RetryingStore(openS3Store(s3.place("cut"), { ...s3.access, endpoint }), deps);
+      await cut.putNew("first", new Uint8Array(1));
+      s3.faultOf = () => undefined;
+      for (let at = 0; at < 10; at += 1) {
+        proxy.trouble = "lose_answer";
+        await cut.putNew(`lost-${at}`, new Uint8Array([at]));
+      }
+      assert.equal(proxy.troubles, 10);
+      assert.deepEqual(await cut.get("lost-9"), new Uint8Array([9]));
+      await assert.rejects(cut.putNew("lost-9", new Uint8Array([8])), { code: "conflict" });
     });
     await t.step("what will not pass is told at once", async () => {
       faults({ status: 403, code: "AccessDenied" });
