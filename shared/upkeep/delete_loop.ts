@@ -1,5 +1,6 @@
 /**
- * Carries delete tasks out as they come: looks every few seconds, takes them one after another.
+ * Carries delete tasks out as they come: looks every second, takes them one after another. One that
+ * cannot begin is looked at again after five seconds, since that asks the WAL and its mirror.
  * Tenants take turns, then the tables of each, oldest task first. So no tenant waits for all that
  * another has asked for. Any number of loops may run on one catalog. One task's failure is its own;
  * the loop ends only when it is stopped.
@@ -18,7 +19,11 @@ export interface DeleteLoop extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-const INTERVAL_MS = 5_000;
+const INTERVAL_MS = 1_000;
+/** Looks that are between two at a task that waits, and at how many there are. */
+const WAIT_LOOKS = 5;
+/** Looks without a task after which DuckDB is closed. */
+const REST_LOOKS = 5;
 /** Between looks while one fails, and while this process cannot load DuckDB. */
 const FAILED_INTERVAL_MS = 30_000;
 const FORGET_INTERVAL_MS = 3_600_000;
@@ -43,15 +48,17 @@ export function startDeleteLoop(
     log: getLogger(["svc", "delete"]),
     over: "delete tasks are looked after again",
   });
-  const rounds = new DeleteRounds(deps);
+  const rounds = new DeleteRounds(deps, { waitMs: WAIT_LOOKS * intervalMs });
   const ended = (async () => {
     let forgetAtMs = 0;
+    let idleLooks = 0;
     while (!signal.aborted) {
       let pauseMs = intervalMs;
       try {
         const outcomes = await rounds.next(signal);
-        if (outcomes.size === 0) await deps.rest?.();
-        if (outcomes.size < rounds.listed && hasMoved(outcomes)) pauseMs = 0;
+        idleLooks = rounds.listed === 0 ? idleLooks + 1 : 0;
+        if (idleLooks >= REST_LOOKS) await deps.rest?.();
+        if (outcomes.size < rounds.due && hasMoved(outcomes)) pauseMs = 0;
         if (deps.clock.monotonicMs() >= forgetAtMs) {
           await deps.ledger.forgetEnded(KEPT_MS);
           forgetAtMs = deps.clock.monotonicMs() + FORGET_INTERVAL_MS;
@@ -88,7 +95,7 @@ export async function sweepDeleteTasks(
   deps: DeleteTaskDeps,
   signal?: AbortSignal,
 ): Promise<ReadonlyMap<string, DeleteOutcome>> {
-  return await new DeleteRounds(deps, Infinity).next(signal);
+  return await new DeleteRounds(deps, { msMax: Infinity, waitMs: 0 }).next(signal);
 }
 
 /** Whether a task is nearer to its end. */
@@ -98,18 +105,29 @@ function hasMoved(outcomes: ReadonlyMap<string, DeleteOutcome>): boolean {
 
 interface WaitingTask extends TurnTaker {
   readonly task: DeleteTask;
+  /** Milliseconds of the monotonic clock. */
+  notBeforeMs: number;
 }
 
 /** Looks for tasks, again and again, that remember who had its turn. */
 class DeleteRounds {
   readonly #deps: DeleteTaskDeps;
   readonly #msMax: number;
+  readonly #waitMs: number;
   readonly #tenants = new TenantTurns<WaitingTask>(({ task }) => task.ident.namespace);
   #waiting = new Map<string, WaitingTask>();
+  #countAtMs = -Infinity;
+  /** How many tasks were to be looked at in the last round. */
+  due = 0;
 
-  constructor(deps: DeleteTaskDeps, msMax: number = ROUND_MS_MAX) {
+  /** `msMax`: how long a round may take. `waitMs`: between two looks at a task that waits. */
+  constructor(
+    deps: DeleteTaskDeps,
+    { msMax = ROUND_MS_MAX, waitMs }: { readonly msMax?: number; readonly waitMs: number },
+  ) {
     this.#deps = deps;
     this.#msMax = msMax;
+    this.#waitMs = waitMs;
   }
 
   /** How many tasks the last round had found. */
@@ -122,21 +140,32 @@ class DeleteRounds {
     const { ledger, clock, observer } = this.#deps;
     const tasks = await ledger.claimable(TASKS_MAX);
     this.#waiting = new Map(tasks.map((task) => {
-      const turnMs = this.#waiting.get(task.taskId)?.turnMs ?? 0;
-      return [task.taskId, { task, turnMs }];
+      const { turnMs, notBeforeMs } = this.#waiting.get(task.taskId) ?? NEVER_LOOKED_AT;
+      return [task.taskId, { task, turnMs, notBeforeMs }];
     }));
     const outcomes = new Map<string, DeleteOutcome>();
     const startMs = clock.monotonicMs();
-    for (const waiting of this.#tenants.inOrder([...this.#waiting.values()])) {
+    const due = [...this.#waiting.values()].filter(({ notBeforeMs }) => notBeforeMs <= startMs);
+    this.due = due.length;
+    for (const waiting of this.#tenants.inOrder(due)) {
       signal?.throwIfAborted();
       if (clock.monotonicMs() - startMs >= this.#msMax) break;
       this.#tenants.begin(waiting, clock.monotonicMs());
-      outcomes.set(waiting.task.taskId, await runOne(this.#deps, waiting.task, signal));
+      const outcome = await runOne(this.#deps, waiting.task, signal);
+      if (!ENDED.has(outcome)) waiting.notBeforeMs = clock.monotonicMs() + this.#waitMs;
+      outcomes.set(waiting.task.taskId, outcome);
     }
-    observer?.unfinished?.(await ledger.unfinished());
+    if (outcomes.size > 0 || clock.monotonicMs() >= this.#countAtMs) {
+      observer?.unfinished?.(await ledger.unfinished());
+      this.#countAtMs = clock.monotonicMs() + this.#waitMs;
+    }
     return outcomes;
   }
 }
+
+/** After these the task is no other look's. */
+const ENDED: ReadonlySet<DeleteOutcome> = new Set(["done", "failed", "lost"]);
+const NEVER_LOOKED_AT = { turnMs: 0, notBeforeMs: -Infinity };
 
 async function runOne(
   deps: DeleteTaskDeps,

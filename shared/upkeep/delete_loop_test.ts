@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { SystemClock } from "../os/clock.ts";
-import { DeleteLab } from "../testing/delete_lab.ts";
+import { DeleteLab, NO_WAL } from "../testing/delete_lab.ts";
 import { until } from "../testing/until.ts";
 import { startDeleteLoop, sweepDeleteTasks } from "./delete_loop.ts";
+import type { SegmentInfo } from "../wal/types.ts";
 import type { DeleteTaskDeps } from "./delete_task.ts";
 
 Deno.test({
@@ -60,6 +61,40 @@ Deno.test({
 });
 
 Deno.test({
+  name: "a delete loop looks every second, and at a task that waits for the WAL every five",
+  async fn() {
+    await using lab = await DeleteLab.open();
+    await lab.commit([1, 2, 3]);
+    const waiting = await lab.submit("raw = '1'");
+    let [looks, lists] = [0, 0];
+    const clock = new HastyClock();
+    const segment = { lane: { tenant: "default", index: "events" }, name: "s", state: "sealed" };
+    const wal = {
+      ...NO_WAL,
+      list: () => {
+        lists += 1;
+        return Promise.resolve([segment as SegmentInfo]);
+      },
+    };
+    const ledger = new Proxy(lab.ledger, {
+      get(target, name) {
+        const value = Reflect.get(target, name);
+        if (name === "claimable") looks += 1;
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+    const startMs = clock.monotonicMs();
+    await using _loop = startDeleteLoop({ ...lab.deps, clock, wal, ledger });
+    await until(() => looks >= 41);
+    const secs = (clock.monotonicMs() - startMs) / 1_000;
+    assert.ok(looks >= secs, `${looks} looks in ${secs} s`);
+    // The first look lists twice.
+    assert.ok(lists > 4 && lists <= 1 + looks / 5 + 1, `${lists} lists in ${looks} looks`);
+    assert.equal((await lab.task(waiting)).status, "pending");
+  },
+});
+
+Deno.test({
   name: "a matcher that is closed leaves nothing in its folder that names whom it looked for",
   async fn() {
     await using lab = await DeleteLab.open();
@@ -79,5 +114,13 @@ class AheadClock extends SystemClock {
 
   override monotonicMs(): number {
     return super.monotonicMs() + this.aheadMs;
+  }
+}
+
+/** Sleeps pass at once. */
+class HastyClock extends AheadClock {
+  override async sleep(ms: number): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve));
+    this.aheadMs += ms;
   }
 }
