@@ -105,6 +105,11 @@ export class Seat implements AsyncDisposable {
     return isOverdue ? this.#kind : undefined;
   }
 
+  /** Whether it has a connection and no slot. */
+  get isLent(): boolean {
+    return this.#connection !== undefined && this.#turn === undefined;
+  }
+
   /**
    * Gives its slot for cheap statements to others if nothing has come for `silentMs` of what it
    * waits for beside DuckDB. It goes on without. False: it has none, or does not wait so long.

@@ -4,10 +4,11 @@
  * they are refused. So when somebody waits for a slot for cheap statements, whoever has one and has
  * waited in vain for a second goes on without it.
  *
- * It keeps its connection. So no more statements hang than there are connections, and so many are
- * at work when the store answers again.
+ * It keeps its connection. So there are no more such statements than connections beyond those of
+ * slots, and whoever gets a slot gets a connection, of whatever tenant.
  */
 
+import { LENT_SLOTS_MAX } from "../limits.ts";
 import type { Seat } from "./seat.ts";
 import type { Turns } from "./turns.ts";
 
@@ -21,15 +22,21 @@ export class SlotLender implements Disposable {
 
   constructor(turns: Turns, seats: ReadonlySet<Seat>) {
     this.#timer = setInterval(() => {
-      let wanted = turns.waiting("light");
-      for (const seat of seats) {
-        if (wanted === 0) return;
-        if (seat.lend(SILENT_MS_MIN)) wanted -= 1;
-      }
+      const waiting = turns.waiting("light");
+      if (waiting > 0) lend(seats, waiting);
     }, LOOK_MS);
   }
 
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
+  }
+}
+
+function lend(seats: ReadonlySet<Seat>, waiting: number): void {
+  const lent = [...seats].filter((seat) => seat.isLent).length;
+  let left = Math.min(waiting, LENT_SLOTS_MAX - lent);
+  for (const seat of seats) {
+    if (left <= 0) return;
+    if (seat.lend(SILENT_MS_MIN)) left -= 1;
   }
 }

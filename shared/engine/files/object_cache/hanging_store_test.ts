@@ -3,6 +3,7 @@ import { isOperatingError } from "../../../base/errors.ts";
 import { EngineLab } from "../../../testing/engine_lab.ts";
 import { RemoteStore } from "../../../testing/remote_store.ts";
 import { until } from "../../../testing/until.ts";
+import { LENT_SLOTS_MAX } from "../../limits.ts";
 import { turnsFor } from "../../turns/turns.ts";
 
 const START_NS = 1_790_000_000_000_000_000n;
@@ -36,5 +37,31 @@ Deno.test({
       ok(!isOperatingError(rows), String(rows));
       deepStrictEqual(rows, [["a"]]);
     }
+  },
+});
+
+Deno.test({
+  name: "one tenant's statements that wait for a store leave a slot and a connection to another's",
+  fn: async () => {
+    const store = new RemoteStore();
+    await using lab = await EngineLab.open({ store });
+    await lab.commit([{ ns: START_NS, raw: "a" }], { derived: true });
+    const other = () => lab.query("SELECT 1", { tenant: "other", waitMs: WAITS });
+    await other();
+    const hanging = Promise.withResolvers<void>();
+    store.onRead = ({ key }) => key.endsWith(".parquet") ? hanging.promise : undefined;
+    const flood = Array.from(
+      { length: turnsFor(2).light + 2 * LENT_SLOTS_MAX },
+      () => lab.query("SELECT max(raw) FROM events").catch(() => {}),
+    );
+    await until(() => store.dataReads.length > 0);
+    // Slots are lent in waves, a second apart: by now all that may be.
+    const endMs = performance.now() + 7_000;
+    while (performance.now() < endMs) {
+      deepStrictEqual((await other()).rows, [[1]]);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    hanging.resolve();
+    await Promise.all(flood);
   },
 });
