@@ -196,16 +196,16 @@ class S3Store implements ObjectStore {
     }
   }
 
-  /** A part that fails fails the upload, and what was sent of it is let go. */
+  /** A part that fails fails the upload. No others follow, and what was sent of it is let go. */
   async #putParts(Key: string, bytes: Uint8Array): Promise<void> {
     const begin = new CreateMultipartUploadCommand(this.#at(Key));
     const { UploadId } = await this.#within((until) => this.#client.send(begin, until));
     const upload = { ...this.#at(Key), UploadId };
+    const size = this.#options.partBytesMax;
+    const count = Math.ceil(bytes.byteLength / size);
+    let next = 0;
     try {
-      const size = this.#options.partBytesMax;
-      const count = Math.ceil(bytes.byteLength / size);
       const tags: (string | undefined)[] = [];
-      let next = 0;
       const sender = async () => {
         for (let part = next++; part < count; part = next++) {
           const Body = bytes.subarray(part * size, (part + 1) * size);
@@ -229,6 +229,7 @@ class S3Store implements ObjectStore {
       });
       requireS3((await this.#within((until) => this.#client.send(end, until))).ETag);
     } catch (error) {
+      next = count;
       const abort = new AbortMultipartUploadCommand(upload);
       // A rule of the bucket clears away what this leaves.
       await this.#within((until) => this.#client.send(abort, until)).catch(() => {});

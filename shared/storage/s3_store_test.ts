@@ -48,6 +48,23 @@ Deno.test({
       assert.equal(digestOf(await store.get("large")), digestOf(bytes));
       await assert.rejects(store.putNew("large", bytes), { code: "conflict" });
     });
+    await t.step("no other part follows one that failed", async () => {
+      const store = openS3Store(s3.place("parts"), s3.access, { partBytesMax: 1024 * 1024 });
+      const bytes = new Uint8Array(24 * 1024 * 1024);
+      const before = s3.requests.length;
+      s3.faultOf = ({ path, query }) =>
+        path.endsWith("/failed") && query.get("partNumber") === "1"
+          ? { status: 500, code: "InternalError" }
+          : undefined;
+      await assert.rejects(store.putNew("failed", bytes), { code: "unavailable" });
+      // This takes longer than the parts that would follow.
+      await store.putNew("next", bytes).catch(() => {});
+      s3.faultOf = () => undefined;
+      const parts = s3.requests.slice(before).filter(({ path, query }) =>
+        path.endsWith("/failed") && query.has("partNumber")
+      );
+      assert.ok(parts.length <= 8, `${parts.length} of 24 parts were sent`);
+    });
   },
 });
 
