@@ -17,7 +17,7 @@ import type { OptionTable } from "../shared/config/options.ts";
 import { permissionFlags, permissionsOf, runtimeFlags, workspacePath } from "./permissions.ts";
 import { placesOf, type Role } from "./role_places.ts";
 
-export const OPTIONS = {
+const OPTIONS = {
   dataDir: {
     kind: "text",
     flag: "data-dir",

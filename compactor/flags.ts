@@ -17,7 +17,7 @@ import { BROWSER_OPTIONS } from "../shared/http/browser_options.ts";
 import { CLAIM_OPTIONS } from "./claim_flags.ts";
 import { MEMORY_BYTES_MIN } from "./memory_parts.ts";
 
-export const ROLES = ["drain", "maintenance", "combined"] as const;
+const ROLES = ["drain", "maintenance", "combined"] as const;
 
 /**
  * What a compactor does, however it runs: as a process (`OPTIONS`) and inside the ingest server

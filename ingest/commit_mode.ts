@@ -2,7 +2,7 @@
 
 import { OperatingError } from "../shared/base/errors.ts";
 
-export const COMMIT_MODES = ["auto", "wait_for", "force"] as const;
+const COMMIT_MODES = ["auto", "wait_for", "force"] as const;
 export type CommitMode = typeof COMMIT_MODES[number];
 
 /**

@@ -204,7 +204,7 @@ export interface StatusFields {
 }
 
 /** Whose words `reason`s are. */
-export const ERROR_DOMAIN = "svc";
+const ERROR_DOMAIN = "svc";
 
 const BAD_REQUEST_TYPE = "type.googleapis.com/google.rpc.BadRequest";
 const RETRY_INFO_TYPE = "type.googleapis.com/google.rpc.RetryInfo";

@@ -54,7 +54,7 @@ interface AccessParts extends Pick<AccessDeps, "metrics"> {
 /**
  * Resolves requests to callers, in the order of the file's header. Errors: those of `CallerGate`.
  */
-export class AccessGate implements CallerGate, AsyncDisposable {
+class AccessGate implements CallerGate, AsyncDisposable {
   readonly #parts: AccessParts;
 
   constructor(parts: AccessParts) {

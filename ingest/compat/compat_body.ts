@@ -11,7 +11,7 @@ import { LIMITS } from "../flags.ts";
 import { isJsonObject, type JsonObject } from "../../shared/document/json_object.ts";
 
 /** The largest templates of Beats have 2 MB. */
-export const OBJECT_BYTES_MAX = 4 * 1024 * 1024;
+const OBJECT_BYTES_MAX = 4 * 1024 * 1024;
 /** Such templates have 60,000 members. */
 const BOUNDS = { depthMax: 200, valuesMax: 200_000 } as const;
 

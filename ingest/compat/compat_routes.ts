@@ -24,7 +24,7 @@ import { compatJson, compatRefused } from "./compat_reply.ts";
 import { ASKED, type CompatRoute, READ_METHODS } from "./compat_route.ts";
 import type { RouteMatch } from "../routes.ts";
 
-export const COMPAT_PREFIX = "/api/v1/_compat";
+const COMPAT_PREFIX = "/api/v1/_compat";
 
 export interface CompatHandlers extends ClusterRouteDeps, CountRouteDeps, IndexRouteDeps {
   readonly bulk: (request: Request, target: DocumentsTarget) => Promise<Response>;

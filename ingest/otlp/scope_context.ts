@@ -134,7 +134,7 @@ function mergeable(
 const OTHERS_MAX = 16;
 
 /** Sets a member where the newest one stands: a repeated name keeps its last value. */
-export function putLast<T>(members: Map<string, T>, name: string, value: T): void {
+function putLast<T>(members: Map<string, T>, name: string, value: T): void {
   members.delete(name);
   members.set(name, value);
 }

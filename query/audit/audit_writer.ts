@@ -49,7 +49,7 @@ export interface AuditLimits {
   readonly stopMs: number;
 }
 
-export const AUDIT_LIMITS: AuditLimits = {
+const AUDIT_LIMITS: AuditLimits = {
   rowsMax: 10_000,
   bytesMax: 64 * MIB,
   queueRowsMax: 4_096,

@@ -4,7 +4,7 @@ import type { MetricTable } from "../../shared/metrics/table.ts";
 import { PEER_STATES } from "./peer_state.ts";
 
 /** How a shard's attempt ended: `late` ones lost to another attempt of the same shard. */
-export const SHARD_OUTCOMES = ["ok", "retried", "failed", "late"] as const;
+const SHARD_OUTCOMES = ["ok", "retried", "failed", "late"] as const;
 export type ShardOutcome = typeof SHARD_OUTCOMES[number];
 
 export const DISTRIBUTED_METRICS = {

@@ -8,8 +8,8 @@ import type { Greeting, PeerAddress } from "./peer_state.ts";
 
 /** Says which version a coordinator runs. */
 export const VERSION_HEADER = "x-svc-version";
-export const GREETING_PATH = "/api/v1/sql/peer";
-export const SHARD_PATH = "/api/v1/sql/shard";
+const GREETING_PATH = "/api/v1/sql/peer";
+const SHARD_PATH = "/api/v1/sql/shard";
 /** A greeting and an error's body are small. */
 const TEXT_BYTES_MAX = 64 * 1024;
 

@@ -29,7 +29,7 @@ export interface FieldValues extends AnswerSource {
 }
 
 /** Rows of a sample: one value of each is read, and not whole rows. */
-export const VALUE_SAMPLE_ROWS = 10_000;
+const VALUE_SAMPLE_ROWS = 10_000;
 /** Longer values cannot be told apart. */
 const VALUE_LENGTH_MAX = 1_024;
 

@@ -41,7 +41,7 @@ export interface FieldList extends AnswerSource {
 }
 
 /** Rows of a sample. Attributes that are rarer than this may be missed. */
-export const SAMPLE_ROWS = 1_000;
+const SAMPLE_ROWS = 1_000;
 /** Columns that every row has. */
 const TIMES = new Set(["timestamp", "timestamp_ns"]);
 /** Rows of the WAL that are counted one by one. */

@@ -12,7 +12,7 @@ import type { Metrics } from "../../shared/metrics/metrics.ts";
 import { STORE_RETRY_AFTER_SECS } from "./limits.ts";
 import type { JOB_METRICS } from "./metrics.ts";
 
-export const JOB_STORE_UNAVAILABLE = "job_store_unavailable";
+const JOB_STORE_UNAVAILABLE = "job_store_unavailable";
 
 /** How the store is opened, and where its failures are counted. */
 export interface GuardOptions {

@@ -2,7 +2,7 @@
 
 import { DURATION_SECS_BUCKETS, type MetricTable } from "../../shared/metrics/table.ts";
 
-export const WRITE_OUTCOMES = ["landed", "refused", "deferred", "dropped"] as const;
+const WRITE_OUTCOMES = ["landed", "refused", "deferred", "dropped"] as const;
 export type WriteOutcome = typeof WRITE_OUTCOMES[number];
 
 export const JOB_METRICS = {

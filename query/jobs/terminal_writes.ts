@@ -13,10 +13,10 @@ import { attempt, attempts } from "./attempt.ts";
 import { RECONCILE_MS, UNPERSISTED_MAX } from "./limits.ts";
 import type { JOB_METRICS, WriteOutcome } from "./metrics.ts";
 
-export const RESULT_NOT_STORED =
+const RESULT_NOT_STORED =
   "the job finished but its result could not be stored (job store unavailable); " +
   "the result was discarded, resubmit the query";
-export const ERROR_NOT_STORED =
+const ERROR_NOT_STORED =
   "the job failed and its error could not be stored (job store unavailable); " +
   "resubmit the query to see why";
 const RECORDED_LATER = "recorded after the job store became reachable again";

@@ -27,10 +27,10 @@ import { TAIL_METRICS } from "../tail/metrics.ts";
 import { TRACE_ENDPOINTS } from "../tracing/metrics.ts";
 
 /** How a request for SQL ended. `timeout`: the wall clock ran out. */
-export const OUTCOMES = ["ok", "truncated", "refused", "failed", "timeout", "cancelled"] as const;
+const OUTCOMES = ["ok", "truncated", "refused", "failed", "timeout", "cancelled"] as const;
 export type Outcome = typeof OUTCOMES[number];
 
-export const ENDPOINTS = [
+const ENDPOINTS = [
   "sql",
   "sql_local",
   "sql_explain",
@@ -45,7 +45,7 @@ export const ENDPOINTS = [
 export type Endpoint = typeof ENDPOINTS[number];
 
 /** `ServedBy`, each with its series from the start. */
-export const SERVED_BY = [
+const SERVED_BY = [
   "scan",
   "tier1_inline",
   "tier1_wide",
@@ -60,7 +60,7 @@ export const SERVED_BY = [
 export const AUTH_FAILURES = [...UNAUTHENTICATED_REASONS, "issuer_unavailable"] as const;
 
 /** Why a known caller may read nothing: docs/api/README.md#tenants-on-query. */
-export const TENANT_REFUSALS = ["claim_missing", "claim_invalid", "not_allowed"] as const;
+const TENANT_REFUSALS = ["claim_missing", "claim_invalid", "not_allowed"] as const;
 export type TenantRefusal = typeof TENANT_REFUSALS[number];
 
 export const METRICS = {

@@ -30,7 +30,7 @@ const LIMITS = z.strictObject({
 });
 
 /** Formats whose rows are sent while they are made. */
-export const STREAM_FORMATS = ["ndjson", "csv", "arrow", "parquet"] as const;
+const STREAM_FORMATS = ["ndjson", "csv", "arrow", "parquet"] as const;
 export const ARROW_CONTENT_TYPE = "application/vnd.apache.arrow.stream";
 export type StreamFormat = typeof STREAM_FORMATS[number];
 

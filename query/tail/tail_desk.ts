@@ -3,7 +3,7 @@
 import { OperatingError } from "../../shared/base/errors.ts";
 
 /** Each follows its table by a small statement twice a second at most. */
-export const TAILS_MAX = 64;
+const TAILS_MAX = 64;
 export const TAILS_PER_TENANT_MAX = 32;
 const RETRY_SECS = 5;
 

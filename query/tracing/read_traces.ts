@@ -12,7 +12,7 @@ import { countSpans, type Trace, tracesOf } from "./traces.ts";
  * for. That bounds reads where the whole table would be too much. A trace that is asked by its id
  * alone is always whole.
  */
-export const TRACE_SPREAD_NS = 3_600_000_000_000n;
+const TRACE_SPREAD_NS = 3_600_000_000_000n;
 /** Rows whose ids a search compares, all of them: some 30 ms. */
 const COMPARED_ROWS = 2_000_000;
 /** To look for the times of some traces first takes longer than to read so many rows. */

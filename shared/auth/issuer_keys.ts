@@ -40,7 +40,7 @@ export interface IssuerKeyLimits {
   readonly keysAgeMsMax: number;
 }
 
-export const ISSUER_KEY_LIMITS: IssuerKeyLimits = {
+const ISSUER_KEY_LIMITS: IssuerKeyLimits = {
   fetchMsMax: 5_000,
   documentBytesMax: 1024 * 1024,
   refreshMs: 5 * 60_000,

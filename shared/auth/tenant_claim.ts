@@ -6,7 +6,7 @@
 
 import { UsageError } from "../base/errors.ts";
 
-export const TENANT_CHARS_MAX = 128;
+const TENANT_CHARS_MAX = 128;
 
 /** What else stands where a tenant's folder or namespace would, and what it is. */
 const TAKEN_NAMES: ReadonlyMap<string, string> = new Map([

@@ -15,7 +15,7 @@ export interface HoldDeps {
 }
 
 /** A backup that ended without a word holds files for so long. */
-export const HOLD_MS = 600_000;
+const HOLD_MS = 600_000;
 const RENEW_MS = 120_000;
 
 /**

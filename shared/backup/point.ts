@@ -10,7 +10,7 @@ import { concatBytes, textOf, utf8 } from "../base/bytes.ts";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import type { CatalogCopy, CopiedRows } from "../catalog/catalog_copy.ts";
 
-export const POINT_FORMAT = 1;
+const POINT_FORMAT = 1;
 export const POINTS_PREFIX = "points/";
 /** A point that unpacks to more is refused: ten million files have as much. */
 const POINT_BYTES_MAX = 2 * 1024 * 1024 * 1024;
@@ -34,7 +34,7 @@ const FILE = z.strictObject({ key: z.string(), modifiedMs: z.number(), ...STORED
  * Files of a lane: segments by state, the damaged original of one, the damaged bytes of one that
  * was drained, and idempotency keys.
  */
-export const SEGMENT_KINDS = ["active", "sealed", "poison", "torn", "damaged", "keys"] as const;
+const SEGMENT_KINDS = ["active", "sealed", "poison", "torn", "damaged", "keys"] as const;
 const SEGMENT = z.strictObject({
   tenant: NAME,
   index: NAME,

@@ -4,7 +4,7 @@
  */
 
 /** A bug in this program: something that was assumed does not hold. */
-export class AssertionError extends Error {
+class AssertionError extends Error {
   override readonly name = "AssertionError";
 }
 

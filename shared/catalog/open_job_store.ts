@@ -17,7 +17,7 @@ import { POSTGRES_DIALECT, sqliteDialect } from "./sql_dialect.ts";
 import { type JobDialect, SqlJobStore } from "./sql_job_store.ts";
 import { guard } from "./sqlite_errors.ts";
 
-export const JOBS_OPTION = "--jobs-postgres-uri";
+const JOBS_OPTION = "--jobs-postgres-uri";
 /** What named a database of jobs: they are beside the catalog where nothing else is said. */
 const JOBS_OPTIONS = `${JOBS_OPTION} (else --catalog-uri)`;
 

@@ -11,7 +11,7 @@ import { hasTablesOf } from "./postgres_tables.ts";
 import { CLAIM_TABLES, DELETE_TABLES, INDEX_TABLES, MAINTENANCE_TABLES } from "./sqlite_schema.ts";
 
 /** Our tables' layout; a database with a newer one is refused. */
-export const CATALOG_VERSION = 1;
+const CATALOG_VERSION = 1;
 
 /**
  * Key of the lock under which one process at a time makes the tables; any constant of ours does.

@@ -16,7 +16,7 @@ import { RUN_TABLES, RUNS_TABLE } from "./consumed_runs.ts";
 import { SqliteCopies, tableNames } from "./sqlite_copies.ts";
 
 /** Our tables' layout; a file with a newer one is refused. */
-export const CATALOG_VERSION = 1;
+const CATALOG_VERSION = 1;
 
 /** Managed indexes: the same in both databases. */
 export const INDEX_TABLES = `

@@ -16,7 +16,7 @@ export interface DeriveRequest {
 }
 
 /** The parts in the order of their blobs. */
-export const DERIVED_PARTS = ["words", "values"] as const;
+const DERIVED_PARTS = ["words", "values"] as const;
 
 export type DerivedPart = typeof DERIVED_PARTS[number];
 

@@ -34,9 +34,9 @@ export interface BodyLimits extends BodyCap {
 }
 
 /** A refused body is read and dropped up to here; a longer one is cut off. */
-export const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
-export const DRAIN_MS_MAX = 5_000;
-export const BODY_READ_MS_MAX = 30_000;
+const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
+const DRAIN_MS_MAX = 5_000;
+const BODY_READ_MS_MAX = 30_000;
 
 /**
  * The decoded body of `request`. Errors: `too_large`, `unsupported_media_type` (encoding),

@@ -5,7 +5,7 @@ import type { MetricHandles } from "../metrics/metrics.ts";
 import type { MetricTable } from "../metrics/table.ts";
 import { CONNECTION_REFUSALS, type ConnectionRefusal } from "./connection_counts.ts";
 
-export const LISTENERS = ["http", "grpc", "metrics", "pg"] as const;
+const LISTENERS = ["http", "grpc", "metrics", "pg"] as const;
 export type ListenerName = typeof LISTENERS[number];
 
 export const CONNECTION_METRICS = {

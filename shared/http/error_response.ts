@@ -28,7 +28,7 @@ export function errorResponse(thrown: unknown, headers: HeadersInit = {}): Respo
 }
 
 /** The JSON body of an error response: the message, and the stable reason where there is one. */
-export function errorBody(error: OperatingError): ErrorBody {
+function errorBody(error: OperatingError): ErrorBody {
   return {
     error: error.message,
     code: error.httpStatus,

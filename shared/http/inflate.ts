@@ -34,7 +34,7 @@ const ZLIB_BYTES = OUTPUT_BYTES_MAX + 44 * 1024;
 const ZSTD_BYTES = OUTPUT_BYTES_MAX + 96 * 1024;
 const ZSTD_BLOCK_BYTES_MAX = 128 * 1024;
 /** Most that a Zstandard frame may have its decoder keep: what RFC 9659 has senders stay within. */
-export const ZSTD_WINDOW_BYTES_MAX = 8 * 1024 * 1024;
+const ZSTD_WINDOW_BYTES_MAX = 8 * 1024 * 1024;
 
 export interface InflateOptions {
   /** Charged with what the decoder needs while it runs. */

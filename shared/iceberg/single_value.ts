@@ -12,7 +12,7 @@ import { textOf, utf8, viewOf } from "../base/bytes.ts";
 import type { ColumnType } from "../schema/schema.ts";
 
 /** Unicode code points kept of a string bound. */
-export const BOUND_CODE_POINTS_MAX = 16;
+const BOUND_CODE_POINTS_MAX = 16;
 
 /** A column value: `timestamptz` in Unix microseconds, `long` and `timestamptz` as bigint. */
 export type SingleValue = bigint | number | boolean | string;

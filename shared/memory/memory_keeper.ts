@@ -14,8 +14,8 @@
 
 import { getLogger } from "@logtape/logtape";
 
-export const GIVE_WAY_SHARE = 0.9;
-export const FULL_SHARE = 0.97;
+const GIVE_WAY_SHARE = 0.9;
+const FULL_SHARE = 0.97;
 export const LOOK_MS = 500;
 export const COLLECT_MS = 5_000;
 /** Less than this is not worth a call. */

@@ -149,7 +149,7 @@ export interface HistogramHandle {
   observe(value: number): void;
 }
 
-export class LabelledHistogramHandle<L extends Readonly<Record<string, string>>>
+class LabelledHistogramHandle<L extends Readonly<Record<string, string>>>
   extends Family<L, HistogramCell> {
   constructor(names: readonly string[], bounds: readonly number[]) {
     super(names, () => new HistogramCell(bounds));

@@ -4,7 +4,7 @@
  */
 
 /** Enough for anybody's start: a process that may open so many is not counted further. */
-export const DESCRIPTORS_COUNTED = 4_096;
+const DESCRIPTORS_COUNTED = 4_096;
 
 let known: number | undefined;
 

@@ -12,7 +12,7 @@ import type { TableSchema } from "../schema/schema.ts";
 import type { SharedBuffers } from "../os/shared_buffers.ts";
 
 /** Bytes of batches that one file takes at most. */
-export const PARQUET_INPUT_BYTES_MAX = 512 * 1024 * 1024;
+const PARQUET_INPUT_BYTES_MAX = 512 * 1024 * 1024;
 /** What memory grows by that was too small. */
 const GROWTH = 1.5;
 const END_OF_STREAM = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0);

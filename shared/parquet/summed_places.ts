@@ -38,7 +38,7 @@ function isIntact(file: Uint8Array, { offset, byteLength, sum }: CheckedPlace): 
 }
 
 /** A chunk of row group `group`; undefined where it has no sum. */
-export function chunkPlace(
+function chunkPlace(
   { name, offset, byteLength, sum }: ColumnChunk,
   group: number,
 ): CheckedPlace | undefined {

@@ -22,7 +22,7 @@ import {
   TOKENIZERS,
 } from "./doc_mapping.ts";
 
-export const INDEX_ID = /^[a-z0-9][a-z0-9_-]{0,127}$/;
+const INDEX_ID = /^[a-z0-9][a-z0-9_-]{0,127}$/;
 const FIELD_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const FIELD_NAME_LENGTH_MAX = 255;
 /** A century: what is longer is a mistake in the unit. */

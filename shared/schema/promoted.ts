@@ -24,7 +24,7 @@ import type { Column, ColumnType, TableSchema } from "./schema.ts";
 
 export const ATTRIBUTES = "attributes";
 
-export const PROMOTED_TYPES = ["string", "int", "long", "double", "bool"] as const;
+const PROMOTED_TYPES = ["string", "int", "long", "double", "bool"] as const;
 export type PromotedType = typeof PROMOTED_TYPES[number];
 
 const NAME_LENGTH_MAX = 255;

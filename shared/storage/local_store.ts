@@ -154,7 +154,7 @@ class LocalReader implements ReadableStore {
   }
 }
 
-export class LocalStore extends LocalReader implements ObjectStore {
+class LocalStore extends LocalReader implements ObjectStore {
   /** Folders known to exist durably. */
   private readonly folders = new Set<string>();
   private readonly random: Random;

@@ -6,7 +6,7 @@
 import { OperatingError } from "../base/errors.ts";
 
 /** S3's limit, in UTF-8 bytes; file systems allow more in total and 255 for each part. */
-export const KEY_BYTES_MAX = 1024;
+const KEY_BYTES_MAX = 1024;
 /** Part that no key may have: stores keep unfinished objects in folders of this name. */
 export const TEMPORARY_DIR = ".tmp";
 const PART_BYTES_MAX = 255;

@@ -29,7 +29,7 @@ export interface RetryPolicy {
   readonly totalMsMax: number;
 }
 
-export const RETRY_POLICY_DEFAULT: RetryPolicy = {
+const RETRY_POLICY_DEFAULT: RetryPolicy = {
   attemptsMax: 6,
   pauseMsMin: 100,
   pauseMsMax: 5_000,

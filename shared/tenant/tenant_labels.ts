@@ -8,7 +8,7 @@ import { DEFAULT_NAMESPACE, DEFAULT_TENANT } from "./tenant.ts";
  * Value of the labels of a series that all tenants but the default one share; nobody can be called
  * that.
  */
-export const TENANTS = "(tenants)";
+const TENANTS = "(tenants)";
 
 /** The part of a label's value that is the tenant, and the default one's. */
 const LABELS: Readonly<Record<string, { separator: string; own: string }>> = {

@@ -49,7 +49,7 @@ export const NO_WAL: WalReader = {
  * Short sleeps (of who backs off) pass at once; longer ones (of who renews a claim) never end by
  * themselves.
  */
-export class LabClock extends SleeplessClock {
+class LabClock extends SleeplessClock {
   constructor() {
     super(Date.UTC(2026, 10, 21, 12));
   }

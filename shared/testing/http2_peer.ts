@@ -17,7 +17,7 @@ import type { Http2Bytes } from "../http2/outbox.ts";
 import type { LoopTurns } from "../http2/turns.ts";
 
 /** A connection in memory: the test is the peer. */
-export class Wire implements Http2Bytes {
+class Wire implements Http2Bytes {
   closed = false;
   bytesRead = 0;
   readonly written: Uint8Array[] = [];

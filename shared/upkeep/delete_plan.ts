@@ -43,7 +43,7 @@ export interface DeleteTarget {
 }
 
 /** Why a task cannot succeed, whichever process tries. */
-export class DeleteRefused extends Error {
+class DeleteRefused extends Error {
   override readonly name = "DeleteRefused";
 }
 
@@ -51,7 +51,7 @@ export class DeleteRefused extends Error {
  * undefined: the table has no rows yet. Errors: `DeleteRefused` of the audit, and when the index
  * was dropped since the task was accepted; the catalog's and the store's.
  */
-export async function deleteTarget(
+async function deleteTarget(
   { catalog, reader }: Pick<DeletePlanDeps, "catalog" | "reader">,
   task: Pick<DeleteTask, "ident" | "epoch" | "tableUuid">,
 ): Promise<DeleteTarget | undefined> {

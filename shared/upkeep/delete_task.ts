@@ -61,7 +61,7 @@ export interface DeletePolicy {
   readonly retryMs: number;
 }
 
-export const DELETE_POLICY_DEFAULT: DeletePolicy = {
+const DELETE_POLICY_DEFAULT: DeletePolicy = {
   leaseMs: 60_000,
   attemptsMax: 5,
   retryMs: 5_000,

@@ -29,7 +29,7 @@ export interface ScrubRate {
   readonly bytesPerSecMax: number;
 }
 
-export const SCRUB_RATE_DEFAULT: ScrubRate = {
+const SCRUB_RATE_DEFAULT: ScrubRate = {
   periodMs: 7 * MS_PER_DAY,
   bytesPerSecMax: 20_000_000,
 };

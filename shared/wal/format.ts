@@ -20,7 +20,7 @@ import type { WalBatch } from "./types.ts";
  * Written. Read as well: 3, which packs no message, 2, whose messages leave nothing out besides,
  * and 1, which has no keys either.
  */
-export const SEGMENT_VERSION = 4;
+const SEGMENT_VERSION = 4;
 const SEGMENT_VERSION_MIN = 1;
 /** Bytes that tell how long the header is. */
 export const HEADER_FIXED_BYTES = 32;

@@ -25,7 +25,7 @@ import { SpaceGuard } from "./space_guard.ts";
 import type { AckMode, AppendReceipt, Wal, WalBatch } from "./types.ts";
 import type { WalEventListener } from "./wal_event.ts";
 
-export const WAL_DEFAULTS = {
+const WAL_DEFAULTS = {
   eventsMax: 4096,
   ageSecsMax: 5,
   freeBytesMin: 256 * 1024 * 1024,

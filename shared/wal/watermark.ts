@@ -9,11 +9,11 @@ import type { FileSystem, ReadableFiles } from "../os/file_system.ts";
 import { dirEntriesOf, isConsumerFile, isSegmentName } from "./layout.ts";
 
 /** A committed segment is kept at least so long. */
-export const RETENTION_FLOOR_MS = 60_000;
+const RETENTION_FLOOR_MS = 60_000;
 /** A consumer that never committed holds segments so long after it opened. */
-export const FRESH_HOLD_MS = 3_600_000;
+const FRESH_HOLD_MS = 3_600_000;
 /** A watermark that did not change for so long holds nothing any more. */
-export const STALE_AFTER_MS = 300_000;
+const STALE_AFTER_MS = 300_000;
 
 /** How far a consumer is, as it tells the sweep. */
 export interface Watermark {

@@ -8,7 +8,7 @@ import { keepSession } from "./session.ts";
 import { type OidcConfig, signInConfig } from "./sign_in_config.ts";
 
 /** The page that the issuer leads back to, below `/ui/`. */
-export const RETURN_PATH = "signed-in";
+const RETURN_PATH = "signed-in";
 
 const KEY_PREFIX = "svc.sign_in.";
 const CHANNEL = "svc.sign_in";

@@ -48,7 +48,7 @@ export function followJobs(): () => void {
 }
 
 /** Asks for the jobs now. */
-export function refreshNow(): void {
+function refreshNow(): void {
   followJobs();
 }
 

@@ -17,7 +17,7 @@ import {
   type TableDetails,
 } from "./table_client.ts";
 
-export const VIEWS = ["tables", "templates", "deletes"] as const;
+const VIEWS = ["tables", "templates", "deletes"] as const;
 export type TablesView = typeof VIEWS[number];
 
 const TASK_TIMES = { leastMs: 1_000, mostMs: 15_000 };

@@ -9,7 +9,7 @@ import { instantSql } from "../../shared/search/instant_sql.ts";
 import { fieldTerm } from "../logs/field_term.ts";
 
 /** The table that is asked. */
-export const LOGS_TABLE = "events";
+const LOGS_TABLE = "events";
 const LOGS_MAX = 1_000;
 /** Logs of a trace are looked for so long before its start and after its end. */
 export const AROUND_MS = 60_000;

@@ -24,7 +24,7 @@ import {
 } from "./open_trace_state.ts";
 import type { SpanNode } from "./trace_tree.ts";
 
-export const ROW_HEIGHT = 24;
+const ROW_HEIGHT = 24;
 /** Rows beyond the edges of what is in view. */
 const OVERSCAN = 6;
 const INDENT_MAX = 24;

@@ -5,7 +5,7 @@ import { durationText } from "./number_text.ts";
 const STEPS_MS = [1_000, 60_000, 3_600_000, 86_400_000] as const;
 
 /** The viewer's time zone, such as `Europe/Berlin`. */
-export const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** `2026-11-20 01:02:03.456`: fixed width, so that times stand below each other. */
 export function timeText(ms: number): string {

@@ -134,7 +134,7 @@ export function sentValues(fields: MessageFields): (Uint8Array | null)[] {
   });
 }
 
-export function tooManyParameters(): OperatingError {
+function tooManyParameters(): OperatingError {
   return pgError("54023", `Cannot prepare more than ${PARAMETERS_MAX} parameters`);
 }
 

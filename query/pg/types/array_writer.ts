@@ -92,7 +92,7 @@ function writeItem(
 }
 
 /** An item's text within the braces. */
-export function quotedItem(text: string): string {
+function quotedItem(text: string): string {
   const isPlain = text !== "" && !SPECIAL.test(text) && text.toLowerCase() !== "null";
   return isPlain ? text : `"${text.replaceAll(/[\\"]/g, "\\$&")}"`;
 }

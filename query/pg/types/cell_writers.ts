@@ -138,13 +138,13 @@ function writeInt16(value: number, out: ByteBuilder): void {
   out.length += 2;
 }
 
-export function writeInt32(value: number, out: ByteBuilder): void {
+function writeInt32(value: number, out: ByteBuilder): void {
   out.reserve(4);
   out.view.setInt32(out.length, value);
   out.length += 4;
 }
 
-export function writeInt64(value: bigint, out: ByteBuilder): void {
+function writeInt64(value: bigint, out: ByteBuilder): void {
   out.reserve(8);
   out.view.setBigInt64(out.length, value);
   out.length += 8;

@@ -51,10 +51,10 @@ const COLUMNS_MAX = 24;
 const SINGLE_VALUE = 2;
 /** Columns that are counted in pairs. */
 const PAIRED_MAX = 6;
-export const MEASURES_MAX = 8;
+const MEASURES_MAX = 8;
 /** Columns by whose values measures are taken, and their values. */
 const MEASURED_COLUMNS_MAX = 8;
-export const MEASURED_VALUES_MAX = 512;
+const MEASURED_VALUES_MAX = 512;
 /**
  * Columns by whose values measures are taken minute by minute, and their values; slots are minutes
  * times values.

@@ -15,7 +15,7 @@ import type { Blob } from "../types.ts";
 import { FileSummary } from "./file_summary.ts";
 import { corruptSummary, SummaryReader, SummaryWriter } from "./summary_bytes.ts";
 
-export const ROLLUP_FILES_BLOB = "svc-rollup-files-v1";
+const ROLLUP_FILES_BLOB = "svc-rollup-files-v1";
 
 const DATA_FILE = /^(?<table>.*)\/data\/timestamp_day=(?<day>\d{4}-\d\d-\d\d)\/[^/]+$/;
 /** `<table>/rollups/<day>/<milliseconds since 1970, 15 digits>-<uuid>.puffin`. */

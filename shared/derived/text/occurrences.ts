@@ -13,7 +13,7 @@ import { giveBackInts, grownInts, scratchInts } from "./scratch.ts";
  * index.
  */
 export const THINGS_MAX = 2 ** 22;
-export const PLACES_MAX = 2 ** 25;
+const PLACES_MAX = 2 ** 25;
 
 /**
  * Slots that are looked at for one thing: far more than it takes unless somebody chose the hashes.

@@ -3,7 +3,7 @@
  * 256 MiB.
  */
 
-export const POOL_BYTES_MIN = 256 * 1024 * 1024;
+const POOL_BYTES_MIN = 256 * 1024 * 1024;
 
 /** Bytes of the pool; `limitBytes` is Infinity where the limit is not known. */
 export function defaultPoolBytes(limitBytes: number): number {

@@ -43,7 +43,7 @@ export interface OwnTablesSource {
 }
 
 /** The most tables that the relations tell of, the first by name. */
-export const OWN_TABLES_MAX = 1_000;
+const OWN_TABLES_MAX = 1_000;
 
 const COMMENTS: Readonly<Record<string, string>> = {
   events: "Log records",

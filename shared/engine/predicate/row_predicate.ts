@@ -30,7 +30,7 @@ import {
 } from "../statement/syntax_tree.ts";
 
 /** Characters of a predicate at most; a longer one is refused. */
-export const PREDICATE_LENGTH_MAX = 65_536;
+const PREDICATE_LENGTH_MAX = 65_536;
 /** Lines of `predicateStatement` before the predicate's first. */
 export const PREDICATE_LINES_BEFORE = 1;
 

@@ -136,7 +136,7 @@ export function packedActiveKey(prefix: string, lane: LaneId, name: string, byte
 }
 
 /** The prefix of the copies of one active segment. */
-export function activePrefix(prefix: string, lane: LaneId, name: string): string {
+function activePrefix(prefix: string, lane: LaneId, name: string): string {
   assert(isSegmentName(name), `segment name ${JSON.stringify(name)}`);
   return `${activeLanePrefix(prefix, lane)}${name}.`;
 }
