@@ -4,17 +4,32 @@
  * engines may declare anything.
  */
 
-import type { TableSchema } from "../../schema/schema.ts";
+import type { LoadedTable } from "../../iceberg/iceberg_reader.ts";
 import type { TableMetadata } from "../../iceberg/table_metadata.ts";
+import { type DocMapping, TIMESTAMP_FIELD_DEFAULT } from "../../schema/doc_mapping.ts";
+import type { TableSchema } from "../../schema/schema.ts";
 import type { ScanOrdering } from "../types.ts";
+import { NO_ORDER, type TableOrder } from "./plan.ts";
 
 const TIME_COLUMNS = ["timestamp", "timestamp_ns"];
+
+/** Returns the order of a table; of one without a commit, only whether it is that of time. */
+export function tableOrder(
+  table: LoadedTable | undefined,
+  mapping: DocMapping | undefined,
+): TableOrder {
+  const timeField = mapping?.timestamp_field ?? TIMESTAMP_FIELD_DEFAULT;
+  const isImplicit = timeField === TIMESTAMP_FIELD_DEFAULT;
+  if (table === undefined) return { ...NO_ORDER, isImplicit };
+  const refusal = orderRefusal(table.metadata, table.schema);
+  return { id: table.sortOrderId, refusal, isImplicit };
+}
 
 /**
  * Returns undefined when the rows are declared to be in order of time. Otherwise it returns why
  * they are not, in the words of docs/api/query.md#stats.
  */
-export function orderRefusal(
+function orderRefusal(
   metadata: Pick<TableMetadata, "sort-orders" | "default-sort-order-id">,
   schema: TableSchema,
 ): ScanOrdering | undefined {
