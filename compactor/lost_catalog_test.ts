@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { configure, reset } from "@logtape/logtape";
 import { utf8 } from "../shared/base/bytes.ts";
 import { OperatingError } from "../shared/base/errors.ts";
-import { MemoryStore } from "../shared/storage/memory_store.ts";
+import { MemoryStore } from "../shared/testing/memory_store.ts";
 import { tellLostCatalog } from "./lost_catalog.ts";
 
 const FOLDER = `svc/events-${"0a".repeat(16)}`;

@@ -1,7 +1,7 @@
 /** `deno test -A compactor/memory_parts_test.ts -- --write` writes the table of docs/operate.md. */
 
 import assert from "node:assert/strict";
-import { memoryTable } from "../shared/memory/memory_plan.ts";
+import { memoryTable } from "../shared/testing/memory_table.ts";
 import { INPUT_BYTES } from "../shared/tables/data_file_writer.ts";
 import { MERGED_INPUT_BYTES } from "../shared/upkeep/merge.ts";
 import {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { DIVIDED_POOL_BYTES_MIN } from "../../shared/engine/limits.ts";
-import { memoryTable } from "../../shared/memory/memory_plan.ts";
+import { memoryTable } from "../../shared/testing/memory_table.ts";
 import { GIVING_ORDER, MEMORY_PARTS, planQueryMemory, type QueryPart } from "./memory_parts.ts";
 
 const MIB = 1024 ** 2;

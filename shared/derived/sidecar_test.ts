@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { isOperatingError } from "../base/errors.ts";
 import { textOf, utf8 } from "../base/bytes.ts";
 import { present } from "../base/assert.ts";
-import { MemoryStore } from "../storage/memory_store.ts";
+import { MemoryStore } from "../testing/memory_store.ts";
 import { readBlob, readSidecar, sidecarKey, withSidecars, writeSidecar } from "./sidecar.ts";
 
 const KEY = "svc/events-1/data/timestamp_day=2026-11-21/abc.parquet";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { DroppedTable } from "../catalog/index_catalog.ts";
-import { MemoryStore } from "../storage/memory_store.ts";
+import { MemoryStore } from "../testing/memory_store.ts";
 import { sweepDropped } from "./sweep_dropped.ts";
 
 const UUID = "0123456789abcdef0123456789abcdef";

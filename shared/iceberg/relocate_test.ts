@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { present } from "../base/assert.ts";
-import { MemoryStore } from "../storage/memory_store.ts";
+import { MemoryStore } from "../testing/memory_store.ts";
 import { MaintenanceLab } from "../testing/maintenance_lab.ts";
 import { EVENTS } from "../testing/table_lab.ts";
 import { readAvroFile } from "./avro_container.ts";

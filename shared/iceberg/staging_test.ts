@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { MemoryStore } from "../storage/memory_store.ts";
+import { MemoryStore } from "../testing/memory_store.ts";
 import { Staging } from "./staging.ts";
 
 const OBJECTS = 60;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { type MemoryPart, memoryTable, planMemory, UNKNOWN_LIMIT_BYTES } from "./memory_plan.ts";
+import { memoryTable } from "../testing/memory_table.ts";
+import { type MemoryPart, planMemory, UNKNOWN_LIMIT_BYTES } from "./memory_plan.ts";
 
 const MIB = 1024 ** 2;
 const PARTS = {

@@ -5,7 +5,7 @@ import { utf8 } from "../base/bytes.ts";
 import { isOperatingError } from "../base/errors.ts";
 import type { ColumnBatch, ColumnData } from "../columns/batch.ts";
 import type { TableSchema } from "../schema/schema.ts";
-import { MemoryStore } from "../storage/memory_store.ts";
+import { MemoryStore } from "../testing/memory_store.ts";
 import { parseFooter, readFooter } from "./footer.ts";
 import { writeParquet } from "./write_parquet.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { OBJECT_STORE_CASES } from "../testing/object_store_conformance.ts";
 import { LazyStore } from "./lazy_store.ts";
-import { MemoryStore } from "./memory_store.ts";
+import { MemoryStore } from "../testing/memory_store.ts";
 
 for (const { name, run } of OBJECT_STORE_CASES) {
   Deno.test({

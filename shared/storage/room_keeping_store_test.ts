@@ -4,7 +4,7 @@ import { DenoFileSystem } from "../os/deno_file_system.ts";
 import type { DiskRoom } from "../os/disk_room.ts";
 import { SystemRandom } from "../os/random.ts";
 import { OBJECT_STORE_CASES } from "../testing/object_store_conformance.ts";
-import { MemoryStore } from "./memory_store.ts";
+import { MemoryStore } from "../testing/memory_store.ts";
 import { openStore } from "./open_store.ts";
 import { RoomKeepingStore } from "./room_keeping_store.ts";
 

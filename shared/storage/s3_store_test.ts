@@ -10,7 +10,7 @@ import { type S3Fault, S3Process } from "../testing/s3_process.ts";
 import { TcpProxy } from "../testing/tcp_proxy.ts";
 import { SeededRandom } from "../testing/seeded_random.ts";
 import { SleeplessClock } from "../testing/sleepless_clock.ts";
-import { MemoryStore } from "./memory_store.ts";
+import { MemoryStore } from "../testing/memory_store.ts";
 import { openStore } from "./open_store.ts";
 import { RetryingStore } from "./retrying_store.ts";
 import { isS3Url, parseS3Url, s3AccessOf, s3Services } from "./s3_settings.ts";

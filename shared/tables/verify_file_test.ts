@@ -11,7 +11,7 @@ import { uuidV4 } from "../os/random.ts";
 import { parseFooter } from "../parquet/footer.ts";
 import { readParquet } from "../parquet/read_parquet.ts";
 import { EVENTS_SCHEMA } from "../schema/events.ts";
-import { MemoryStore } from "../storage/memory_store.ts";
+import { MemoryStore } from "../testing/memory_store.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
 import { batchOf, DrainLab } from "../testing/drain_lab.ts";
 import { flipped, flippedStore } from "../testing/flipped_store.ts";

@@ -14,7 +14,7 @@ import { openCatalog } from "../catalog/open_catalog.ts";
 import { openCatalogCopier } from "../catalog/open_catalog_parts.ts";
 import { IcebergReader } from "../iceberg/iceberg_reader.ts";
 import { DenoFileSystem } from "../os/deno_file_system.ts";
-import { MemoryStore } from "../storage/memory_store.ts";
+import { MemoryStore } from "./memory_store.ts";
 import type { ObjectStore } from "../storage/object_store.ts";
 import { openWalReader } from "../wal/reader.ts";
 import type { Wal } from "../wal/types.ts";

@@ -19,7 +19,7 @@ import { IcebergReader } from "../iceberg/iceberg_reader.ts";
 import type { DrainDeps } from "../drain/drain.ts";
 import type { DrainObserver } from "../drain/drain_observer.ts";
 import { INLINE_PARQUET_ENCODER } from "../parquet/parquet_encoder.ts";
-import { MemoryStore } from "../storage/memory_store.ts";
+import { MemoryStore } from "./memory_store.ts";
 import { concatBytes } from "../base/bytes.ts";
 import { frameOf } from "./wal_frame.ts";
 import { encodeHeader } from "../wal/format.ts";

@@ -24,7 +24,7 @@ import type { DeleteTaskDeps } from "../upkeep/delete_task.ts";
 import { DenoFileSystem } from "../os/deno_file_system.ts";
 import { INLINE_PARQUET_ENCODER } from "../parquet/parquet_encoder.ts";
 import { readParquet } from "../parquet/read_parquet.ts";
-import { MemoryStore } from "../storage/memory_store.ts";
+import { MemoryStore } from "./memory_store.ts";
 import type { ObjectStore } from "../storage/object_store.ts";
 import type { WalReader } from "../wal/types.ts";
 import { SeededRandom } from "./seeded_random.ts";

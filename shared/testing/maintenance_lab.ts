@@ -32,7 +32,7 @@ import type { TableSweepDeps } from "../upkeep/table_sweeps.ts";
 import { DenoFileSystem } from "../os/deno_file_system.ts";
 import { INLINE_PARQUET_DECODER } from "../parquet/parquet_decoder.ts";
 import { INLINE_PARQUET_ENCODER } from "../parquet/parquet_encoder.ts";
-import { MemoryStore } from "../storage/memory_store.ts";
+import { MemoryStore } from "./memory_store.ts";
 import { NO_WAL } from "./delete_lab.ts";
 import { SeededRandom } from "./seeded_random.ts";
 import { SleeplessClock } from "./sleepless_clock.ts";

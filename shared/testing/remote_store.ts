@@ -3,7 +3,7 @@
  * what becomes of it. The objects are in memory.
  */
 
-import { MemoryStore } from "../storage/memory_store.ts";
+import { MemoryStore } from "./memory_store.ts";
 import type { ObjectInfo, ObjectStore } from "../storage/object_store.ts";
 
 export interface RemoteRead {

@@ -15,7 +15,7 @@ import { dataFileKey } from "../iceberg/locations.ts";
 import { encodeSingleValue } from "../iceberg/single_value.ts";
 import type { DataFile, NewDataFile } from "../iceberg/types.ts";
 import { uuidV4 } from "../os/random.ts";
-import { MemoryStore } from "../storage/memory_store.ts";
+import { MemoryStore } from "./memory_store.ts";
 import { SleeplessClock } from "./sleepless_clock.ts";
 import { SeededRandom } from "./seeded_random.ts";
 

@@ -15,7 +15,7 @@ import type { WalClaims } from "../catalog/wal_claims.ts";
 import { IcebergReader } from "../iceberg/iceberg_reader.ts";
 import { SystemClock } from "../os/clock.ts";
 import { INLINE_PARQUET_ENCODER } from "../parquet/parquet_encoder.ts";
-import { MemoryStore } from "../storage/memory_store.ts";
+import { MemoryStore } from "../testing/memory_store.ts";
 import { segmentBytes } from "../testing/claim_lab.ts";
 import { EVENTS_LANE } from "../testing/drain_lab.ts";
 import { POSTGRES, PostgresProcess } from "../testing/postgres_process.ts";

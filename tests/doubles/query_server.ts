@@ -17,7 +17,7 @@ import { createQueryMetrics } from "../../query/metrics/metrics.ts";
 import { OPTIONS, startQuery } from "../../query/mod.ts";
 import type { QueryService } from "../../query/routes.ts";
 import { TailDesk } from "../../query/tail/tail_desk.ts";
-import { MemoryStore } from "../../shared/storage/memory_store.ts";
+import { MemoryStore } from "../../shared/testing/memory_store.ts";
 import { TableFacts } from "../../query/tables/table_facts.ts";
 import { NameCache } from "../../query/tracing/name_lists.ts";
 

@@ -1,6 +1,6 @@
 /** The object store that all machines share, and how one process sees it. */
 
-import { MemoryStore } from "../../shared/storage/memory_store.ts";
+import { MemoryStore } from "../../shared/testing/memory_store.ts";
 import type { ObjectInfo, ObjectStore } from "../../shared/storage/object_store.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 import type { SimProcess } from "./sim_process.ts";

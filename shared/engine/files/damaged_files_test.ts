@@ -7,7 +7,7 @@ import { parseFooter } from "../../parquet/footer.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
 import { flipped } from "../../testing/flipped_store.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
-import { MemoryStore } from "../../storage/memory_store.ts";
+import { MemoryStore } from "../../testing/memory_store.ts";
 import type { ObjectStore } from "../../storage/object_store.ts";
 import { DAMAGED_MS_MAX } from "../limits.ts";
 

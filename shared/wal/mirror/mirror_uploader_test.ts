@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { basename } from "node:path";
 import { OperatingError } from "../../base/errors.ts";
 import { MS_PER_DAY } from "../../base/time.ts";
-import { MemoryStore } from "../../storage/memory_store.ts";
+import { MemoryStore } from "../../testing/memory_store.ts";
 import { CrashableFileSystem } from "../../testing/crashable_file_system.ts";
 import { FakeClock } from "../../testing/fake_clock.ts";
 import { inlinePacker } from "../../testing/inline_packer.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { ObjectInfo, ReadableStore } from "../../storage/object_store.ts";
-import { MemoryStore } from "../../storage/memory_store.ts";
+import { MemoryStore } from "../../testing/memory_store.ts";
 import { segmentBytes } from "../../testing/claim_lab.ts";
 import { packedSegmentKey, segmentKey } from "./mirror_layout.ts";
 import { openMirrorWalReader } from "./mirror_wal_reader.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { MemoryStore } from "../../storage/memory_store.ts";
+import { MemoryStore } from "../../testing/memory_store.ts";
 import { CrashableFileSystem } from "../../testing/crashable_file_system.ts";
 import { FakeClock } from "../../testing/fake_clock.ts";
 import { inlinePacker } from "../../testing/inline_packer.ts";

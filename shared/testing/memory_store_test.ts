@@ -1,4 +1,4 @@
-import { OBJECT_STORE_CASES } from "../testing/object_store_conformance.ts";
+import { OBJECT_STORE_CASES } from "./object_store_conformance.ts";
 import { MemoryStore } from "./memory_store.ts";
 
 for (const { name, run } of OBJECT_STORE_CASES) {

@@ -1,8 +1,8 @@
-/** Objects in memory: for tests and throw-away warehouses. Nothing survives the process. */
+/** Objects in memory: nothing survives the process. For tests only. */
 
 import { OperatingError } from "../base/errors.ts";
-import { checkKey, checkPrefix } from "./object_key.ts";
-import type { ObjectInfo, ObjectStore } from "./object_store.ts";
+import { checkKey, checkPrefix } from "../storage/object_key.ts";
+import type { ObjectInfo, ObjectStore } from "../storage/object_store.ts";
 
 interface StoredObject {
   readonly bytes: Uint8Array<ArrayBuffer>;
