@@ -19,7 +19,6 @@ import { openEngine } from "../shared/engine/open_engine.ts";
 import { TURN_KINDS } from "../shared/engine/turns/turns.ts";
 import type { Engine } from "../shared/engine/types.ts";
 import { QUERY_AUDIT_TABLE } from "../shared/schema/query_audit.ts";
-import { WeighedCache } from "../shared/base/weighed_cache.ts";
 import { ByteBudget } from "../shared/base/byte_budget.ts";
 import { type ListenAddress, parseListenAddress } from "../shared/http/listen_address.ts";
 import { connectionBounds } from "../shared/http/connection_options.ts";
@@ -383,17 +382,13 @@ async function openQueryEngine(
         "--query-wal-buffer-dir too",
     );
   }
-  const weights = new WeighedCache(plan.bytes.segment_weights);
-  keeper.keep("segment_weights", weights);
   const cacheDir = await claimCache(files, owner, paths.cache);
   const store = openStoreReader(paths.warehouse, { files, clock, random, env: environment });
   if (isS3Url(paths.warehouse)) void tellStore(store, getLogger(["svc", "query"]));
   return await openEngine({
     store,
     catalog,
-    ...(paths.wal === undefined
-      ? {}
-      : { wal: openWalReader(new NearFileSystem(), paths.wal, { weights }) }),
+    ...(paths.wal === undefined ? {} : { wal: openWalReader(new NearFileSystem(), paths.wal) }),
     hotCaches: settings.queryHotCaches,
     hotCacheMeter: hotCacheMeter(metrics),
     onWalDamage: () => metrics.walDamages.add(1, {}),

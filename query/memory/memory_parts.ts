@@ -85,12 +85,6 @@ export const MEMORY_PARTS = {
     max: 64 * MIB,
   },
   trace_names: { what: "names of services and operations", share: 1, min: MIB, max: 32 * MIB },
-  segment_weights: {
-    what: "sizes of WAL segments; stems and patterns of words are some KiB",
-    share: 1,
-    min: MIB,
-    max: 4 * MIB,
-  },
 } as const satisfies Readonly<Record<string, MemoryPart>>;
 
 export type QueryPart = keyof typeof MEMORY_PARTS;
@@ -102,7 +96,6 @@ export const GIVING_ORDER = [
   "puffin_blob",
   "statements",
   "edge_times",
-  "segment_weights",
   "footers",
   "trace_names",
   "table_metadata",

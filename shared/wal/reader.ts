@@ -40,14 +40,12 @@ import type {
 } from "./types.ts";
 
 /**
- * A reader of the WAL below `root`. It needs no lock and may run in any process. `weights` keeps
- * sizes of segments' messages; default: a cache of some 10,000. Errors: those of `WalReader`.
+ * A reader of the WAL below `root`. It needs no lock and may run in any process. Errors: those of
+ * `WalReader`.
  */
-export function openWalReader(
-  fs: ReadableFiles,
-  root: string,
-  { weights = new WeighedCache(WEIGHTS_BYTES_MAX) }: { readonly weights?: WeighedCache } = {},
-): WalReader {
+export function openWalReader(fs: ReadableFiles, root: string): WalReader {
+  /** Sizes of segments' messages. */
+  const weights = new WeighedCache(WEIGHTS_BYTES_MAX);
   return {
     lanes: () => lanesIn(fs, root),
     setAside: (lane) => listSetAside(fs, root, lane),
