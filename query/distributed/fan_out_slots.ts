@@ -7,8 +7,8 @@ const FAN_OUTS_AT_ONCE = 8;
 export class FanOutSlots {
   readonly #free = new Waiters<number>();
 
-  constructor(count: number = FAN_OUTS_AT_ONCE) {
-    for (let at = 0; at < count; at += 1) this.#free.give(at);
+  constructor() {
+    for (let at = 0; at < FAN_OUTS_AT_ONCE; at += 1) this.#free.give(at);
   }
 
   /** Errors: `rate_limited` after `waitMs`, or the signal's reason. */

@@ -13,7 +13,8 @@ let known: number | undefined;
  * count by (a compiled binary has its sources inside). Takes some 20 ms the first time, in which
  * nothing else of this process can open a file; afterwards it is remembered.
  */
-export function freeDescriptors(path = import.meta.filename): number | undefined {
+export function freeDescriptors(): number | undefined {
+  const path = import.meta.filename;
   known ??= path === undefined ? Infinity : count(path);
   return known < DESCRIPTORS_COUNTED ? known : undefined;
 }
