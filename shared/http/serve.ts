@@ -32,8 +32,6 @@ export interface ServeOptions {
   readonly handler: Handler;
   /** Serves HTTPS instead of HTTP. */
   readonly tls?: TlsIdentity;
-  /** Aborting it is the same as calling `stop`. */
-  readonly signal?: AbortSignal;
   /** The option that chose the address, for the error text: `--bind`. */
   readonly option?: string;
   /** How long a stop waits for requests in flight. Default 10,000. */
@@ -91,10 +89,7 @@ export const CONNECTION_BOUNDS_DEFAULT: ConnectionBounds = {
  * Starts to listen. Errors: `unavailable` or `invalid_argument` naming the address and the remedy.
  */
 export function serve(options: ServeOptions): RunningServer {
-  const server = new Server(options);
-  if (options.signal?.aborted) server.stop();
-  options.signal?.addEventListener("abort", () => server.stop(), { once: true });
-  return server;
+  return new Server(options);
 }
 
 class Server implements RunningServer {

@@ -116,21 +116,6 @@ Deno.test({
 });
 
 Deno.test({
-  name: "aborting the signal stops the server",
-  fn: async () => {
-    const controller = new AbortController();
-    const server = serve({
-      hostname: "127.0.0.1",
-      port: 0,
-      signal: controller.signal,
-      handler: () => new Response("ok"),
-    });
-    controller.abort();
-    await server.finished;
-  },
-});
-
-Deno.test({
   name: "pulledResponse pulls only what the client takes, and ends the work when it leaves",
   fn: async () => {
     let made = 0;
