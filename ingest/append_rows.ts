@@ -7,6 +7,7 @@ import type { TableShape } from "../shared/schema/table_shape.ts";
 import type { LaneId } from "../shared/tenant/tenant.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import type { FrameKey } from "../shared/wal/frame_key.ts";
+import { summaryOf } from "../shared/wal/frame_summary.ts";
 import type { AppendReceipt, Wal } from "../shared/wal/types.ts";
 import type { WriterQueues } from "./backpressure/backpressure.ts";
 import type { CommitMode } from "./commit_mode.ts";
@@ -48,11 +49,16 @@ export async function appendRows(batch: ColumnBatch, options: AppendOptions): Pr
   using lanePlace = deps.lanes.admit(lane);
   if (deps.stream?.isHeard === true) deps.stream.publish(lane.tenant, batch);
   const encoded = encodeBatch(promotedRows(batch, deps.shapeOf?.(lane)));
-  const keyed = key === undefined ? encoded : { ...encoded, key };
+  const summary = summaryOf(batch);
+  const framed = {
+    ...encoded,
+    ...key === undefined ? {} : { key },
+    ...summary === undefined ? {} : { summary },
+  };
   const startMs = clock.monotonicMs();
   let receipt: AppendReceipt;
   try {
-    receipt = await deps.wal.append(lane, keyed, mode === "auto" ? "auto" : "wait_for");
+    receipt = await deps.wal.append(lane, framed, mode === "auto" ? "auto" : "wait_for");
   } catch (error) {
     if (!isFromClosedLane(error)) lanePlace.keep();
     throw error;

@@ -10,7 +10,7 @@
  */
 
 import { type ErrorCode, isOperatingError, OperatingError } from "../../shared/base/errors.ts";
-import { type ColumnBatch, type ColumnData, freeColumns } from "../../shared/columns/batch.ts";
+import { type ColumnBatch, freeColumns } from "../../shared/columns/batch.ts";
 import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
 import { TRACES_SCHEMA } from "../../shared/schema/traces.ts";
 import { TaskThread, type ThreadMemory, ThreadUnavailable } from "../../shared/os/task_thread.ts";
@@ -29,8 +29,10 @@ export interface DecodeTask {
 
 /** The body comes back: what it is needed for besides is done by the caller. */
 export type DecodeReply =
-  | { readonly body: Uint8Array; readonly rows: number; readonly columns: readonly ColumnData[] }
+  | DecodedRows & { readonly body: Uint8Array }
   | { readonly body: Uint8Array; readonly refusal: Refusal };
+
+type DecodedRows = Pick<ColumnBatch, "rows" | "columns" | "told" | "traces">;
 
 interface Refusal {
   readonly code: ErrorCode;
@@ -132,8 +134,8 @@ function wholeBuffer(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
 /** Its memory is freed by `release`: nobody writes into it again. */
 function batchOf(
   form: OtlpForm,
-  { rows, columns }: { readonly rows: number; readonly columns: readonly ColumnData[] },
+  { rows, columns, told, traces }: DecodedRows,
 ): ColumnBatch {
   const schema = form.startsWith("logs") ? EVENTS_SCHEMA : TRACES_SCHEMA;
-  return { schema, rows, columns, release: () => freeColumns(columns) };
+  return { schema, rows, columns, told, traces, release: () => freeColumns(columns) };
 }

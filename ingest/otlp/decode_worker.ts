@@ -33,8 +33,11 @@ const DECODERS: Readonly<Record<OtlpForm, Decode>> = {
 
 serveTasks(({ form, body, nowNs }: DecodeTask): Done<DecodeReply> => {
   try {
-    const { rows, columns } = DECODERS[form](body, { nowNs });
-    return { value: { body, rows, columns }, transfer: [...buffersOf(columns), body.buffer] };
+    const { rows, columns, told, traces } = DECODERS[form](body, { nowNs });
+    return {
+      value: { body, rows, columns, told, traces },
+      transfer: [...buffersOf(columns), body.buffer],
+    };
   } catch (error) {
     if (!isOperatingError(error)) throw error;
     const { code, message, reason } = error;

@@ -23,6 +23,15 @@ export interface ColumnData {
   readonly values: Uint8Array;
 }
 
+/** What the attributes of rows say under some names, be it nothing. */
+export interface ToldAttributes {
+  readonly names: readonly string[];
+  /** For each row, its place in `values`. */
+  readonly ids: Uint8Array;
+  /** At most 16, each with a value for every name. */
+  readonly values: readonly (readonly (string | number | null)[])[];
+}
+
 /** Rows as columns: one `ColumnData` for each column of the schema. */
 export interface ColumnBatch {
   readonly schema: TableSchema;
@@ -31,6 +40,10 @@ export interface ColumnBatch {
   readonly columns: readonly ColumnData[];
   /** Which promoted columns say all that the rows' attributes do; none when absent. */
   readonly complete?: CompleteColumns;
+  /** Attributes whose values were told apart while the rows were made; none when absent. */
+  readonly told?: ToldAttributes | undefined;
+  /** Which traces the rows can be of (`shared/wal/trace_filter.ts`); absent: that is not known. */
+  readonly traces?: Uint8Array | undefined;
   /**
    * Gives the memory of the columns back to their maker, for another batch. Only a holder may call
    * it that knows that neither they nor a message encoded from them are read any more. Calling it

@@ -125,7 +125,7 @@ function lowMicros(low: number, high: number): number {
 }
 
 /** The row that all rows are, or undefined when they differ. */
-function constantOf(
+export function constantOf(
   data: ColumnData,
   type: ColumnType | undefined,
   rows: number,

@@ -5,6 +5,7 @@ import { encodeBatch } from "../columns/ipc.ts";
 import { batchOfRows } from "../columns/rows.ts";
 import { EVENTS_SCHEMA } from "../schema/events.ts";
 import { EngineLab } from "../testing/engine_lab.ts";
+import { summaryOf } from "../wal/frame_summary.ts";
 
 const LANE = { tenant: "default", index: "events" };
 const START_NS = 1_795_200_000_000_000_000n;
@@ -63,6 +64,61 @@ for (const { sql, rows, converted } of CASES) {
   });
 }
 
+/** Segments as above, whose frames say what they have. */
+const SAID: readonly CountCase[] = [
+  { sql: "SELECT host, count(*) FROM events GROUP BY 1", rows: [["h", 16]], converted: 0 },
+  {
+    sql: "SELECT date_trunc('minute', timestamp) = timestamp '2026-11-20 00:00:00+00', " +
+      "source, count(*) FROM events GROUP BY 1, 2",
+    rows: [[false, "s", 16]],
+    converted: 0,
+  },
+  { sql: "SELECT count(*) FROM events WHERE source <> 's'", rows: [[0]], converted: 0 },
+  {
+    sql: "SELECT date_trunc('minute', timestamp) > '2020-01-01', count(*) FROM events GROUP BY 1",
+    rows: [[true, 16]],
+    converted: 0,
+  },
+  {
+    sql: "SELECT timestamp::DATE > '2020-01-01', count(*) FROM events GROUP BY 1",
+    rows: [[true, 16]],
+    converted: 0,
+  },
+  { sql: "SELECT DISTINCT source FROM events", rows: [["s"]], converted: 0 },
+  {
+    sql: `SELECT source, count(*) FROM events WHERE timestamp >= ${START} + INTERVAL '5 seconds' ` +
+      "GROUP BY 1",
+    rows: [["s", 11]],
+    converted: 1,
+  },
+  // What follows wants more than frames say.
+  {
+    sql: "SELECT date_trunc('second', timestamp) > '2020-01-01', count(*) FROM events GROUP BY 1",
+    rows: [[true, 16]],
+    converted: 4,
+  },
+  {
+    sql: "SELECT source, max(timestamp_ns) > 1 FROM events GROUP BY 1",
+    rows: [["s", true]],
+    converted: 4,
+  },
+  {
+    sql: "SELECT raw = 'r7', count(*) FROM events GROUP BY 1 ORDER BY 2",
+    rows: [[true, 1], [false, 15]],
+    converted: 4,
+  },
+];
+
+for (const { sql, rows, converted } of SAID) {
+  Deno.test(`frames say what they have: ${sql} converts ${converted} segments`, async () => {
+    await using lab = await openLab({ says: true });
+    equal((await lab.query(sql)).rows, rows);
+    strictEqual(await filesIn(lab), converted);
+    equal((await lab.query(sql, { fastPaths: false })).rows, rows);
+    equal((await lab.query(sql)).rows, rows);
+  });
+}
+
 Deno.test("a plan tells how many segments of the WAL are counted", async () => {
   await using lab = await openLab();
   const { rows, stats } = await lab.query("EXPLAIN SELECT count(*) FROM events");
@@ -82,7 +138,7 @@ Deno.test("a count of what no snapshot holds has the rows of the WAL, and one of
   equal(pinned.rows, [[0]]);
 });
 
-async function openLab(): Promise<EngineLab> {
+async function openLab({ says = false } = {}): Promise<EngineLab> {
   const lab = await EngineLab.open({ wal: true });
   for (let segment = 0; segment < 4; segment += 1) {
     const rows = Array.from({ length: 4 }, (_, at) => {
@@ -90,7 +146,11 @@ async function openLab(): Promise<EngineLab> {
       const core = { host: "h", source: "s", sourcetype: "t", index: "main" };
       return { ...core, timestamp: ns / 1_000n, timestamp_ns: ns, raw: `r${4 * segment + at}` };
     });
-    await lab.wal?.append(LANE, encodeBatch(batchOfRows(EVENTS_SCHEMA, rows)), "wait_for");
+    const batch = batchOfRows(EVENTS_SCHEMA, rows);
+    const encoded = encodeBatch(batch);
+    const summary = says ? summaryOf(batch) : undefined;
+    const framed = summary === undefined ? encoded : { ...encoded, summary };
+    await lab.wal?.append(LANE, framed, "wait_for");
     if (segment < 3) await lab.wal?.seal(LANE);
   }
   return lab;

@@ -77,6 +77,11 @@ export const WAITERS_PER_KEY_MAX = 256;
  */
 export const DELTA_CACHE_BYTES_MAX = 1_073_741_824;
 /**
+ * Memory for what frames of WAL segments say, which is enough for some 10,000,000 rows. For others
+ * just their number is kept, so they are converted for a histogram and searched for a trace.
+ */
+export const COUNTED_FRAMES_BYTES_MAX = 33_554_432;
+/**
  * Bytes of data files with rows that another engine deleted, which one statement has written
  * without these rows; more is refused. The second is how many bytes of such files are kept.
  */
@@ -262,3 +267,5 @@ export const DAMAGED_FILES_MAX = 4_096;
 export const DAMAGED_MS_MAX = 60_000;
 /** How often a statement begins anew because of files that turn out to be damaged. */
 export const DAMAGED_ATTEMPTS_MAX = 16;
+/** Columns that a summary counts together, the minute among them. */
+export const DIMS_MAX = 2;

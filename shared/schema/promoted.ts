@@ -99,6 +99,12 @@ export function promotedPlaces(
   });
 }
 
+/** Promoted columns, but for those that another program made under the name of one. */
+export function ownPromoted(schema: TableSchema): readonly Column[] {
+  return promotedPlaces(schema).map(({ column }) => column)
+    .filter(({ id, name }) => id === fieldIdOf(name));
+}
+
 /**
  * Field ids of the promoted columns that are set in `complete`, but for those that another program
  * made under the name of one that it dropped.

@@ -17,10 +17,10 @@ import {
 import type { WalBatch } from "./types.ts";
 
 /**
- * Written. Read as well: 3, which packs no message, 2, whose messages leave nothing out besides,
- * and 1, which has no keys either.
+ * Written. Read as well: 4, which has no summaries, 3, which packs no message either, 2, whose
+ * messages leave nothing out besides, and 1, which has no keys either.
  */
-const SEGMENT_VERSION = 4;
+const SEGMENT_VERSION = 5;
 const SEGMENT_VERSION_MIN = 1;
 /** Bytes that tell how long the header is. */
 export const HEADER_FIXED_BYTES = 32;
@@ -33,8 +33,11 @@ const FRAME_PAYLOAD_TOP = FRAME_PAYLOAD_BYTES_MAX >> 24;
 const MAGIC = 0x57435653; // "SVCW" as a little-endian u32
 const HEADER_CRC_OFFSET = 12;
 const FRAME_CRC_OFFSET = 4;
+/** The bytes of the summary, a multiple of 8, in whose low bits the flags are. */
 const FRAME_FLAGS_OFFSET = 14;
+const FLAGS = 7;
 const FLAG_PACKED = 1;
+export const FRAME_SUMMARY_BYTES_MAX = 0xffff - FLAGS;
 
 /** What the header of a segment says; the time is in Unix milliseconds. */
 export interface SegmentHeader {
@@ -57,6 +60,8 @@ export interface FrameHeader {
   readonly payloadBytes: number;
   /** Bytes of the idempotency key before the payload: 0 without one. */
   readonly keyBytes: number;
+  /** Bytes of the summary between key and payload: 0 without one. */
+  readonly summaryBytes: number;
   /** The payload is a packed message (`packed_message.ts`), or the message itself. */
   readonly isPacked: boolean;
   readonly crc: number;
@@ -143,11 +148,15 @@ export function decodeHeader(bytes: Uint8Array, where: string): DecodedHeader {
 
 /** Bytes that `layFrames` needs for `batch`; the finished frame has as many or less. */
 export function frameLengthMax(batch: WalBatch): number {
-  return FRAME_HEADER_BYTES + keyBytesOf(batch) + batch.byteLength;
+  return FRAME_HEADER_BYTES + keyBytesOf(batch) + summaryBytesOf(batch) + batch.byteLength;
 }
 
 function keyBytesOf({ key }: WalBatch): number {
   return key === undefined ? 0 : FRAME_KEY_BYTES;
+}
+
+function summaryBytesOf({ summary }: WalBatch): number {
+  return summary?.byteLength ?? 0;
 }
 
 /**
@@ -179,14 +188,19 @@ export function* layingFrames(
     assert(batch.rows > 0 && batch.byteLength <= FRAME_PAYLOAD_BYTES_MAX);
     assert(batch.byteLength % 8 === 0, "Arrow IPC messages are padded to 8 bytes");
     const keyBytes = keyBytesOf(batch);
+    const summaryBytes = summaryBytesOf(batch);
+    assert(summaryBytes % 8 === 0 && summaryBytes <= FRAME_SUMMARY_BYTES_MAX);
     const view = viewOf(into.subarray(at, at + FRAME_HEADER_BYTES));
     view.setUint32(0, batch.byteLength, true);
     view.setUint32(8, batch.rows, true);
-    view.setUint32(12, keyBytes, true);
+    view.setUint16(12, keyBytes, true);
+    view.setUint16(FRAME_FLAGS_OFFSET, summaryBytes, true);
     view.setBigInt64(16, batch.timestampNsMin, true);
     view.setBigInt64(24, batch.timestampNsMax, true);
     if (batch.key !== undefined) encodeFrameKey(batch.key, into, at + FRAME_HEADER_BYTES);
-    let end = at + FRAME_HEADER_BYTES + keyBytes;
+    const summaryAt = at + FRAME_HEADER_BYTES + keyBytes;
+    if (batch.summary !== undefined) into.set(batch.summary, summaryAt);
+    let end = summaryAt + summaryBytes;
     for (const piece of batch.pieces) {
       for (let from = 0; from < piece.byteLength; from += LAID_AT_ONCE) {
         const part = piece.byteLength <= LAID_AT_ONCE
@@ -218,14 +232,14 @@ export function finishFrames(
   let end = 0;
   for (let at = 0; at < length;) {
     const header = present(decodeFrameHeader(bytes.subarray(at, length)), "a frame that was laid");
-    const payloadAt = at + FRAME_HEADER_BYTES + header.keyBytes;
+    const payloadAt = at + payloadOffsetOf(header);
     const next = payloadAt + header.payloadBytes;
     const packedBytes = packMessage(bytes.subarray(payloadAt, next));
     const frame = bytes.subarray(at, packedBytes === undefined ? next : payloadAt + packedBytes);
     const view = viewOf(frame);
     if (packedBytes !== undefined) {
       view.setUint32(0, packedBytes, true);
-      view.setUint16(FRAME_FLAGS_OFFSET, FLAG_PACKED, true);
+      view.setUint16(FRAME_FLAGS_OFFSET, header.summaryBytes | FLAG_PACKED, true);
     }
     view.setUint32(FRAME_CRC_OFFSET, crcOfFrame(frame, frameSeed), true);
     if (end < at) bytes.set(frame, end);
@@ -243,12 +257,13 @@ export function decodeFrameHeader(bytes: Uint8Array): FrameHeader | undefined {
   const rows = view.getUint32(8, true);
   if (payloadBytes > FRAME_PAYLOAD_BYTES_MAX || payloadBytes % 8 !== 0) return undefined;
   const keyBytes = view.getUint16(12, true);
-  const flags = view.getUint16(FRAME_FLAGS_OFFSET, true);
+  const flags = view.getUint16(FRAME_FLAGS_OFFSET, true) & FLAGS;
   if (rows === 0 || (keyBytes !== 0 && keyBytes !== FRAME_KEY_BYTES)) return undefined;
   if (flags !== 0 && flags !== FLAG_PACKED) return undefined;
   return {
     payloadBytes,
     keyBytes,
+    summaryBytes: view.getUint16(FRAME_FLAGS_OFFSET, true) - flags,
     isPacked: flags === FLAG_PACKED,
     crc: view.getUint32(FRAME_CRC_OFFSET, true),
     rows,
@@ -257,13 +272,33 @@ export function decodeFrameHeader(bytes: Uint8Array): FrameHeader | undefined {
   };
 }
 
+/** Where the payload of a frame begins. */
+function payloadOffsetOf(
+  { keyBytes, summaryBytes }: Pick<FrameHeader, "keyBytes" | "summaryBytes">,
+): number {
+  return FRAME_HEADER_BYTES + keyBytes + summaryBytes;
+}
+
+/** Bytes of a whole frame. */
+export function frameLengthOf(header: FrameHeader): number {
+  return payloadOffsetOf(header) + header.payloadBytes;
+}
+
+/** The summary of an intact frame, if it has one: `frame_summary.ts`. */
+export function summaryOfFrame(
+  frame: Uint8Array,
+  header: FrameHeader,
+): Uint8Array | undefined {
+  if (header.summaryBytes === 0) return undefined;
+  return frame.subarray(FRAME_HEADER_BYTES + header.keyBytes, payloadOffsetOf(header));
+}
+
 /** Whether a frame may begin at `at`, of which 32 bytes are there: quick, for looking for one. */
 export function mayBeginFrame(bytes: Uint8Array, at: number): boolean {
   const keyBytes = bytes[at + 12] as number;
   return (bytes[at] as number) % 8 === 0 && (bytes[at + 3] as number) <= FRAME_PAYLOAD_TOP &&
     (keyBytes === 0 || keyBytes === FRAME_KEY_BYTES) && bytes[at + 13] === 0 &&
-    (bytes[at + FRAME_FLAGS_OFFSET] as number) <= FLAG_PACKED &&
-    bytes[at + FRAME_FLAGS_OFFSET + 1] === 0;
+    ((bytes[at + FRAME_FLAGS_OFFSET] as number) & FLAGS) <= FLAG_PACKED;
 }
 
 /** The idempotency key of an intact frame, if it has one. */
@@ -272,13 +307,14 @@ export function frameKeyOf(frame: Uint8Array, header: FrameHeader): FrameKey | u
 }
 
 /** Bytes of a frame that tell how long its message is. */
-export const FRAME_PEEK_BYTES = FRAME_HEADER_BYTES + FRAME_KEY_BYTES + PACKED_HEAD_BYTES;
+export function peekBytesOf(header: FrameHeader): number {
+  return payloadOffsetOf(header) + PACKED_HEAD_BYTES;
+}
 
-/** Bytes of the message of a frame, of which the first `FRAME_PEEK_BYTES` are there, or all. */
+/** Bytes of the message of a frame, of which the first `peekBytesOf` are there, or all. */
 export function messageBytesOf(frame: Uint8Array, header: FrameHeader): number {
   if (!header.isPacked) return header.payloadBytes;
-  const payload = frame.subarray(FRAME_HEADER_BYTES + header.keyBytes);
-  return packedMessageBytes(payload) ?? header.payloadBytes;
+  return packedMessageBytes(frame.subarray(payloadOffsetOf(header))) ?? header.payloadBytes;
 }
 
 /**
@@ -286,7 +322,7 @@ export function messageBytesOf(frame: Uint8Array, header: FrameHeader): number {
  * unpack.
  */
 export function messageOfFrame(frame: Uint8Array, header: FrameHeader): Uint8Array | undefined {
-  const payload = frame.subarray(FRAME_HEADER_BYTES + header.keyBytes);
+  const payload = frame.subarray(payloadOffsetOf(header));
   return header.isPacked ? unpackMessage(payload, FRAME_PAYLOAD_BYTES_MAX) : payload;
 }
 

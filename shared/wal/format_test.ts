@@ -11,14 +11,17 @@ import {
   encodeHeader,
   finishFrames,
   FRAME_PAYLOAD_BYTES_MAX,
+  FRAME_SUMMARY_BYTES_MAX,
   frameIsIntact,
   frameKeyOf,
   frameLengthMax,
+  frameLengthOf,
   HEADER_BYTES_MAX,
   headerLengthOf,
   layFrames,
   messageBytesOf,
   messageOfFrame,
+  summaryOfFrame,
 } from "./format.ts";
 
 const HEADER = {
@@ -30,8 +33,8 @@ const HEADER = {
 /** Whether the bytes pass as a frame, as the scanner decides it. */
 function accepts(bytes: Uint8Array, frameSeed: number): boolean {
   const header = decodeFrameHeader(bytes);
-  if (header === undefined || header.payloadBytes + 32 > bytes.byteLength) return false;
-  return frameIsIntact(bytes.subarray(0, 32 + header.payloadBytes), header, frameSeed);
+  if (header === undefined || frameLengthOf(header) > bytes.byteLength) return false;
+  return frameIsIntact(bytes.subarray(0, frameLengthOf(header)), header, frameSeed);
 }
 
 Deno.test({
@@ -40,7 +43,7 @@ Deno.test({
     const { bytes } = encodeHeader(HEADER);
     const view = new DataView(bytes.buffer);
     assert.equal(new TextDecoder().decode(bytes.subarray(0, 4)), "SVCW");
-    assert.deepEqual([view.getUint16(4, true), view.getUint16(6, true)], [4, 0]);
+    assert.deepEqual([view.getUint16(4, true), view.getUint16(6, true)], [5, 0]);
     assert.equal(view.getUint32(8, true), bytes.byteLength);
     assert.equal(bytes.byteLength, 56); // 32 + 4 + 8 + 5 = 49, padded to 8.
     assert.equal(view.getBigInt64(16, true), 1_795_208_645_123n);
@@ -185,7 +188,7 @@ Deno.test({
             decodeHeader(damaged.subarray(0, length), "here");
           },
           (error) =>
-            isOperatingError(error, version < 1 || version > 4 ? "unimplemented" : "corrupt"),
+            isOperatingError(error, version < 1 || version > 5 ? "unimplemented" : "corrupt"),
         );
       }
     }
@@ -232,12 +235,15 @@ Deno.test({
         timestampNsMax: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
       }, { noNullPrototype: true }),
       fc.nat({ max: 70_000 }),
-      (parts, fields, firstBytes) => {
+      fc.option(fc.nat({ max: FRAME_SUMMARY_BYTES_MAX / 8 })),
+      (parts, fields, firstBytes, summaryWords) => {
         const partBytes = parts.reduce((sum, part) => sum + part.byteLength, 0);
         const pieces = [...parts, new Uint8Array((8 - partBytes % 8) % 8)];
         const message = concatBytes(pieces);
+        const summary = new Uint8Array(8 * (summaryWords ?? 0)).fill(7);
         const batch = {
           ...fields,
+          ...summaryWords === null ? {} : { summary },
           pieces,
           schema: NUMBERED_SCHEMA,
           byteLength: message.byteLength,
@@ -250,11 +256,13 @@ Deno.test({
         const end = finishFrames(into, { length, frameSeed: 42 });
         const frame = into.subarray(end - frameLengthMax(batch), end);
         assert.deepEqual(into.subarray(0, end - frameLengthMax(batch)), frameOf(first, 42));
-        const { crc: _, keyBytes: __, payloadBytes, ...decoded } = decodeFrameHeader(frame) ??
-          assert.fail();
-        assert.deepEqual(decoded, { ...fields, isPacked: false });
+        const header = decodeFrameHeader(frame) ?? assert.fail();
+        const { crc: _, keyBytes: __, payloadBytes, ...decoded } = header;
+        const summaryBytes = summary.byteLength;
+        assert.deepEqual(decoded, { ...fields, isPacked: false, summaryBytes });
         assert.equal(payloadBytes, message.byteLength);
-        assert.deepEqual(frame.subarray(32), message);
+        assert.deepEqual(summaryOfFrame(frame, header), summaryBytes === 0 ? undefined : summary);
+        assert.deepEqual(messageOfFrame(frame, header), message);
         assert(accepts(frame, 42));
       },
     ));

@@ -15,6 +15,7 @@ import {
   type FrameHeader,
   frameIsIntact,
   frameKeyOf,
+  frameLengthOf,
   HEADER_FIXED_BYTES,
   headerLengthOf,
   mayBeginFrame,
@@ -34,7 +35,7 @@ const SEARCH_BYTES_MAX = 1024 * 1024 * 1024;
 
 export interface ScannedFrame extends Pick<WalFrame, "offset" | "endOffset"> {
   readonly header: FrameHeader;
-  /** The whole frame: its header, its key and its payload. */
+  /** The whole frame: its header, its key, its summary and its payload. */
   readonly bytes: Uint8Array;
   /** The key of the request that the rows came with, if it had one. */
   readonly key: FrameKey | undefined;
@@ -159,8 +160,7 @@ export class FrameScanner {
       await this.#read(offset, FRAME_HEADER_BYTES);
     const header = start === undefined ? undefined : decodeFrameHeader(start);
     if (header === undefined) return undefined;
-    const length = FRAME_HEADER_BYTES + header.keyBytes + header.payloadBytes;
-    return { header, endOffset: offset + length };
+    return { header, endOffset: offset + frameLengthOf(header) };
   }
 
   async #frameAt(offset: number): Promise<ScannedFrame | undefined> {

@@ -7,7 +7,7 @@ import { isOperatingError, OperatingError } from "../base/errors.ts";
 import { WeighedCache } from "../base/weighed_cache.ts";
 import { type LaneId, laneName } from "../tenant/tenant.ts";
 import type { ReadableFile, ReadableFiles } from "../os/file_system.ts";
-import { type DecodedHeader, messageOfFrame } from "./format.ts";
+import { type DecodedHeader, messageOfFrame, summaryOfFrame } from "./format.ts";
 import { listSetAside } from "./damaged_bytes.ts";
 import {
   FrameScanner,
@@ -36,6 +36,7 @@ import type {
   SegmentReader,
   SegmentState,
   WalFrame,
+  WalFrameHead,
   WalReader,
 } from "./types.ts";
 
@@ -278,9 +279,12 @@ export class OpenSegment implements SegmentReader {
     }
   }
 
-  async *heads(offset?: number, options: FramesOptions = {}): AsyncGenerator<FrameOutline> {
+  async *heads(offset?: number, options: FramesOptions = {}): AsyncGenerator<WalFrameHead> {
     const { onDamage = (damage) => this.#refuse(damage) } = options;
-    for await (const { head } of this.#scanned(offset, onDamage)) yield head;
+    for await (const { head, bytes, header } of this.#scanned(offset, onDamage)) {
+      const summary = summaryOfFrame(bytes, header);
+      yield summary === undefined ? head : { ...head, summary };
+    }
   }
 
   /** Intact frames; what lies between them goes to `onDamage`. */

@@ -236,10 +236,10 @@ Deno.test({
   name: "openWal() recovery: a segment of a newer version stops the start and stays",
   async fn() {
     const newer = WHOLE.slice();
-    newer[4] = 5;
+    newer[4] = 6;
     await assert.rejects(recover({ [`active/${NAME}`]: newer }), (error) => {
       assert(isOperatingError(error, "unimplemented"));
-      assert.match(error.message, new RegExp(`${NAME}.*version 5.*versions 1 to 4`));
+      assert.match(error.message, new RegExp(`${NAME}.*version 6.*versions 1 to 5`));
       return true;
     });
   },

@@ -50,6 +50,8 @@ export interface AppendReceipt {
 /** With a key, the rows are stored once however often they are appended. */
 export interface WalBatch extends EncodedBatch {
   readonly key?: FrameKey;
+  /** What `summaryOf` says of the rows (`frame_summary.ts`). Absent: nothing is said. */
+  readonly summary?: Uint8Array;
 }
 
 /** The writer's side of a WAL root, which one process has open at a time. */
@@ -125,6 +127,12 @@ export interface FrameOutline extends FrameTimes {
   readonly rows: number;
 }
 
+/** What is known of the rows of one append without reading them. */
+export interface WalFrameHead extends FrameOutline {
+  /** What the writer said of the rows (`frame_summary.ts`); absent: nothing. */
+  readonly summary?: Uint8Array | undefined;
+}
+
 /** The rows of one append, as they lie in a segment. */
 export interface WalFrame extends FrameOutline {
   /**
@@ -190,7 +198,7 @@ export interface SegmentReader extends AsyncDisposable {
    * What `frames` hands out, each frame checked, without the rows: for who counts them. Absent
    * where frames are only had with their rows.
    */
-  heads?(offset?: number, options?: FramesOptions): AsyncIterable<FrameOutline>;
+  heads?(offset?: number, options?: FramesOptions): AsyncIterable<WalFrameHead>;
   close(): Promise<void>;
 }
 

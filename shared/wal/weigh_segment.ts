@@ -9,10 +9,11 @@ import type { ReadableFile } from "../os/file_system.ts";
 import {
   decodeFrameHeader,
   FRAME_HEADER_BYTES,
-  FRAME_PEEK_BYTES,
+  frameLengthOf,
   HEADER_FIXED_BYTES,
   headerLengthOf,
   messageBytesOf,
+  peekBytesOf,
 } from "./format.ts";
 import { CHUNK_BYTES } from "./frame_scanner.ts";
 
@@ -62,15 +63,14 @@ function weighFrames(
   bytes: Uint8Array,
   { first, isEnd }: { readonly first: number; readonly isEnd: boolean },
 ): { readonly next: number; readonly messageBytes: number } {
-  const head = isEnd ? FRAME_HEADER_BYTES : FRAME_PEEK_BYTES;
   let next = first;
   let messageBytes = 0;
-  while (bytes.byteLength - next >= head) {
+  while (bytes.byteLength - next >= FRAME_HEADER_BYTES) {
     const frame = bytes.subarray(next);
     const header = decodeFrameHeader(frame);
-    if (header === undefined) break;
+    if (header === undefined || (!isEnd && frame.byteLength < peekBytesOf(header))) break;
     messageBytes += messageBytesOf(frame, header);
-    next += FRAME_HEADER_BYTES + header.keyBytes + header.payloadBytes;
+    next += frameLengthOf(header);
   }
   return { next, messageBytes };
 }

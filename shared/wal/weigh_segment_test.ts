@@ -4,7 +4,7 @@ import { CrashableFileSystem } from "../testing/crashable_file_system.ts";
 import { numberedBatch } from "../testing/numbered_rows.ts";
 import { SeededRandom } from "../testing/seeded_random.ts";
 import { frameOf } from "../testing/wal_frame.ts";
-import { encodeHeader } from "./format.ts";
+import { encodeHeader, FRAME_SUMMARY_BYTES_MAX } from "./format.ts";
 import { CHUNK_BYTES } from "./frame_scanner.ts";
 import { weighFile, weighSegment } from "./weigh_segment.ts";
 
@@ -38,7 +38,12 @@ Deno.test({
         const messageBytes = 8 * (1 + random.below(random.chance(0.1) ? CHUNK_BYTES / 4 : 8_000));
         const options = { messageBytes, ...(random.chance(0.3) ? { noise: random } : {}) };
         const batch = numberedBatch([row], options);
-        frames.push(frameOf(random.chance(0.5) ? { ...batch, key: KEY } : batch, frameSeed));
+        const summary = new Uint8Array(8 * random.below(FRAME_SUMMARY_BYTES_MAX / 8));
+        const parts = {
+          ...random.chance(0.5) ? { key: KEY } : {},
+          ...random.chance(0.3) ? { summary } : {},
+        };
+        frames.push(frameOf({ ...batch, ...parts }, frameSeed));
         expected += messageBytes;
       }
       assert.equal(await weigh(HEADER, ...frames), expected, `round ${round}`);

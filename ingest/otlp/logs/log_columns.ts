@@ -10,7 +10,9 @@ import {
   StringColumnBuilder,
 } from "../../../shared/columns/column_builders.ts";
 import { EVENTS_SCHEMA } from "../../../shared/schema/events.ts";
+import { TraceIds } from "../../../shared/wal/trace_filter.ts";
 import { boundColumns, finishRows } from "../row_columns.ts";
+import { Severities } from "./severities.ts";
 
 export class LogColumns {
   readonly timestamp = new Int64ColumnBuilder();
@@ -21,6 +23,8 @@ export class LogColumns {
   readonly index = new RunColumnBuilder();
   readonly raw = new StringColumnBuilder();
   readonly attributes = new StringColumnBuilder();
+  readonly severities = new Severities();
+  readonly traces = new TraceIds();
 
   /** In the schema's order. */
   readonly #all = [
@@ -42,11 +46,14 @@ export class LogColumns {
   /** The rows; empty afterwards. Throws `invalid_argument` when a string is not UTF-8. */
   finish(): ColumnBatch {
     const { rows } = this.timestamp;
-    return finishRows(EVENTS_SCHEMA, rows, { builders: this.#all, what: "log record" });
+    const batch = finishRows(EVENTS_SCHEMA, rows, { builders: this.#all, what: "log record" });
+    return { ...batch, told: this.severities.take(), traces: this.traces.take() };
   }
 
   /** Forgets what an earlier request may have left behind. */
   clear(): void {
     for (const builder of this.#all) builder.clear();
+    this.severities.clear();
+    this.traces.clear();
   }
 }

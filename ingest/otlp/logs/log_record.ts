@@ -19,7 +19,9 @@ import {
   writeJsonString,
 } from "../../../shared/columns/json_writer.ts";
 import { areSameBytesAt } from "../../../shared/columns/value_bytes.ts";
+import type { TraceIds } from "../../../shared/wal/trace_filter.ts";
 import { FIELD_NAMES, type FieldName } from "../scope_context.ts";
+import type { Severities } from "./severities.ts";
 
 /** Places of the fields in `FIELD_NAMES`. */
 export const FIELD = {
@@ -95,10 +97,38 @@ export class LogRecordFields {
     return !isSpan(place) || (this.#starts[place] as number) < (this.#ends[place] as number);
   }
 
+  /** Whether both `severity_text` and `severity_number` are set. */
+  get hasSeverity(): boolean {
+    return (this.#seen & SEVERITY) === SEVERITY && this.has(FIELD.severity_text);
+  }
+
+  /** Tells the severity of the record; each part of it may be missing. */
+  tellSeverity(severities: Severities): void {
+    const hasText = this.has(FIELD.severity_text);
+    const start = hasText ? this.#starts[FIELD.severity_text] as number : 0;
+    const end = hasText ? this.#ends[FIELD.severity_text] as number : 0;
+    const number = this.has(FIELD.severity_number) ? this.severityNumber : 0;
+    severities.add(this.#view, start, end, number);
+  }
+
+  get hasTrace(): boolean {
+    return this.has(FIELD.trace_id);
+  }
+
+  /** Tells the trace of the record, if it has one. */
+  tellTrace(traces: TraceIds): void {
+    if (!this.hasTrace) return;
+    traces.add(
+      this.#view,
+      this.#starts[FIELD.trace_id] as number,
+      this.#ends[FIELD.trace_id] as number,
+    );
+  }
+
   /** Appends the fields that are set as members of the object that `out` ends in. */
   write(out: ByteBuilder): void {
     if (this.#seen === 0) return;
-    if ((this.#seen & SEVERITY) === SEVERITY && this.has(FIELD.severity_text)) {
+    if (this.hasSeverity) {
       this.#writeSeverity(out);
     } else {
       this.#writeText(out, FIELD.severity_text);

@@ -100,7 +100,8 @@ export class RecordDecoder {
       this.#context = context;
       this.#names.reserveNext(context.names);
     }
-    if (this.#readFields(end, context)) {
+    const isApart = this.#readFields(end, context);
+    if (isApart) {
       const { members } = context;
       if (members.length > 0) {
         if (out.length > mark + 1) out.byte(COMMA);
@@ -112,6 +113,11 @@ export class RecordDecoder {
       this.#mergeAttributes({ start, end, tag: ATTRIBUTES }, context);
     }
     this.#fields.write(out);
+    // An attribute may stand where a field is missing that is called as it.
+    if (isApart || this.#fields.hasSeverity) this.#fields.tellSeverity(columns.severities);
+    else columns.severities.giveUp();
+    if (isApart || this.#fields.hasTrace) this.#fields.tellTrace(columns.traces);
+    else columns.traces.giveUp();
     if (out.length === mark + 1) {
       out.length = mark;
       columns.attributes.null();

@@ -317,6 +317,7 @@ export class SpansDecoder implements RecordReader<SpansContext> {
       bytes: SPAN_ID_BYTES,
     });
     writeHexDigits(columns.traceId.values, view, this.#traceId.start, this.#traceId.end);
+    columns.traces.add(view, this.#traceId.start, this.#traceId.end);
     columns.traceId.endRow();
     writeHexDigits(columns.spanId.values, view, this.#spanId.start, this.#spanId.end);
     columns.spanId.endRow();

@@ -10,6 +10,7 @@ import {
   StringColumnBuilder,
 } from "../../../shared/columns/column_builders.ts";
 import { TRACES_SCHEMA } from "../../../shared/schema/traces.ts";
+import { TraceIds } from "../../../shared/wal/trace_filter.ts";
 import { boundColumns, finishRows } from "../row_columns.ts";
 
 export class SpansColumns {
@@ -31,6 +32,7 @@ export class SpansColumns {
   readonly resourceAttributes = new RunColumnBuilder();
   readonly events = new StringColumnBuilder();
   readonly links = new StringColumnBuilder();
+  readonly traces = new TraceIds();
 
   /** In the schema's order. */
   readonly #all = [
@@ -62,11 +64,13 @@ export class SpansColumns {
   /** The rows; empty afterwards. Throws `invalid_argument` when a string is not UTF-8. */
   finish(): ColumnBatch {
     const { rows } = this.timestamp;
-    return finishRows(TRACES_SCHEMA, rows, { builders: this.#all, what: "span" });
+    const batch = finishRows(TRACES_SCHEMA, rows, { builders: this.#all, what: "span" });
+    return { ...batch, traces: this.traces.take() };
   }
 
   /** Forgets what an earlier request may have left behind. */
   clear(): void {
     for (const builder of this.#all) builder.clear();
+    this.traces.clear();
   }
 }

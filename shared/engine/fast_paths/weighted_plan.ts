@@ -23,8 +23,10 @@ import { GROUP_VALUES_MAX } from "../../derived/summary/build_summary.ts";
 import { type MeasuredCells, sumOfMeasures } from "../../derived/summary/measured_cells.ts";
 import { type Column, columnOf } from "../../schema/schema.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
+import type { TalliedColumns } from "../plan/counted_by.ts";
 import { isFilled } from "../plan/made_columns.ts";
 import { lieIn, meets, type TablePlan } from "../plan/plan.ts";
+import { DIMS_MAX } from "../limits.ts";
 import type { EdgeTimes, FileEdge, MinuteRows } from "./edge_times.ts";
 import { inexactMeasure } from "./exact_measures.ts";
 import type { CubeSpec } from "./file_part.ts";
@@ -34,7 +36,7 @@ import type { WideCounts, WideKind } from "./wide_column.ts";
 import type { WeightedRows } from "./weighted_relation.ts";
 import type { EngineConnection } from "../duckdb/driver.ts";
 import type { StepAside } from "./step_aside.ts";
-import { DIMS_MAX, dimsOf, type WeightedStatement } from "./weighted_statement.ts";
+import { dimsOf, type WeightedStatement } from "./weighted_statement.ts";
 
 const NS_PER_MINUTE = 60_000_000_000n;
 
@@ -179,9 +181,10 @@ class Planning {
     const whole = days.filter(({ isCut }) => !isCut).flatMap(({ files }) => files);
     const cut = days.filter(({ isCut }) => isCut).flatMap(({ files }) => files);
     const pieces = [...await this.#wholeDays(whole), ...await this.#cutDays(cut)];
-    if (!this.#addCounted()) return { aside: ROWS_WANTED };
+    const counted = this.#addCounted();
+    if (counted === undefined) return { aside: ROWS_WANTED };
     this.#addDelta();
-    const { rows, answered } = this.#rowsOf(pieces);
+    const { rows, answered } = this.#rowsOf([...pieces, ...counted]);
     const own = this.#own.scans;
     // Where all files are counted, there may be no row with the words.
     const isCounted = this.#statement.filter === undefined ? answered > 0 : this.#rowsWith > 0;
@@ -448,15 +451,45 @@ class Planning {
     );
   }
 
-  /** Adds rows of the WAL that are counted already. False: more than their number is wanted. */
-  #addCounted(): boolean {
-    for (const { rows, timestampNsMin, timestampNsMax } of this.#source.table.counted ?? []) {
+  /** Adds rows of the WAL that are counted already. Undefined: more is wanted of them. */
+  #addCounted(): readonly Piece[] | undefined {
+    const pieces: Piece[] = [];
+    for (const { rows, timestampNsMin, timestampNsMax, by } of this.#source.table.counted ?? []) {
       if (!meets(this.#range, timestampNsMin, timestampNsMax)) continue;
-      if (!this.#countsOnly || !this.#isInside(timestampNsMin, timestampNsMax)) return false;
-      this.#counted += rows;
+      if (!this.#isInside(timestampNsMin, timestampNsMax)) return undefined;
+      if (this.#countsOnly) {
+        this.#counted += rows;
+      } else {
+        const cells = this.#talliedCells(by);
+        if (cells === undefined) return undefined;
+        pieces.push({ cells, measures: new Map() });
+      }
       this.#segmentsCounted += 1;
     }
-    return true;
+    return pieces;
+  }
+
+  /** Rows that the WAL tells by value. Undefined: by other values than are wanted. */
+  #talliedCells(by: TalliedColumns | undefined): Cells | undefined {
+    const { minutes, columns, measures, filter, filled } = this.#statement;
+    if (by === undefined || measures.length > 0 || filter !== undefined) return undefined;
+    const places = columns.map(({ id, words }) => words === undefined ? by.ids.indexOf(id) : -1);
+    const filledPlaces = filled.map(({ id }) => by.ids.indexOf(id));
+    if (places.includes(-1) || filledPlaces.includes(-1)) return undefined;
+    const own = columns.map((column) => this.#source.cubes.valuesOf(column));
+    const keys: number[] = [];
+    for (const { minute, values } of by.cells) {
+      if (filledPlaces.some((place) => values[place] === null)) return undefined;
+      const ids = places.map((place, at) => {
+        const value = values[place] ?? null;
+        return own[at]?.id(value === null ? null : String(value));
+      });
+      if (ids.includes(undefined)) return undefined;
+      const all = [...minutes ? [minute] : [], ...ids] as number[];
+      const last = all.pop() ?? 0;
+      keys.push(minutes && columns.length === 0 ? cellKey(last, 0) : cellKey(all[0] ?? 0, last));
+    }
+    return cellsOf(keys, by.cells.map(({ rows }) => rows));
   }
 
   #addDelta(): void {

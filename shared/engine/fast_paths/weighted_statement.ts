@@ -15,6 +15,7 @@
  */
 
 import { present } from "../../base/assert.ts";
+import { DIMS_MAX } from "../limits.ts";
 import type { AttributeRest, AttributeValues } from "../plan/promoted_attributes.ts";
 import type { Column, TableSchema } from "../../schema/schema.ts";
 import {
@@ -75,9 +76,6 @@ export interface WeightedFilter {
   readonly words: readonly string[];
   readonly sql: string;
 }
-
-/** Columns, with the minute, by which summaries count at once. */
-export const DIMS_MAX = 2;
 
 /** How many columns, with the minute, weighted rows must have. */
 export function dimsOf(

@@ -49,6 +49,8 @@ export interface Segment {
   leases: number;
   running: Promise<void> | undefined;
   readonly count: FrameCount;
+  /** Memory of `count`, as it was noted. */
+  countedBytes: number;
   /** Whether it was looked at since it was sealed. */
   looked: boolean;
   /** How often its frames were searched in place of being converted. */
@@ -70,6 +72,7 @@ export function newSegment(lane: LaneId, name: string): Segment {
     leases: 0,
     running: undefined,
     count: new FrameCount(),
+    countedBytes: 0,
     looked: false,
     siftings: 0,
   };

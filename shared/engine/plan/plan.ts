@@ -8,7 +8,7 @@ import type { StoredValue } from "../../parquet/reader/chunk_rows.ts";
 import type { Column, TableSchema } from "../../schema/schema.ts";
 import type { TableIdent } from "../../tenant/tenant.ts";
 import { ALL_TIME, type DataFile, type TimeRange } from "../../iceberg/types.ts";
-import type { SegmentOutline } from "../../wal/types.ts";
+import type { CountedRows } from "./counted_by.ts";
 import type { DeltaFile } from "./delta_file.ts";
 import type { LostRows } from "./lost_rows.ts";
 import type { IsComplete, MadeColumn } from "./made_columns.ts";
@@ -48,7 +48,7 @@ export interface TablePlan {
    * Rows of the WAL that are in `range` and in no file: a statement may count them, and no more
    * (`fast_paths/counted_hint.ts`). Absent: there are none.
    */
-  readonly counted?: readonly SegmentOutline[];
+  readonly counted?: readonly CountedRows[];
   /** Rows of its WAL that cannot be read. */
   readonly lost?: LostRows | undefined;
   /** Parts of `files` and `delta` that are read. */

@@ -9,6 +9,7 @@ import type { NearestHint } from "../order/nearest_hint.ts";
 import type { FrozenTables, ReceivedTable, Shard } from "../shards/shard.ts";
 import type { Deadline } from "../turns/deadline.ts";
 import type { AppendedRows } from "../types.ts";
+import type { CountedNames } from "./counted_by.ts";
 import type { RemainingRows } from "./remaining_rows.ts";
 import type { SnapshotSource } from "./snapshot.ts";
 import type { SnapshotPin } from "./snapshot_pin.ts";
@@ -43,8 +44,8 @@ export interface PlanRequest {
   readonly predicates: ReadonlyMap<string, Predicate>;
   /** Set where only the newest or oldest rows of the one table count. */
   readonly nearest: NearestHint | undefined;
-  /** Whether it asks for nothing but the number of rows in its range. */
-  readonly countsOnly: boolean;
+  /** What it names, where it only counts rows; undefined: it may ask for more. */
+  readonly counted: CountedNames | undefined;
   /** Column names the statement mentions, in lower case; undefined is all. */
   readonly named: ReadonlySet<string> | undefined;
   /** Attributes that the statement names by a call. */

@@ -21,7 +21,7 @@ import type { TablePlan } from "./plan.ts";
 import type { PlanRequest, PlanSource } from "./plan_request.ts";
 import { planTables } from "./plan_tables.ts";
 import { type AttributeCall, attributeCalls } from "./attribute_calls.ts";
-import { countsOnlyRows } from "../fast_paths/counted_hint.ts";
+import { countedNames } from "../fast_paths/counted_hint.ts";
 import { nearestHint } from "../order/nearest_hint.ts";
 import { namedColumns } from "./projection.ts";
 import { decodePin, encodePin, LATEST } from "./snapshot_pin.ts";
@@ -117,7 +117,7 @@ function requestOf(
     ranges: bounds.ranges,
     predicates,
     nearest: nearestHint(bounded, request),
-    countsOnly: mayCount && countsOnlyRows(bounded, request),
+    counted: mayCount ? countedNames(bounded, request) : undefined,
     named,
     attributes: () => new Set(calls().map(({ attribute }) => attribute)),
     needed: mayLeaveOut && named !== undefined

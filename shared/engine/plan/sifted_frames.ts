@@ -4,7 +4,9 @@ import { isOperatingError } from "../../base/errors.ts";
 import type { TimeRange } from "../../iceberg/types.ts";
 import type { Column } from "../../schema/schema.ts";
 import { isUnfinishedSegment } from "../../wal/reader.ts";
-import type { WalFrame, WalReader } from "../../wal/types.ts";
+import type { SegmentReader, WalFrame, WalReader } from "../../wal/types.ts";
+import { mayHoldTrace, type TraceWords } from "../../wal/trace_filter.ts";
+import type { CountedFrames } from "./counted_frames.ts";
 import { learnSchema, type Segment } from "./delta_segment.ts";
 import type { FrameSieve } from "./frame_sieve.ts";
 import { meets } from "./plan.ts";
@@ -16,11 +18,17 @@ const ROWS_TO_TELL = 4_096;
 /** Bytes of messages that are few: the server's thread converts them. */
 const FEW_BYTES_MAX = 4 * 1024 * 1024;
 
-/** Which frames of segments hold wanted rows. */
-export interface WantedFrames {
-  readonly range: TimeRange;
-  /** What tells them in a segment of such columns; undefined: any frame can. */
+/** What tells the frames that hold wanted rows in a segment of such columns. */
+export interface FrameTests {
+  /** A text that these have; undefined: any frame can hold some. */
   readonly sieve: (columns: readonly Column[]) => FrameSieve | undefined;
+  /** Traces of which each of the rows is; undefined: it may be of any. Absent: so it is. */
+  readonly traces?: ((columns: readonly Column[]) => readonly TraceWords[] | undefined) | undefined;
+}
+
+/** Which frames are read. */
+interface WantedFrames extends Required<FrameTests> {
+  readonly range: TimeRange;
   /** Ends the search between two frames, with its reason. */
   readonly signal: AbortSignal | undefined;
 }
@@ -32,7 +40,7 @@ export interface WantedFrames {
 export async function siftedFrames(
   wal: WalReader,
   segment: Segment,
-  { range, sieve, signal }: WantedFrames,
+  { range, sieve, signal }: Omit<WantedFrames, "traces">,
 ): Promise<readonly WalFrame[] | undefined> {
   const kept: WalFrame[] = [];
   let [rows, keptRows, keptBytes] = [0, 0, 0];
@@ -56,4 +64,63 @@ export async function siftedFrames(
     return undefined;
   }
   return areMany() ? undefined : kept;
+}
+
+/** So many rows are few, whatever their share. */
+const FEW_ROWS = 4_096;
+/** It takes a converted segment less than to read and convert more of its frames. */
+const FEW_SHARE_CONVERTED = 1 / 32;
+
+/**
+ * The frames of a segment, of which `counted` tells, that can hold rows of the wanted traces.
+ * `isConverted`: all its rows are in files that serve. Undefined and errors: as `siftedFrames`, and
+ * where any row can be wanted.
+ */
+export async function framesOfTraces(
+  wal: WalReader,
+  segment: Segment,
+  counted: Pick<CountedFrames, "frames" | "rows"> & { readonly isConverted: boolean },
+  { range, sieve, traces, signal }: WantedFrames,
+): Promise<readonly WalFrame[] | undefined> {
+  const columns = segment.columns ?? [];
+  const wanted = traces?.(columns);
+  if (wanted === undefined) return undefined;
+  const kept = counted.frames.filter((frame) =>
+    meets(range, frame.timestampNsMin, frame.timestampNsMax) && mayHold(frame.traces, wanted)
+  );
+  const { rows, isConverted } = counted;
+  const rowsMax = isConverted ? FEW_SHARE_CONVERTED * rows : Math.max(FEW_ROWS, FEW_SHARE * rows);
+  if (kept.reduce((sum, frame) => sum + frame.rows, 0) > rowsMax) return undefined;
+  if (kept.length === 0) return [];
+  const has = sieve(columns);
+  const read: WalFrame[] = [];
+  let bytes = 0;
+  try {
+    await using reader = await wal.open(segment.lane, segment.name);
+    for (const { offset } of kept) {
+      signal?.throwIfAborted();
+      const frame = await frameAt(reader, offset);
+      if (frame === undefined) return undefined;
+      if (has !== undefined && !has(frame.message)) continue;
+      read.push(frame);
+      bytes += frame.message.byteLength;
+      if (bytes > FEW_BYTES_MAX) return undefined;
+    }
+  } catch (error) {
+    if (!isOperatingError(error, "corrupt")) throw error;
+    return undefined;
+  }
+  return read;
+}
+
+/** Undefined: no intact frame is there any more, as at the end of a segment that is written. */
+async function frameAt(reader: SegmentReader, offset: number): Promise<WalFrame | undefined> {
+  for await (const frame of reader.frames(offset)) {
+    return frame.offset === offset ? frame : undefined;
+  }
+  return undefined;
+}
+
+function mayHold(filter: Uint8Array | undefined, traces: readonly TraceWords[]): boolean {
+  return filter === undefined || traces.some((trace) => mayHoldTrace(filter, trace));
 }

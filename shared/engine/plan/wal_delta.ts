@@ -18,9 +18,12 @@
  * Where a statement's rows all have some text, frames without it hold none of them
  * (`frame_sieve.ts`). If few frames have it, just these are converted, for this statement alone.
  *
- * A statement that only counts rows needs no file: frames tell how many rows they have, and their
- * times. They are checked as they are for a conversion, each once, in a fortieth of the time. Where
- * one is damaged the segment is converted, so that both tell of it.
+ * A statement that only counts rows needs no file. Frames tell how many rows they have, their
+ * times, and mostly how many there are of each minute and value. They are checked as they are for a
+ * conversion, each once, in a fortieth of the time. Where one is damaged, or does not tell of a
+ * column by which is counted, the segment is converted.
+ *
+ * A statement that looks for a trace needs the frames that may hold it, by what they tell.
  *
  * Files in use are never removed. Idle ones go, least recently used first, when the directory
  * exceeds its bound. They also go when their segment was consumed: at the next statement over its
@@ -39,7 +42,8 @@ import { type LaneId, laneName } from "../../tenant/tenant.ts";
 import type { FileSystem } from "../../os/file_system.ts";
 import { isUnfinishedSegment } from "../../wal/reader.ts";
 import type { FrameDamage, WalFrame, WalReader } from "../../wal/types.ts";
-import { type CountedRows, isWithin } from "./counted_frames.ts";
+import { type CountedRows, talliedColumns, type TallyBy } from "./counted_by.ts";
+import { type CountedFrames, isWithin } from "./counted_frames.ts";
 import type { DeltaEncoder } from "./delta_encoder.ts";
 import { type DeltaFile, type DeltaRows, writeDeltaFile } from "./delta_file.ts";
 import {
@@ -56,10 +60,10 @@ import {
 } from "./delta_segment.ts";
 import type { NeededColumns } from "./left_out.ts";
 import { NeededLately } from "./needed_lately.ts";
-import { DELTA_CACHE_BYTES_MAX } from "../limits.ts";
+import { COUNTED_FRAMES_BYTES_MAX, DELTA_CACHE_BYTES_MAX } from "../limits.ts";
 import { type LostRows, sumOfLost } from "./lost_rows.ts";
 import { meets } from "./plan.ts";
-import { siftedFrames, type WantedFrames } from "./sifted_frames.ts";
+import { framesOfTraces, type FrameTests, siftedFrames } from "./sifted_frames.ts";
 
 /** Segments that are looked at, counted, and converted, at a time. */
 const LOOKS_MAX = 16;
@@ -75,6 +79,8 @@ const SIFTED_ROWS_MIN = 100_000;
  * three times what it costs to read it converted.
  */
 const SIFTINGS_MAX = 3;
+/** Where a trace is in more of a segment's rows, finding it counts as searching the segment. */
+const MANY_OF_TRACE = 1 / 32;
 /** Rows to convert for one statement from which on a thread does it. It takes 0.1 s to start. */
 const THREAD_ROWS_MIN = 100_000;
 /**
@@ -110,10 +116,13 @@ interface WantedRows extends WantedPieces, DeltaColumns {
   readonly epoch: number;
   /** Segments to which nothing is appended any more. */
   readonly complete: ReadonlySet<string>;
-  /** Whether the number of the rows is all that is wanted of segments that lie in `range`. */
-  readonly countsOnly: boolean;
+  /**
+   * What rows are counted by, where that is all that is wanted of segments that lie in `range`;
+   * undefined: more is.
+   */
+  readonly countedBy: TallyBy | undefined;
   /** What tells frames with wanted rows; undefined: any frame can have some. */
-  readonly sieve: WantedFrames["sieve"] | undefined;
+  readonly frames: FrameTests | undefined;
   /** Ends the work between two segments, with its reason. */
   readonly signal: AbortSignal | undefined;
 }
@@ -154,6 +163,8 @@ export class WalDelta {
   readonly #options: WalDeltaOptions;
   readonly #bytesMax: number;
   #bytes = 0;
+  /** Memory of what is known of frames that were counted. */
+  #countedBytes = 0;
   #filesMade = 0;
 
   constructor(options: WalDeltaOptions) {
@@ -178,10 +189,10 @@ export class WalDelta {
       range,
       nearest,
       complete,
-      countsOnly = false,
+      countedBy,
       promoted = [],
       needed,
-      sieve,
+      frames,
       epoch = 0,
       signal,
     }:
@@ -189,7 +200,7 @@ export class WalDelta {
       & Partial<WantedRows>,
   ): Promise<DeltaLease> {
     const segments = names.map((name) => this.#take(lane, name));
-    const wanted = { range, nearest, promoted, needed, complete, countsOnly, sieve, epoch, signal };
+    const wanted = { range, nearest, promoted, needed, complete, countedBy, frames, epoch, signal };
     this.#note(lane, promoted);
     const sifted = new Map<Segment, readonly DeltaFile[]>();
     const giveBack = () => {
@@ -201,7 +212,8 @@ export class WalDelta {
       await this.#lookAt(segments, wanted);
       counts = await this.#countWanted(segments, wanted);
       const uncounted = segments.filter((segment) => !counts.has(segment));
-      await this.#siftWanted(uncounted, wanted, sifted);
+      await this.#findTraces(uncounted, wanted, sifted);
+      await this.#siftWanted(uncounted.filter((segment) => !sifted.has(segment)), wanted, sifted);
       const rest = uncounted.filter((segment) => !sifted.has(segment));
       if (rest.length > 0) this.#neededOf(lane).note(needed, { isNearest: nearest !== undefined });
       await this.#convertWanted(rest, wanted);
@@ -278,16 +290,46 @@ export class WalDelta {
   }
 
   /**
+   * Converts just the frames of segments that can hold rows of the wanted traces, where frames say
+   * so. Their files go to `sifted`; the other segments are not in it.
+   */
+  async #findTraces(
+    segments: readonly Segment[],
+    { range, nearest, promoted, needed, complete, frames: of, epoch, signal }: WantedRows,
+    sifted: Map<Segment, readonly DeltaFile[]>,
+  ): Promise<void> {
+    if (of?.traces === undefined || nearest !== undefined) return;
+    const { sieve, traces } = of;
+    const known = segments.filter(({ columns, epoch: own, outline, lost, siftings }) =>
+      lost === undefined && siftings < SIFTINGS_MAX && (columns === undefined || own >= epoch) &&
+      (outline === undefined || meets(range, outline.timestampNsMin, outline.timestampNsMax))
+    );
+    await eachOf(known, { atOnce: COUNTS_MAX, signal }, async (segment) => {
+      const counted = await this.#count(segment, complete.has(segment.name));
+      if (counted === undefined || segment.epoch < epoch) return;
+      const { wal } = this.#options;
+      const isConverted = segment.complete &&
+        lackingPieces(segment, { range, needed }).length === 0;
+      const frames = { frames: counted.frames, rows: counted.rows, isConverted };
+      const found = await framesOfTraces(wal, segment, frames, { range, sieve, traces, signal });
+      if (found === undefined) return;
+      const rows = found.reduce((sum, frame) => sum + frame.rows, 0);
+      if (rows > MANY_OF_TRACE * counted.rows) segment.siftings += 1;
+      await this.#writeSifted(segment, found, { needed, promoted }, sifted);
+    });
+  }
+
+  /**
    * Converts just the frames of segments that can hold a wanted row, where a sieve tells them and
    * they are few. Their files go to `sifted`; the other segments are not in it. A segment whose
    * files serve is left to these.
    */
   async #siftWanted(
     segments: readonly Segment[],
-    { range, nearest, promoted, needed, sieve, epoch, signal }: WantedRows,
+    { range, nearest, promoted, needed, frames: of, epoch, signal }: WantedRows,
     sifted: Map<Segment, readonly DeltaFile[]>,
   ): Promise<void> {
-    if (sieve === undefined || nearest !== undefined) return;
+    if (of === undefined || nearest !== undefined) return;
     const unserved = segments.filter((segment) => {
       const { pieces, columns, epoch: own, outline, lost, siftings } = segment;
       if (siftings >= SIFTINGS_MAX || lost !== undefined || columns !== undefined && own < epoch) {
@@ -299,18 +341,29 @@ export class WalDelta {
     const { siftedRowsMin = SIFTED_ROWS_MIN } = this.#options;
     if (sumOfRows(unserved) < siftedRowsMin) return;
     await eachOf(unserved, { atOnce: CONVERSIONS_MAX, signal }, async (segment) => {
+      const { sieve } = of;
       const frames = await siftedFrames(this.#options.wal, segment, { range, sieve, signal });
       if (frames === undefined) return;
       segment.siftings += 1;
-      const how = { needed, promoted, isMany: false };
-      try {
-        const file = frames.length > 0 ? await this.#writeFile(segment, frames, how) : undefined;
-        sifted.set(segment, file === undefined ? [] : [file]);
-      } catch (error) {
-        // Whoever converts the segment tells of it.
-        if (!isOperatingError(error, "corrupt")) throw error;
-      }
+      await this.#writeSifted(segment, frames, { needed, promoted }, sifted);
     });
+  }
+
+  /** Converts frames for one statement alone. */
+  async #writeSifted(
+    segment: Segment,
+    frames: readonly WalFrame[],
+    columns: DeltaColumns,
+    sifted: Map<Segment, readonly DeltaFile[]>,
+  ): Promise<void> {
+    const how = { ...columns, isMany: false };
+    try {
+      const file = frames.length > 0 ? await this.#writeFile(segment, frames, how) : undefined;
+      sifted.set(segment, file === undefined ? [] : [file]);
+    } catch (error) {
+      // Whoever converts the segment tells of it.
+      if (!isOperatingError(error, "corrupt")) throw error;
+    }
   }
 
   /** Converts what can hold a wanted row, and leaves what is known to hold none. */
@@ -346,28 +399,47 @@ export class WalDelta {
    */
   async #countWanted(
     segments: readonly Segment[],
-    { range, complete, countsOnly, epoch, signal }: WantedRows,
+    { range, complete, countedBy: by, epoch, signal }: WantedRows,
   ): Promise<ReadonlyMap<Segment, CountedRows>> {
     const counts = new Map<Segment, CountedRows>();
-    if (!countsOnly) return counts;
+    if (by === undefined) return counts;
+    const isNumber = by.columns.length === 0 && !by.minutes;
     const wanted = segments.filter(({ columns, epoch: own, outline, lost, complete }) =>
-      !complete && lost === undefined && (columns === undefined || own >= epoch) &&
+      // What is converted tells its number of rows, too.
+      (!complete || !isNumber) && lost === undefined &&
+      (columns === undefined || own >= epoch) &&
       (outline === undefined || isWithin(range, outline))
     );
     await eachOf(wanted, { atOnce: COUNTS_MAX, signal }, async (segment) => {
       const counted = await this.#count(segment, complete.has(segment.name));
-      if (counted !== undefined && isWithin(range, counted)) counts.set(segment, counted);
+      if (counted === undefined || !isWithin(range, counted)) return;
+      const { rows, timestampNsMin, timestampNsMax, tally } = counted;
+      const outline = { rows, timestampNsMin, timestampNsMax };
+      if (isNumber) {
+        counts.set(segment, outline);
+        return;
+      }
+      const tallied = talliedColumns(tally, { by: by.columns, own: segment.columns ?? [] });
+      if (tallied !== undefined) counts.set(segment, { ...outline, by: tallied });
     });
     return counts;
   }
 
   /** Undefined: it is damaged. */
-  #count(segment: Segment, isComplete: boolean): Promise<CountedRows | undefined> {
-    return segment.count.count(async () => {
-      const reader = await this.#options.wal.open(segment.lane, segment.name);
-      learnSchema(segment, reader);
-      return reader;
-    }, { isComplete });
+  async #count(segment: Segment, isComplete: boolean): Promise<CountedFrames | undefined> {
+    try {
+      const counted = await segment.count.count(async () => {
+        const reader = await this.#options.wal.open(segment.lane, segment.name);
+        learnSchema(segment, reader);
+        return reader;
+      }, { isComplete, hasRoom: this.#countedBytes < COUNTED_FRAMES_BYTES_MAX });
+      // The end of a segment that is written may be damaged since it was converted.
+      const { nextOffset = 0 } = segment;
+      return (counted?.endOffset ?? 0) < nextOffset ? undefined : counted;
+    } finally {
+      this.#countedBytes += segment.count.bytes - segment.countedBytes;
+      segment.countedBytes = segment.count.bytes;
+    }
   }
 
   async #lookAt(
@@ -555,6 +627,7 @@ export class WalDelta {
   }
 
   #drop(segment: Segment): void {
+    this.#countedBytes -= segment.countedBytes;
     this.#segments.delete(keyOf(segment.lane, segment.name));
     this.#remove(segment.pieces.splice(0).flatMap(({ files }) => files));
   }

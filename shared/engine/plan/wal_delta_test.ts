@@ -25,7 +25,7 @@ import { type DeltaFile, type DeltaRows, encodeDelta } from "./delta_file.ts";
 import { frameSieve } from "./frame_sieve.ts";
 import type { NeededColumns } from "./left_out.ts";
 import { LATELY_MS } from "./needed_lately.ts";
-import type { WantedFrames } from "./sifted_frames.ts";
+import type { FrameTests } from "./sifted_frames.ts";
 import { type DeltaColumns, type DeltaLease, WalDelta, type WalDeltaOptions } from "./wal_delta.ts";
 
 const LANE: LaneId = { tenant: "default", index: "events" };
@@ -566,7 +566,7 @@ Deno.test({
     const names = [...lab.names, "s4"];
     const complete = new Set(lab.names);
     const count = (range: TimeRange) =>
-      lab.delta.lease(LANE, names, { range, complete, countsOnly: true });
+      lab.delta.lease(LANE, names, { range, complete, countedBy: { columns: [], minutes: false } });
     using all = await count(ALL_TIME);
     deepStrictEqual(all.counted.map(({ rows }) => rows), [2, 2, 2, 2, 2]);
     deepStrictEqual([rowsIn(all), await lab.filesOnDisk(), lab.wal.framesRead], [0, 0, 0]);
@@ -603,7 +603,7 @@ Deno.test({
     using lease = await lab.delta.lease(LANE, lab.names, {
       range: ALL_TIME,
       complete: new Set(lab.names),
-      countsOnly: true,
+      countedBy: { columns: [], minutes: false },
     });
     deepStrictEqual([rowsIn(lease), lease.counted.map(({ rows }) => rows)], [2, [2, 3]]);
     using read = await lab.delta.lease(LANE, lab.names, {
@@ -623,7 +623,7 @@ Deno.test({
       using lease = await lab.delta.lease(LANE, lab.names, {
         range: ALL_TIME,
         complete: new Set(lab.names),
-        countsOnly: true,
+        countedBy: { columns: [], minutes: false },
       });
       deepStrictEqual(lease.counted.map(({ rows }) => rows), [2, 2]);
       deepStrictEqual([rowsIn(lease), lease.lost?.segments, lab.damages], [2, 1, 1]);
@@ -641,7 +641,7 @@ Deno.test({
       using lease = await lab.delta.lease(LANE, lab.names, {
         range: ALL_TIME,
         complete: new Set(lab.names.filter((name) => !active.includes(name))),
-        countsOnly: true,
+        countedBy: { columns: [], minutes: false },
         epoch: 1,
       });
       deepStrictEqual([rowsIn(lease), lease.counted.map(({ rows }) => rows)], [0, [2]]);
@@ -657,7 +657,7 @@ Deno.test({
       lab.delta.lease(LANE, lab.names, {
         range: ALL_TIME,
         complete: new Set(lab.names),
-        countsOnly: true,
+        countedBy: { columns: [], minutes: false },
       }));
     for (const lease of await Promise.all(asked)) {
       strictEqual(lease.counted.reduce((sum, { rows }) => sum + rows, 0), 10);
@@ -942,11 +942,11 @@ Deno.test({
 });
 
 /** Rows with one of some texts in `raw`. */
-function sieveOf(...texts: readonly string[]): WantedFrames["sieve"] {
+function having(...texts: readonly string[]): FrameTests {
   const of = texts.map((text) => (
     { kind: "substring", column: RAW_COLUMN, text, ignoreCase: false } as const
   ));
-  return (columns) => frameSieve({ kind: "or", of }, columns);
+  return { sieve: (columns) => frameSieve({ kind: "or", of }, columns) };
 }
 
 Deno.test({
@@ -959,7 +959,7 @@ Deno.test({
     }
     const names = ["s1", "s2"];
     const how = { range: ALL_TIME, complete: new Set(names) };
-    const lease = await lab.delta.lease(LANE, names, { ...how, sieve: sieveOf("s2 number 5") });
+    const lease = await lab.delta.lease(LANE, names, { ...how, frames: having("s2 number 5") });
     strictEqual(rowsIn(lease), 1);
     strictEqual(lease.files[0]?.timestampNsMin, 5n);
     strictEqual(await lab.filesOnDisk(), 1);
@@ -967,17 +967,17 @@ Deno.test({
     await until(async () => await lab.filesOnDisk() === 0);
     strictEqual(lab.delta.bytes, 0);
     {
-      using none = await lab.delta.lease(LANE, names, { ...how, sieve: sieveOf("absent") });
+      using none = await lab.delta.lease(LANE, names, { ...how, frames: having("absent") });
       deepStrictEqual([none.files, none.columns?.length], [[], EVENTS_SCHEMA.columns.length]);
     }
     {
-      using third = await lab.delta.lease(LANE, names, { ...how, sieve: sieveOf("s1 number 0") });
+      using third = await lab.delta.lease(LANE, names, { ...how, frames: having("s1 number 0") });
       strictEqual(rowsIn(third), 1);
     }
-    using all = await lab.delta.lease(LANE, names, { ...how, sieve: sieveOf("s2 number 5") });
+    using all = await lab.delta.lease(LANE, names, { ...how, frames: having("s2 number 5") });
     strictEqual(rowsIn(all), 16);
     const { framesRead } = lab.wal;
-    using served = await lab.delta.lease(LANE, names, { ...how, sieve: sieveOf("s2 number 5") });
+    using served = await lab.delta.lease(LANE, names, { ...how, frames: having("s2 number 5") });
     deepStrictEqual([rowsIn(served), lab.wal.framesRead], [16, framesRead]);
   },
 });
@@ -989,7 +989,7 @@ Deno.test({
     lab.wal.hasOutlines = true;
     const complete = new Set(["s1"]);
     for (let ns = 0n; ns < 8n; ns += 1n) lab.wal.append("s1", [ns], () => `number ${ns}`);
-    const how = { range: ALL_TIME, complete, sieve: sieveOf("number 7") };
+    const how = { range: ALL_TIME, complete, frames: having("number 7") };
     {
       using lease = await lab.delta.lease(LANE, ["s1"], how);
       strictEqual(rowsIn(lease), 8);
@@ -1007,7 +1007,7 @@ Deno.test({
   fn: async () => {
     await using lab = await openLab({ siftedRowsMin: 1 });
     for (let ns = 0n; ns < 8n; ns += 1n) lab.wal.append("s1", [ns], () => `number ${ns % 3n}`);
-    const how = { range: ALL_TIME, complete: new Set(["s1"]), sieve: sieveOf("number 0") };
+    const how = { range: ALL_TIME, complete: new Set(["s1"]), frames: having("number 0") };
     for (let time = 0; time < 2; time += 1) {
       using lease = await lab.delta.lease(LANE, ["s1"], how);
       deepStrictEqual([rowsIn(lease), await lab.filesOnDisk()], [8, 1]);
@@ -1021,7 +1021,7 @@ Deno.test({
     await using lab = await openLab({ siftedRowsMin: 1 });
     for (let ns = 0n; ns < 8n; ns += 1n) lab.wal.append("s1", [ns], () => `number ${ns}`);
     lab.wal.damaged.add("s1");
-    const how = { range: ALL_TIME, complete: new Set(["s1"]), sieve: sieveOf("number 7") };
+    const how = { range: ALL_TIME, complete: new Set(["s1"]), frames: having("number 7") };
     for (let time = 0; time < 2; time += 1) {
       using lease = await lab.delta.lease(LANE, ["s1"], how);
       deepStrictEqual([rowsIn(lease), lease.lost?.segments, lab.damages], [8, 1, 1]);

@@ -6,8 +6,7 @@
 import type { IndexState } from "../../catalog/index_catalog.ts";
 import { stemmedColumns } from "../../derived/text_columns.ts";
 import { ALL_TIME } from "../../iceberg/types.ts";
-import { fieldIdOf } from "../../schema/index_schema.ts";
-import { attributeOf, isUnasked, promotedPlaces } from "../../schema/promoted.ts";
+import { attributeOf, isUnasked, ownPromoted } from "../../schema/promoted.ts";
 import type { Column, TableSchema } from "../../schema/schema.ts";
 import type { LaneId } from "../../tenant/tenant.ts";
 import { isEligible } from "../order/default_order.ts";
@@ -15,13 +14,15 @@ import type { OrderedRequest } from "../order/nearest_units.ts";
 import { overColumns } from "../pruning/predicate.ts";
 import type { FrozenTable } from "../shards/shard.ts";
 import type { AppendedRows } from "../types.ts";
+import { type TallyBy, tallyBy } from "./counted_by.ts";
 import { tableOrder } from "./declared_order.ts";
 import { frameSieve } from "./frame_sieve.ts";
 import { neededColumns } from "./left_out.ts";
 import { lostAside, type LostRows, sumOfLost } from "./lost_rows.ts";
 import type { PlanRequest, PlanSource } from "./plan_request.ts";
-import type { WantedFrames } from "./sifted_frames.ts";
+import type { FrameTests } from "./sifted_frames.ts";
 import type { TableSnapshot } from "./snapshot.ts";
+import { soughtTraces } from "./sought_traces.ts";
 import { storedSchema } from "./table_schema.ts";
 import type { DeltaColumns, DeltaLease } from "./wal_delta.ts";
 
@@ -48,9 +49,9 @@ export async function leaseWalRows(
     complete,
     range: request.ranges.get(name) ?? ALL_TIME,
     nearest: nearestOf(request, table),
-    countsOnly: request.countsOnly,
+    countedBy: countedByOf(request, schema),
     ...columnsOf(request, snapshot, schema),
-    sieve: schema === undefined ? undefined : sieveOf(request, table, schema),
+    frames: schema === undefined ? undefined : frameTests(request, table, schema),
     epoch: state?.epoch ?? 0,
     signal: request.deadline.signal,
   });
@@ -110,27 +111,37 @@ function promotedOf(
   );
 }
 
-/** Promoted columns, but for those that another program made under the name of one. */
-function ownPromoted(schema: TableSchema): readonly Column[] {
-  return promotedPlaces(schema).map(({ column }) => column)
-    .filter(({ id, name }) => id === fieldIdOf(name));
+/** What the statement counts rows by, where it does nothing else. */
+function countedByOf(
+  { counted }: PlanRequest,
+  schema: TableSchema | undefined,
+): TallyBy | undefined {
+  if (counted === undefined) return undefined;
+  if (schema !== undefined) return tallyBy(counted, schema);
+  const { columns, attributes, minutes } = counted;
+  return columns.size + attributes.size > 0 || minutes ? undefined : { columns: [], minutes };
 }
 
 /**
  * What tells frames of the WAL with rows that the statement can need. A promoted column may be
  * filled from what JSON writes in another way, so no text of it is looked for.
  */
-function sieveOf(
+function frameTests(
   { predicates }: PlanRequest,
   { name, state }: TableBeforeWal,
   schema: TableSchema,
-): WantedFrames["sieve"] | undefined {
+): FrameTests | undefined {
   const predicate = predicates.get(name);
   if (predicate === undefined) return undefined;
   const stemmed = stemmedColumns(state?.index?.config.doc_mapping);
   const sought = overColumns(predicate, { schema, stemmed });
   const promoted = new Set(schema.promoted);
-  return (columns) => frameSieve(sought, columns.filter((column) => !promoted.has(column.name)));
+  return {
+    sieve: (columns) => frameSieve(sought, columns.filter((column) => !promoted.has(column.name))),
+    traces: soughtTraces(sought, schema.columns) === undefined
+      ? undefined
+      : (columns) => soughtTraces(sought, columns),
+  };
 }
 
 /**

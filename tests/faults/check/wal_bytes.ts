@@ -11,6 +11,8 @@ const SEGMENT_MAGIC = "SVCW";
 const SEGMENT_HEAD_BYTES = 32;
 const FRAME_HEAD_BYTES = 32;
 const PACKED = 1;
+/** Low bits of a multiple of 8: the rest is the length of a summary. */
+const FLAGS = 7;
 const PACKED_HEAD_BYTES = 8;
 
 /** Directories of a lane with segments, the one to believe first behind the others. */
@@ -60,15 +62,16 @@ export function readSegment(bytes: Uint8Array): SegmentRows {
   for (let at = headBytes; at < bytes.byteLength;) {
     if (at + FRAME_HEAD_BYTES > bytes.byteLength) return { ids, damage: "head of a frame" };
     const payloadBytes = view.getUint32(at, true);
-    const keyBytes = view.getUint16(at + 12, true);
-    const end = at + FRAME_HEAD_BYTES + keyBytes + payloadBytes;
+    const flags = view.getUint16(at + 14, true);
+    const payloadAt = at + FRAME_HEAD_BYTES + view.getUint16(at + 12, true) + (flags & ~FLAGS);
+    const end = payloadAt + payloadBytes;
     if (payloadBytes === 0 || end > bytes.byteLength) return { ids, damage: "length of a frame" };
     const begin = crc32(bytes.subarray(at, at + 4), headSum);
     if (view.getUint32(at + 4, true) !== crc32(bytes.subarray(at + 8, end), begin)) {
       return { ids, damage: "sum of a frame" };
     }
-    const payload = bytes.subarray(at + FRAME_HEAD_BYTES + keyBytes, end);
-    const isPacked = (view.getUint16(at + 14, true) & PACKED) !== 0;
+    const payload = bytes.subarray(payloadAt, end);
+    const isPacked = (flags & PACKED) !== 0;
     const rows = new Set(idsIn(latin1(isPacked ? unpack(payload) : payload)));
     if (rows.size !== view.getUint32(at + 8, true)) {
       return { ids, damage: `a frame of ${view.getUint32(at + 8, true)} rows has ${rows.size}` };
