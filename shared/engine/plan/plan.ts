@@ -45,8 +45,8 @@ export interface TablePlan {
   /** Rows of the WAL, and what remains of files from which another engine deleted rows. */
   readonly delta: readonly DeltaFile[];
   /**
-   * Rows of the WAL that are in `range` and in no file: a statement may count them, and no more
-   * (`fast_paths/counted_hint.ts`). Absent: there are none.
+   * Rows of the WAL that are in `range` and in no file. A statement may count them by what is told
+   * of them, and no more (`fast_paths/counted_hint.ts`). Absent: there are none.
    */
   readonly counted?: readonly CountedRows[];
   /** Rows of its WAL that cannot be read. */

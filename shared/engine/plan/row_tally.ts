@@ -93,7 +93,7 @@ export class RowTally {
       ...columns.map((name) => keyName({ kind: "column", name })),
       ...attributes.map((name) => keyName({ kind: "attribute", name })),
     ];
-    const name = keys.join("\n");
+    const name = JSON.stringify(keys);
     const known = groups.get(name);
     if (known !== undefined) return known;
     const places = Array.from({ length: 1 + keys.length }, (): Places => new Map());

@@ -68,7 +68,7 @@ export async function siftedFrames(
 
 /** So many rows are few, whatever their share. */
 const FEW_ROWS = 4_096;
-/** It takes a converted segment less than to read and convert more of its frames. */
+/** To read a whole converted segment takes less than to convert more of its frames. */
 const FEW_SHARE_CONVERTED = 1 / 32;
 
 /**

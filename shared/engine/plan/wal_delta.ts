@@ -297,8 +297,8 @@ export class WalDelta {
   ): Promise<void> {
     if (of?.traces === undefined || nearest !== undefined) return;
     const { sieve, traces } = of;
-    const known = segments.filter(({ columns, epoch: own, outline, lost, siftings }) =>
-      lost === undefined && siftings < SIFTINGS_MAX && (columns === undefined || own >= epoch) &&
+    const known = segments.filter(({ columns, epoch: own, outline, lost }) =>
+      lost === undefined && (columns === undefined || own >= epoch) &&
       (outline === undefined || meets(range, outline.timestampNsMin, outline.timestampNsMax))
     );
     await eachOf(known, { atOnce: COUNTS_MAX, signal }, async (segment) => {
@@ -311,7 +311,10 @@ export class WalDelta {
       const found = await framesOfTraces(wal, segment, frames, { range, sieve, traces, signal });
       if (found === undefined) return;
       const rows = found.reduce((sum, frame) => sum + frame.rows, 0);
-      if (rows > MANY_OF_TRACE * counted.rows) segment.siftings += 1;
+      if (rows > MANY_OF_TRACE * counted.rows) {
+        if (segment.siftings >= SIFTINGS_MAX) return;
+        segment.siftings += 1;
+      }
       await this.#writeSifted(segment, found, { needed, promoted }, sifted);
     });
   }
