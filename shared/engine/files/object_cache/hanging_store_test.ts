@@ -12,14 +12,25 @@ const HANGING = turnsFor(2).light + 4;
 /** Less than a statement has time, by default. */
 const WAITS = { light: 10_000, dear: 10_000 };
 
+/** From `hang` on reads of data files wait until what it returns is resolved. */
+async function openLab() {
+  const store = new RemoteStore();
+  const lab = await EngineLab.open({ store });
+  await lab.commit([{ ns: START_NS, raw: "a" }], { derived: true });
+  const hang = () => {
+    const hanging = Promise.withResolvers<void>();
+    store.onRead = ({ key }) => key.endsWith(".parquet") ? hanging.promise : undefined;
+    return hanging;
+  };
+  return { store, lab, hang };
+}
+
 Deno.test({
   name: "statements that wait for a store that hangs leave slots to those that need nothing of it",
   fn: async () => {
-    const store = new RemoteStore();
-    await using lab = await EngineLab.open({ store });
-    await lab.commit([{ ns: START_NS, raw: "a" }], { derived: true });
-    const hanging = Promise.withResolvers<void>();
-    store.onRead = ({ key }) => key.endsWith(".parquet") ? hanging.promise : undefined;
+    const { store, lab, hang } = await openLab();
+    await using _lab = lab;
+    const hanging = hang();
     const waiting = Array.from(
       { length: HANGING },
       () =>
@@ -43,13 +54,11 @@ Deno.test({
 Deno.test({
   name: "one tenant's statements that wait for a store leave a slot and a connection to another's",
   fn: async () => {
-    const store = new RemoteStore();
-    await using lab = await EngineLab.open({ store });
-    await lab.commit([{ ns: START_NS, raw: "a" }], { derived: true });
+    const { store, lab, hang } = await openLab();
+    await using _lab = lab;
     const other = () => lab.query("SELECT 1", { tenant: "other", waitMs: WAITS });
     await other();
-    const hanging = Promise.withResolvers<void>();
-    store.onRead = ({ key }) => key.endsWith(".parquet") ? hanging.promise : undefined;
+    const hanging = hang();
     const flood = Array.from(
       { length: turnsFor(2).light + 2 * LENT_SLOTS_MAX },
       () => lab.query("SELECT max(raw) FROM events").catch(() => {}),
