@@ -5,6 +5,8 @@
  * Ids are random in their second half, by which they are told apart (W3C Trace Context).
  */
 
+import { IntBuffer } from "../columns/int_buffer.ts";
+
 const ID_BYTES = 16;
 const BITS_PER_ID = 12;
 const BITS_SET = 5;
@@ -33,7 +35,7 @@ export function mayHoldTrace(filter: Uint8Array, { high, low }: TraceWords): boo
  * trace, so each is compared with the one before.
  */
 export class TraceIds {
-  #words = new Int32Array(256);
+  readonly #words = new IntBuffer(256);
   #count = 0;
   #isKnown = true;
 
@@ -44,12 +46,13 @@ export class TraceIds {
     const high = view.getInt32(start + 8);
     const low = view.getInt32(start + 12);
     const at = 2 * this.#count;
-    const words = this.#words;
-    if (at > 0 && words[at - 2] === high && words[at - 1] === low) return;
+    const { cells: known } = this.#words;
+    if (at > 0 && known[at - 2] === high && known[at - 1] === low) return;
     if (this.#count === TRACE_IDS_MAX) return this.giveUp();
-    if (at === words.length) this.#grow();
-    this.#words[at] = high;
-    this.#words[at + 1] = low;
+    if (at === known.length) this.#words.grow();
+    const { cells } = this.#words;
+    cells[at] = high;
+    cells[at + 1] = low;
     this.#count += 1;
   }
 
@@ -73,19 +76,14 @@ export class TraceIds {
 
   #filter(): Uint8Array<ArrayBuffer> {
     const filter = new Uint8Array(Math.ceil(BITS_PER_ID * this.#count / 8));
+    const { cells } = this.#words;
     for (let at = 0; at < 2 * this.#count; at += 2) {
-      placesOf(filter, this.#words[at] as number, this.#words[at + 1] as number, (place, bit) => {
+      placesOf(filter, cells[at] as number, cells[at + 1] as number, (place, bit) => {
         filter[place] = (filter[place] as number) | bit;
         return true;
       });
     }
     return filter;
-  }
-
-  #grow(): void {
-    const words = new Int32Array(2 * this.#words.length);
-    words.set(this.#words);
-    this.#words = words;
   }
 }
 

@@ -5,6 +5,7 @@
 
 import { textOf, viewOf } from "../../../shared/base/bytes.ts";
 import type { ToldAttributes } from "../../../shared/columns/batch.ts";
+import { ByteBuilder } from "../../../shared/columns/byte_builder.ts";
 import { areSameBytesAt } from "../../../shared/columns/value_bytes.ts";
 import { TOLD_ATTRIBUTES } from "../../../shared/wal/frame_summary.ts";
 
@@ -23,8 +24,8 @@ interface Severity {
 export class Severities {
   /** In the order in which the request has them. */
   readonly #known: Severity[] = [];
-  #ids = new Uint8Array(1024);
-  #rows = 0;
+  /** For each row. */
+  readonly #ids = new ByteBuilder(1024);
   #last = 0;
   #isTold = true;
 
@@ -34,7 +35,6 @@ export class Severities {
    */
   add(request: DataView, start: number, end: number, number: number): void {
     if (!this.#isTold) return;
-    if (this.#rows === this.#ids.length) this.#grow();
     let id = this.#last;
     if (!this.#is(id, request, start, end, number)) {
       id = 0;
@@ -44,8 +44,7 @@ export class Severities {
       }
       this.#last = id;
     }
-    this.#ids[this.#rows] = id;
-    this.#rows += 1;
+    this.#ids.byte(id);
   }
 
   /** Tells nothing of the request: what the attributes of one of its records say is not known. */
@@ -57,7 +56,7 @@ export class Severities {
   take(): ToldAttributes | undefined {
     const values = this.#known.map((severity) => severity.values);
     const told = this.#isTold && values.length > 0
-      ? { names: NAMES, ids: this.#ids.slice(0, this.#rows), values }
+      ? { names: NAMES, ids: this.#ids.take(), values }
       : undefined;
     this.clear();
     return told;
@@ -66,7 +65,7 @@ export class Severities {
   /** Forgets what an earlier request may have left behind. */
   clear(): void {
     this.#known.length = 0;
-    this.#rows = 0;
+    this.#ids.clear();
     this.#last = 0;
     this.#isTold = true;
   }
@@ -87,11 +86,5 @@ export class Severities {
     const values = [text, number === 0 ? null : number];
     this.#known.push({ text: viewOf(bytes), number, values });
     return true;
-  }
-
-  #grow(): void {
-    const ids = new Uint8Array(2 * this.#ids.length);
-    ids.set(this.#ids);
-    this.#ids = ids;
   }
 }

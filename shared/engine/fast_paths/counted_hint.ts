@@ -23,6 +23,7 @@ import {
   walk,
 } from "../statement/syntax_tree.ts";
 import type { QueryRequest } from "../types.ts";
+import { guardsAt } from "./guarded_parts.ts";
 import { finerThanMinute } from "./minute_calls.ts";
 
 const TIMES: ReadonlySet<string> = new Set(["timestamp", "timestamp_ns"]);
@@ -50,11 +51,12 @@ export function countedNames(
   const conditions = (where === undefined ? [] : conjuncts(where)).filter((condition) =>
     !onlyTimeBounds(condition, reference.node, { clockLower: true })
   );
-  const times = timesOf([...clauses, ...conditions]);
+  const parts = [...clauses, ...conditions];
+  const times = timesOf(parts);
   if (times === "finer") return undefined;
-  const besides = new Set(guarded([...clauses, ...conditions]).flatMap(columnsBelow));
+  const besides = new Set(guardedByAttributes(parts).flatMap(columnsBelow));
   const attributes = new Set<string>();
-  walk([...clauses, ...conditions], (node) => {
+  walk(parts, (node) => {
     const call = attributeCall(node);
     if (call === undefined || besides.has(call.column)) return;
     besides.add(call.column);
@@ -115,13 +117,13 @@ function isTime(node: TreeNode): boolean {
     TIMES.has(String(listAt(node, "column_names").at(-1)).toLowerCase());
 }
 
-/** What follows an attribute in a `coalesce`. */
-function guarded(roots: readonly TreeNode[]): readonly TreeNode[] {
+/** What matters only where an attribute is missing. */
+function guardedByAttributes(roots: readonly TreeNode[]): readonly TreeNode[] {
   const parts: TreeNode[] = [];
   walk(roots, (node) => {
-    if (textAt(node, "type") !== "OPERATOR_COALESCE") return;
-    const [first, ...others] = nodesAt(node, "children");
-    if (first !== undefined && attributeCall(first) !== undefined) parts.push(...others);
+    for (const { reference, guarded } of guardsAt(node)) {
+      if (reference !== undefined && attributeCall(reference) !== undefined) parts.push(...guarded);
+    }
   });
   return parts;
 }

@@ -30,7 +30,7 @@ export function guardedParts<Named extends Column>(
     node === undefined || textAt(node, "class") !== "COLUMN_REF" ? undefined : columnOf(node);
   walk(root, (node) => {
     if (parts.has(node)) return false;
-    for (const { reference, guarded } of guardsOf(node)) {
+    for (const { reference, guarded } of guardsAt(node)) {
       const column = named(reference);
       if (column === undefined) continue;
       for (const part of guarded) parts.set(part, column);
@@ -41,12 +41,14 @@ export function guardedParts<Named extends Column>(
   return parts;
 }
 
+/** Parts that matter only where what is referred to is NULL. */
 interface Guard {
   readonly reference: TreeNode | undefined;
   readonly guarded: readonly TreeNode[];
 }
 
-function guardsOf(node: TreeNode): readonly Guard[] {
+/** The guards that a node is, whatever it refers to. */
+export function guardsAt(node: TreeNode): readonly Guard[] {
   switch (textAt(node, "type")) {
     case "OPERATOR_COALESCE": {
       const [reference, ...guarded] = nodesAt(node, "children");

@@ -8,7 +8,8 @@ import { isOperatingError } from "../../base/errors.ts";
 import type { TimeRange } from "../../iceberg/types.ts";
 import { isUnfinishedSegment } from "../../wal/reader.ts";
 import { readFrameSummary } from "../../wal/frame_summary.ts";
-import type { FrameOutline, SegmentOutline, SegmentReader, WalFrameHead } from "../../wal/types.ts";
+import { joinTimes } from "../../wal/frame_times.ts";
+import type { FrameOutline, FrameTimes, SegmentOutline, SegmentReader } from "../../wal/types.ts";
 import { lieIn } from "./plan.ts";
 import { RowTally } from "./row_tally.ts";
 
@@ -22,22 +23,8 @@ export interface CountedFrame extends FrameOutline {
 export interface CountedFrames extends SegmentOutline {
   readonly tally: RowTally;
   readonly frames: readonly CountedFrame[];
-  /** About how much memory `frames` take. */
-  readonly frameBytes: number;
-  /** Behind the last of them; undefined: there was none. */
-  readonly endOffset: number | undefined;
-}
-
-function noFrames(): CountedFrames {
-  return {
-    rows: 0,
-    timestampNsMin: 0n,
-    timestampNsMax: 0n,
-    tally: new RowTally(),
-    frames: [],
-    frameBytes: 0,
-    endOffset: undefined,
-  };
+  /** About how much memory these take. */
+  readonly bytes: number;
 }
 
 /** About what a frame takes besides its filter of traces. */
@@ -45,14 +32,14 @@ const FRAME_BYTES = 200;
 
 /** The count of one segment, which goes on from where it ended the last time. */
 export class FrameCount {
-  #counted = noFrames();
+  #counted = countedFrames([], new RowTally());
   /** Whether nothing will be appended any more, and all of it was counted. */
   #isDone = false;
   #running: Promise<unknown> | undefined;
 
   /** About how much memory it takes. */
   get bytes(): number {
-    return this.#counted.frameBytes + this.#counted.tally.bytes;
+    return this.#counted.bytes;
   }
 
   /**
@@ -82,57 +69,44 @@ export class FrameCount {
   }
 }
 
+/** What was counted before stays as it was. */
 async function countFrames(
   open: () => Promise<SegmentReader>,
   before: CountedFrames,
   hasRoom: boolean,
 ): Promise<CountedFrames | undefined> {
-  const sum = new FrameSum(before);
+  const frames = [...before.frames];
+  const tally = before.tally.copy();
   try {
     await using segment = await open();
     if (segment.heads === undefined) return undefined;
-    for await (const head of segment.heads(before.endOffset)) sum.add(head, hasRoom);
+    for await (const { summary, ...outline } of segment.heads(frames.at(-1)?.endOffset)) {
+      const said = summary === undefined || !hasRoom ? {} : readFrameSummary(summary);
+      tally.add(said.counts);
+      const traces = said.traces === undefined ? undefined : Uint8Array.fromBase64(said.traces);
+      frames.push({ ...outline, traces });
+    }
   } catch (error) {
     if (isUnfinishedSegment(error)) return before;
     if (!isOperatingError(error, "corrupt")) throw error;
     return undefined;
   }
-  return sum;
+  return countedFrames(frames, tally);
 }
 
-/** Frames that are counted, and those before them. What was counted before stays as it was. */
-class FrameSum implements CountedFrames {
-  rows: number;
-  timestampNsMin: bigint;
-  timestampNsMax: bigint;
-  endOffset: number | undefined;
-  frameBytes: number;
-  readonly tally: RowTally;
-  readonly frames: CountedFrame[];
-
-  constructor(before: CountedFrames) {
-    this.rows = before.rows;
-    this.timestampNsMin = before.timestampNsMin;
-    this.timestampNsMax = before.timestampNsMax;
-    this.endOffset = before.endOffset;
-    this.frameBytes = before.frameBytes;
-    this.tally = before.tally.copy();
-    this.frames = [...before.frames];
+function countedFrames(frames: readonly CountedFrame[], tally: RowTally): CountedFrames {
+  let times: FrameTimes | undefined;
+  let rows = 0;
+  let { bytes } = tally;
+  for (const frame of frames) {
+    times = joinTimes(times, frame);
+    rows += frame.rows;
+    bytes += FRAME_BYTES + (frame.traces?.byteLength ?? 0);
   }
-
-  add({ summary, ...outline }: WalFrameHead, hasRoom: boolean): void {
-    const { rows, timestampNsMin: min, timestampNsMax: max, endOffset } = outline;
-    if (this.rows === 0 || min < this.timestampNsMin) this.timestampNsMin = min;
-    if (this.rows === 0 || max > this.timestampNsMax) this.timestampNsMax = max;
-    this.rows += rows;
-    this.endOffset = endOffset;
-    const said = summary === undefined || !hasRoom ? {} : readFrameSummary(summary);
-    this.tally.add(said.counts);
-    const traces = said.traces === undefined ? undefined : Uint8Array.fromBase64(said.traces);
-    this.frames.push({ ...outline, traces });
-    this.frameBytes += FRAME_BYTES + (traces?.byteLength ?? 0);
-  }
+  return { rows, ...times ?? NO_TIMES, frames, tally, bytes };
 }
+
+const NO_TIMES: FrameTimes = { timestampNsMin: 0n, timestampNsMax: 0n };
 
 /** Whether all of the rows are in a range. */
 export function isWithin(

@@ -87,6 +87,19 @@ export function learnSchema(
   return segment.columns ??= decodeSchemaMessage(schemaMessage);
 }
 
+/** Whether rows of a segment count in an epoch, as far as that is known. */
+export function mayCount(
+  { columns, epoch: own }: Pick<Segment, "columns" | "epoch">,
+  epoch: number,
+): boolean {
+  return columns === undefined || own >= epoch;
+}
+
+/** Whether rows of a segment lie in a range, as far as that is known. */
+export function mayLieIn({ outline }: Pick<Segment, "outline">, range: TimeRange): boolean {
+  return outline === undefined || meets(range, outline.timestampNsMin, outline.timestampNsMax);
+}
+
 /** What a statement wants of the rows of segments. */
 export interface WantedPieces {
   readonly range: TimeRange;

@@ -50,6 +50,8 @@ import {
   type DeltaPiece,
   lackingPieces,
   learnSchema,
+  mayCount,
+  mayLieIn,
   neededOfNext,
   newSegment,
   type Segment,
@@ -297,9 +299,8 @@ export class WalDelta {
   ): Promise<void> {
     if (of?.traces === undefined || nearest !== undefined) return;
     const { sieve, traces } = of;
-    const known = segments.filter(({ columns, epoch: own, outline, lost }) =>
-      lost === undefined && (columns === undefined || own >= epoch) &&
-      (outline === undefined || meets(range, outline.timestampNsMin, outline.timestampNsMax))
+    const known = segments.filter((segment) =>
+      segment.lost === undefined && mayCount(segment, epoch) && mayLieIn(segment, range)
     );
     await eachOf(known, { atOnce: COUNTS_MAX, signal }, async (segment) => {
       const counted = await this.#count(segment, complete.has(segment.name));
@@ -331,12 +332,10 @@ export class WalDelta {
   ): Promise<void> {
     if (of === undefined || nearest !== undefined) return;
     const unserved = segments.filter((segment) => {
-      const { pieces, columns, epoch: own, outline, lost, siftings } = segment;
-      if (siftings >= SIFTINGS_MAX || lost !== undefined || columns !== undefined && own < epoch) {
-        return false;
-      }
+      const { pieces, lost, siftings } = segment;
+      if (siftings >= SIFTINGS_MAX || lost !== undefined || !mayCount(segment, epoch)) return false;
       if (pieces.length > 0) return lackingPieces(segment, { range, needed }).length > 0;
-      return outline === undefined || meets(range, outline.timestampNsMin, outline.timestampNsMax);
+      return mayLieIn(segment, range);
     });
     const { siftedRowsMin = SIFTED_ROWS_MIN } = this.#options;
     if (sumOfRows(unserved) < siftedRowsMin) return;
@@ -379,8 +378,8 @@ export class WalDelta {
         await this.#refresh(segment, { complete: isSealed, isMany, range, needed, promoted });
       });
     };
-    const unknown = segments.filter(({ columns, epoch: own, outline }) =>
-      outline === undefined && (columns === undefined || own >= epoch)
+    const unknown = segments.filter((segment) =>
+      segment.outline === undefined && mayCount(segment, epoch)
     );
     await refresh(unknown);
     // The epoch of a segment that is still written is known only now.
@@ -404,12 +403,12 @@ export class WalDelta {
     const counts = new Map<Segment, CountedRows>();
     if (by === undefined) return counts;
     const isNumber = by.columns.length === 0 && !by.minutes;
-    const wanted = segments.filter(({ columns, epoch: own, outline, lost, complete }) =>
+    const wanted = segments.filter((segment) => {
+      const { outline, lost, complete } = segment;
       // What is converted tells its number of rows, too.
-      (!complete || !isNumber) && lost === undefined &&
-      (columns === undefined || own >= epoch) &&
-      (outline === undefined || isWithin(range, outline))
-    );
+      return (!complete || !isNumber) && lost === undefined && mayCount(segment, epoch) &&
+        (outline === undefined || isWithin(range, outline));
+    });
     await eachOf(wanted, { atOnce: COUNTS_MAX, signal }, async (segment) => {
       const counted = await this.#count(segment, complete.has(segment.name));
       if (counted === undefined || !isWithin(range, counted)) return;
@@ -435,7 +434,7 @@ export class WalDelta {
       }, { isComplete, hasRoom: this.#countedBytes < COUNTED_FRAMES_BYTES_MAX });
       // The end of a segment that is written may be damaged since it was converted.
       const { nextOffset = 0 } = segment;
-      return (counted?.endOffset ?? 0) < nextOffset ? undefined : counted;
+      return (counted?.frames.at(-1)?.endOffset ?? 0) < nextOffset ? undefined : counted;
     } finally {
       this.#countedBytes += segment.count.bytes - segment.countedBytes;
       segment.countedBytes = segment.count.bytes;
