@@ -45,14 +45,14 @@ export interface Segment {
   /** Offset where the next frame starts; undefined is the first. */
   nextOffset: number | undefined;
   /** Whether nothing will be appended any more, and all of it was converted. */
-  complete: boolean;
+  isConverted: boolean;
   leases: number;
   running: Promise<void> | undefined;
   readonly count: FrameCount;
   /** Memory of `count`, as it was noted. */
   countedBytes: number;
   /** Whether it was looked at since it was sealed. */
-  looked: boolean;
+  isLookedAt: boolean;
   /** How often its frames were searched in place of being converted. */
   siftings: number;
 }
@@ -68,12 +68,12 @@ export function newSegment(lane: LaneId, name: string): Segment {
     pieces: [],
     lost: undefined,
     nextOffset: undefined,
-    complete: false,
+    isConverted: false,
     leases: 0,
     running: undefined,
     count: new FrameCount(),
     countedBytes: 0,
-    looked: false,
+    isLookedAt: false,
     siftings: 0,
   };
 }
@@ -93,6 +93,11 @@ export function mayCount(
   epoch: number,
 ): boolean {
   return columns === undefined || own >= epoch;
+}
+
+/** Whether a segment may be left to others than a conversion, which tells of what is damaged. */
+export function isIntact(segment: Segment, epoch: number): boolean {
+  return segment.lost === undefined && mayCount(segment, epoch);
 }
 
 /** Whether rows of a segment lie in a range, as far as that is known. */
@@ -115,15 +120,15 @@ export function unconverted(
   { range, nearest, needed }: WantedPieces,
 ): Segment[] {
   const units = segments.flatMap((segment) => {
-    const { outline, complete, pieces } = segment;
-    const held = complete || outline === undefined ? pieces : [outline];
+    const { outline, isConverted, pieces } = segment;
+    const held = isConverted || outline === undefined ? pieces : [outline];
     return held.filter((one) => meets(range, one.timestampNsMin, one.timestampNsMax))
       .map((one) => ({ segment, rows: one.rows, ...unitTimes(one) }));
   });
   const wanted = nearest === undefined ? units : [...nearestUnits(units, range, nearest)];
   return wanted.map(({ segment }) => segment).filter((segment) =>
     segment.outline !== undefined &&
-    (!segment.complete || lackingPieces(segment, { range, needed }).length > 0)
+    (!segment.isConverted || lackingPieces(segment, { range, needed }).length > 0)
   );
 }
 
@@ -138,8 +143,20 @@ export function lackingPieces(
   );
 }
 
+/**
+ * Files of a segment with wanted rows. A piece that lacks a needed column holds no row that counts,
+ * or came after the statement asked.
+ */
+export function filesOf(
+  { pieces }: Pick<Segment, "pieces">,
+  { range, needed }: Pick<WantedPieces, "range" | "needed">,
+): DeltaFile[] {
+  return pieces.filter((piece) => meets(range, piece.timestampNsMin, piece.timestampNsMax))
+    .flatMap((piece) => servingFile(piece, needed) ?? []);
+}
+
 /** The file of a piece that has the columns that are needed. */
-export function servingFile(
+function servingFile(
   { files }: Pick<DeltaPiece, "files">,
   needed: NeededColumns | undefined,
 ): DeltaFile | undefined {

@@ -7,6 +7,7 @@ import { isUnfinishedSegment } from "../../wal/reader.ts";
 import type { SegmentReader, WalFrame, WalReader } from "../../wal/types.ts";
 import { mayHoldTrace, type TraceWords } from "../../wal/trace_filter.ts";
 import type { CountedFrames } from "./counted_frames.ts";
+import { rowsOfFrames } from "./delta_frames.ts";
 import { learnSchema, type Segment } from "./delta_segment.ts";
 import type { FrameSieve } from "./frame_sieve.ts";
 import { meets } from "./plan.ts";
@@ -90,7 +91,7 @@ export async function framesOfTraces(
   );
   const { rows, isConverted } = counted;
   const rowsMax = isConverted ? FEW_SHARE_CONVERTED * rows : Math.max(FEW_ROWS, FEW_SHARE * rows);
-  if (kept.reduce((sum, frame) => sum + frame.rows, 0) > rowsMax) return undefined;
+  if (rowsOfFrames(kept) > rowsMax) return undefined;
   if (kept.length === 0) return [];
   const has = sieve(columns);
   const read: WalFrame[] = [];

@@ -26,7 +26,8 @@ import { frameSieve } from "./frame_sieve.ts";
 import type { NeededColumns } from "./left_out.ts";
 import { LATELY_MS } from "./needed_lately.ts";
 import type { FrameTests } from "./sifted_frames.ts";
-import { type DeltaColumns, type DeltaLease, WalDelta, type WalDeltaOptions } from "./wal_delta.ts";
+import { type DeltaLease, WalDelta, type WalDeltaOptions } from "./wal_delta.ts";
+import type { DeltaColumns } from "./lane_request.ts";
 
 const LANE: LaneId = { tenant: "default", index: "events" };
 const NONE: ReadonlySet<string> = new Set();

@@ -24,7 +24,8 @@ import type { FrameTests } from "./sifted_frames.ts";
 import type { TableSnapshot } from "./snapshot.ts";
 import { soughtTraces } from "./sought_traces.ts";
 import { storedSchema } from "./table_schema.ts";
-import type { DeltaColumns, DeltaLease } from "./wal_delta.ts";
+import type { DeltaLease } from "./wal_delta.ts";
+import type { DeltaColumns } from "./lane_request.ts";
 
 /** A table as it was found, before its rows in the WAL are. */
 interface TableBeforeWal extends Pick<FrozenTable, "snapshot" | "state"> {
