@@ -7,17 +7,23 @@
  * not counted here: the statement that asks reads them.
  */
 
-import { floorDiv } from "../../base/floor_div.ts";
-import { NS_PER_DAY } from "../../base/time.ts";
-import { cellKey, type Cells, cellsBetween, IDS_MAX } from "../../derived/summary/cells.ts";
+import { totalRows } from "../../base/total_rows.ts";
+import { type Cells, IDS_MAX } from "../../derived/summary/cells.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
 import { attributeOf, isUnasked, unaskedColumn } from "../../schema/promoted.ts";
 import { type Column, columnOf } from "../../schema/schema.ts";
-import { lieIn, meets, type TablePlan } from "../plan/plan.ts";
+import { meets, type TablePlan } from "../plan/plan.ts";
 import type { ColumnCount, ColumnCounts, ColumnCountsRequest } from "../types.ts";
+import {
+  cellsIn,
+  type FilesOfRange,
+  filesOfRange,
+  type MinuteRange,
+  timesOf,
+  touchedMinutes,
+  widenedBy,
+} from "./cut_range.ts";
 import type { CubesOfFiles, TableCubes } from "./table_answers.ts";
-
-const NS_PER_MINUTE = 60_000_000_000n;
 
 /**
  * Counts the committed rows of `table` that the range holds. Undefined: none of its columns has
@@ -32,8 +38,8 @@ export async function columnCounts(
   const wanted = countedColumns(table)
     .filter(({ name }) => names === undefined || names.includes(attributeOf(name)));
   if (wanted.length === 0) return undefined;
-  const files = await filesOf(range, table.committed.filesIn);
-  const source = { table, cubes, files, minutes: minutesOf(range) };
+  const files = await filesOfRange(range, table.committed.filesIn);
+  const source = { table, cubes, files, minutes: touchedMinutes(range) };
   const [rows, counts] = await Promise.all([
     countRows(source),
     Promise.all(wanted.map((column) => countColumn(source, column))),
@@ -48,19 +54,8 @@ interface CountSource {
   readonly table: TablePlan;
   readonly cubes: TableCubes;
   readonly files: FilesOfRange;
-  readonly minutes: Minutes;
-}
-
-/** Minutes since 1970 that the range touches: [first, end). */
-interface Minutes {
-  readonly first: number;
-  readonly end: number;
-}
-
-/** Files with rows in the range, by whether all files of their days lie in it as a whole. */
-interface FilesOfRange {
-  readonly whole: readonly DataFile[];
-  readonly cut: readonly DataFile[];
+  /** Minutes that the range touches. */
+  readonly minutes: MinuteRange;
 }
 
 /** Columns that summaries may count by value. Doubles of attributes are measures. */
@@ -72,45 +67,9 @@ function countedColumns({ stored }: TablePlan): readonly Column[] {
   );
 }
 
-async function filesOf(
-  range: TimeRange,
-  filesIn: (range: TimeRange) => Promise<readonly DataFile[]>,
-): Promise<FilesOfRange> {
-  const { minNs, maxNs } = range;
-  const days = {
-    minNs: minNs === undefined ? undefined : floorDiv(minNs, NS_PER_DAY) * NS_PER_DAY,
-    maxNs: maxNs === undefined ? undefined : (floorDiv(maxNs, NS_PER_DAY) + 1n) * NS_PER_DAY - 1n,
-  };
-  const isInside = ({ timestampNsMin, timestampNsMax }: DataFile) =>
-    lieIn(range, timestampNsMin, timestampNsMax);
-  const whole: DataFile[] = [];
-  const cut: DataFile[] = [];
-  for (const [, own] of Map.groupBy(await filesIn(days), ({ day }) => day)) {
-    (own.every(isInside) ? whole : cut).push(...own);
-  }
-  return { whole, cut };
-}
-
-function minutesOf({ minNs, maxNs }: TimeRange): Minutes {
-  return {
-    first: minNs === undefined ? -MINUTES_MAX : Number(floorDiv(minNs, NS_PER_MINUTE)),
-    end: maxNs === undefined ? MINUTES_MAX : Number(floorDiv(maxNs, NS_PER_MINUTE)) + 1,
-  };
-}
-
-/** More minutes than there are in the years that a table can hold. */
-const MINUTES_MAX = 2 ** 32;
-
 /** Whether a minute that the range cuts may have rows outside of it. */
-function isWidened({ minNs, maxNs }: TimeRange, { cut }: FilesOfRange): boolean {
-  const before = minNs === undefined
-    ? undefined
-    : { minNs: floorDiv(minNs, NS_PER_MINUTE) * NS_PER_MINUTE, maxNs: minNs - 1n };
-  const after = maxNs === undefined
-    ? undefined
-    : { minNs: maxNs + 1n, maxNs: (floorDiv(maxNs, NS_PER_MINUTE) + 1n) * NS_PER_MINUTE - 1n };
-  return [before, after].some((edge) =>
-    edge !== undefined && edge.minNs <= edge.maxNs &&
+function isWidened(range: TimeRange, { cut }: FilesOfRange): boolean {
+  return widenedBy(range).some((edge) =>
     cut.some((file) => meets(edge, file.timestampNsMin, file.timestampNsMax))
   );
 }
@@ -122,25 +81,18 @@ interface CountedRows {
 }
 
 async function countRows({ table, cubes, files, minutes }: CountSource): Promise<CountedRows> {
-  let rowsCounted = rowsIn(files.whole);
+  let rowsCounted = totalRows(files.whole);
   if (files.cut.length === 0) return { rowsCounted, rowsMissed: 0 };
   const cut = await cubesOf({ table, cubes, files: files.cut, byMinute: true }, []);
   for (const { cells } of cut.cubes) {
-    const { counts } = within(cells, minutes);
+    const { counts } = cellsIn(cells, minutes);
     for (const count of counts) rowsCounted += count;
   }
-  const inRange = {
-    minNs: BigInt(minutes.first) * NS_PER_MINUTE,
-    maxNs: BigInt(minutes.end) * NS_PER_MINUTE - 1n,
-  };
-  const rowsMissed = rowsIn(
+  const inRange = timesOf(minutes);
+  const rowsMissed = totalRows(
     cut.without.filter((file) => meets(inRange, file.timestampNsMin, file.timestampNsMax)),
   );
   return { rowsCounted: rowsCounted + rowsMissed, rowsMissed };
-}
-
-function rowsIn(files: readonly DataFile[]): number {
-  return files.reduce((sum, { rows }) => sum + rows, 0);
 }
 
 async function countColumn(
@@ -160,7 +112,7 @@ async function countColumn(
     }
   };
   for (const { cells } of whole.cubes) add(cells);
-  for (const { cells } of cut.cubes) add(within(cells, minutes));
+  for (const { cells } of cut.cubes) add(cellsIn(cells, minutes));
   const counted = new Map<string, number>();
   let rows = 0;
   totals.forEach((count, id) => {
@@ -178,10 +130,6 @@ async function countColumn(
     values: counted,
     stored: column.name,
   };
-}
-
-function within(cells: Cells, { first, end }: Minutes): Cells {
-  return cellsBetween(cells, cellKey(first, 0), cellKey(end, 0));
 }
 
 /** Cubes of the files whose summary counts the columns as they are. */

@@ -8,37 +8,33 @@
  * whose rows are read.
  */
 
-import { floorDiv } from "../../base/floor_div.ts";
 import { sumInName } from "../../base/summed_uuid.ts";
-import { NS_PER_DAY } from "../../base/time.ts";
-import {
-  cellKey,
-  type Cells,
-  cellsBetween,
-  cellsOf,
-  partsOfKey,
-  sumOfCells,
-} from "../../derived/summary/cells.ts";
+import { totalRows } from "../../base/total_rows.ts";
 import { GROUP_VALUES_MAX } from "../../derived/summary/build_summary.ts";
-import { type MeasuredCells, sumOfMeasures } from "../../derived/summary/measured_cells.ts";
 import { type Column, columnOf } from "../../schema/schema.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
-import type { TalliedColumns } from "../plan/counted_by.ts";
 import { isFilled } from "../plan/made_columns.ts";
 import { lieIn, meets, type TablePlan } from "../plan/plan.ts";
 import { DIMS_MAX } from "../limits.ts";
+import { endsOf, type FilesOfRange, filesOfRange, wholeMinutes } from "./cut_range.ts";
 import type { EdgeTimes, FileEdge, MinuteRows } from "./edge_times.ts";
 import { inexactMeasure } from "./exact_measures.ts";
-import type { CubeSpec } from "./file_part.ts";
+import type { CubePart, CubeSpec } from "./file_part.ts";
 import { type FileRanges, type OwnRows, OwnRowsReading, type OwnRowsSource } from "./own_rows.ts";
-import type { CubesOfFiles, TableCubes } from "./table_answers.ts";
-import type { WideCounts, WideKind } from "./wide_column.ts";
-import type { WeightedRows } from "./weighted_relation.ts";
-import type { EngineConnection } from "../duckdb/driver.ts";
 import type { StepAside } from "./step_aside.ts";
+import type { CubesOfFiles, TableCubes } from "./table_answers.ts";
+import {
+  cellsOfMinutes,
+  NO_MEASURES,
+  partOfMinutes,
+  talliedCells,
+  weightedRows,
+  withoutMinutes,
+} from "./weighted_cells.ts";
+import type { WeightedRows } from "./weighted_relation.ts";
 import { dimsOf, type WeightedStatement } from "./weighted_statement.ts";
-
-const NS_PER_MINUTE = 60_000_000_000n;
+import type { WideCounts } from "./wide_column.ts";
+import { wideColumnOf, wideCounts, type WideCountsSource } from "./wide_counts.ts";
 
 /** Weighted rows, and the rows of the table that are read besides. */
 export interface WeightedPlan {
@@ -71,21 +67,12 @@ export interface WeightedAside extends StepAside {
 }
 
 /** What a plan of weighted rows is made from. */
-export interface WeightedSource extends OwnRowsSource {
+export interface WeightedSource extends OwnRowsSource, WideCountsSource {
   readonly table: TablePlan;
   readonly cubes: TableCubes;
   readonly times: Pick<EdgeTimes, "rowsOf">;
   /** Live files that can have rows in a range of time. */
   readonly filesIn: (range: TimeRange) => Promise<readonly DataFile[]>;
-  readonly connection: Pick<EngineConnection, "texts">;
-  readonly signal: AbortSignal;
-  /**
-   * Whether the answer must equal the scan's. Else the most frequent values may come with bounds of
-   * their counts.
-   */
-  readonly isExact: boolean;
-  /** Whether nothing will run: counts of columns with many values are then not brought together. */
-  readonly planOnly: boolean;
   /** Whether the processor divides like `exact_average`. */
   readonly averages: boolean;
 }
@@ -115,12 +102,6 @@ export async function weightedPlan(
 }
 
 /**
- * Counts of a column with many values are left alone when more than a fourth of the rows are read
- * in any case. Joining both sources costs twice a scan.
- */
-const READ_SHARE_MIN = 4;
-
-/**
  * Words are looked for in the rows when a smaller share of these is counted. A scan skips what
  * indexes tell to have no such word; rows that are read beside counts are all looked at.
  */
@@ -134,75 +115,55 @@ const FEW_FILLED = "several columns tell one value, and few files have the first
 /** The statement is then planned once more, with these rows. */
 const ROWS_WANTED = "it wants more of the WAL's rows than their number";
 
-function rowsOf(files: readonly DataFile[]): number {
-  return files.reduce((sum, { rows }) => sum + rows, 0);
-}
-
 /** Weighted rows that are written into a statement at most. */
 export const ROWS_MAX = 50_000;
-
-/** A day's files, and what the range leaves of it. */
-interface Day {
-  readonly files: readonly DataFile[];
-  readonly isCut: boolean;
-}
 
 class Planning {
   wide: WideCounts | undefined;
   readonly #statement: WeightedStatement;
   readonly #range: TimeRange;
   readonly #source: WeightedSource;
+  /** Whether nothing but the number of rows is wanted, or that of each minute. */
+  readonly #countsRows: boolean;
   /** Whether nothing but the number of rows is wanted, which every file tells. */
   readonly #countsOnly: boolean;
+  readonly #looksForWords: boolean;
   readonly #own: OwnRowsReading;
   readonly #edgesMissed: FileEdge[] = [];
   #edgesCounted = 0;
+  /** Rows that were counted by their number alone. */
   #counted = 0;
   #filesWithout = 0;
-  #segmentsCounted = 0;
   /** Rows of these files. */
   #rowsWithout = 0;
+  #segmentsCounted = 0;
   /** Rows of files that are counted, by whole minutes or as a whole. */
   #rowsWith = 0;
 
   constructor(statement: WeightedStatement, range: TimeRange, source: WeightedSource) {
+    const { columns, measures, filter, minutes } = statement;
     this.#statement = statement;
     this.#range = range;
     this.#source = source;
     this.#own = new OwnRowsReading(range, source);
-    this.#countsOnly = dimsOf(statement) === 0 && statement.measures.length === 0 &&
-      statement.filter === undefined;
+    this.#countsRows = columns.length === 0 && measures.length === 0 && filter === undefined;
+    this.#countsOnly = this.#countsRows && !minutes;
+    this.#looksForWords = filter !== undefined || columns.some(({ words }) => words !== undefined);
   }
 
   async plan(): Promise<WeightedPlan | WeightedAside> {
-    const days = await this.#days();
-    const aside = await this.#wordsAside(days);
-    if (aside !== undefined) return { aside };
-    const whole = days.filter(({ isCut }) => !isCut).flatMap(({ files }) => files);
-    const cut = days.filter(({ isCut }) => isCut).flatMap(({ files }) => files);
-    const pieces = [...await this.#wholeDays(whole), ...await this.#cutDays(cut)];
-    const counted = this.#addCounted();
-    if (counted === undefined) return { aside: ROWS_WANTED };
+    const files = await this.#filesOfRange();
+    if (await this.#lacksWords(files)) return { aside: FEW_COUNT_WORDS };
+    const ofFiles = [...await this.#wholeDays(files.whole), ...await this.#cutDays(files.cut)];
+    const ofWal = this.#addCounted();
+    if (ofWal === undefined) return { aside: ROWS_WANTED };
     this.#addDelta();
-    const { rows, answered } = this.#rowsOf([...pieces, ...counted]);
+    const { cubes } = this.#source;
+    const counted = this.#counted;
+    const rows = weightedRows([...ofFiles, ...ofWal], this.#statement, { cubes, counted });
     const own = this.#own.scans;
-    // Where all files are counted, there may be no row with the words.
-    const isCounted = this.#statement.filter === undefined ? answered > 0 : this.#rowsWith > 0;
-    if (!isCounted && this.wide === undefined && own.length > 0) {
-      return { aside: "no summary holds a row of it", edgesMissed: this.#edgesMissed };
-    }
-    if (this.#rowsWithout * WORDS_READ_SHARE_MIN > this.#rowsWith) {
-      if (this.#looksForWords()) return { aside: FEW_COUNT_WORDS };
-      if (this.#statement.filled.length > 0) return { aside: FEW_FILLED };
-    }
-    const inexact = inexactMeasure(
-      this.#statement.measures.map((measure, at) => ({
-        measure,
-        cells: rows.measures[at]?.cells ?? NO_MEASURES,
-      })),
-      { read: this.#own.subjects, averages: this.#source.averages },
-    );
-    if (inexact !== undefined) return { aside: inexact };
+    const aside = this.#asideOf(rows);
+    if (aside !== undefined) return aside;
     return {
       rows,
       own,
@@ -210,7 +171,7 @@ class Planning {
       edgesMissed: this.#edgesMissed,
       filesWithout: this.#filesWithout,
       segmentsCounted: this.#segmentsCounted,
-      cutDays: days.filter(({ isCut }) => isCut).length,
+      cutDays: files.cutDays,
       wide: this.wide,
       // NULL has a place among the values.
       isWide: this.wide !== undefined ||
@@ -218,59 +179,68 @@ class Planning {
     };
   }
 
-  #looksForWords(): boolean {
-    const { filter, columns } = this.#statement;
-    return filter !== undefined || columns.some(({ words }) => words !== undefined);
-  }
-
-  /** Why words are looked for in the rows: the largest file does not count them. */
-  async #wordsAside(days: readonly Day[]): Promise<string | undefined> {
-    if (!this.#looksForWords()) return undefined;
-    let largest: { readonly file: DataFile; readonly isCut: boolean } | undefined;
-    for (const { files, isCut } of days) {
-      for (const file of files) {
-        if (largest === undefined || file.rows > largest.file.rows) largest = { file, isCut };
-      }
+  /** Why the scan is better, or gives another answer. */
+  #asideOf({ weights, measures: sums }: WeightedRows): WeightedAside | undefined {
+    const { filter, filled, measures } = this.#statement;
+    // Where all files are counted, there may be no row with the words.
+    const isCounted = filter === undefined ? weights.length > 0 : this.#rowsWith > 0;
+    if (!isCounted && this.wide === undefined && this.#own.scans.length > 0) {
+      return { aside: "no summary holds a row of it", edgesMissed: this.#edgesMissed };
     }
-    if (largest === undefined) return undefined;
-    const spec = this.#spec(largest.isCut || this.#statement.minutes);
-    return await this.#source.cubes.countsWords(largest.file, spec) ? undefined : FEW_COUNT_WORDS;
+    if (this.#rowsWithout * WORDS_READ_SHARE_MIN > this.#rowsWith) {
+      if (this.#looksForWords) return { aside: FEW_COUNT_WORDS };
+      if (filled.length > 0) return { aside: FEW_FILLED };
+    }
+    const inexact = inexactMeasure(
+      measures.map((measure, at) => ({ measure, cells: sums[at]?.cells ?? NO_MEASURES })),
+      { read: this.#own.subjects, averages: this.#source.averages },
+    );
+    return inexact === undefined ? undefined : { aside: inexact };
   }
 
-  /** Files of the range by day. A day that the range cuts has all of its files. */
-  async #days(): Promise<readonly Day[]> {
+  async #filesOfRange(): Promise<FilesOfRange> {
     const { minNs, maxNs } = this.#range;
-    if (minNs !== undefined && maxNs !== undefined && minNs > maxNs) return [];
+    const { table, filesIn } = this.#source;
     if (minNs === undefined && maxNs === undefined) {
-      return [{ files: this.#source.table.files, isCut: false }];
+      return { whole: table.files, cut: [], cutDays: 0 };
     }
-    const rounded = {
-      minNs: minNs === undefined ? undefined : floorDiv(minNs, NS_PER_DAY) * NS_PER_DAY,
-      maxNs: maxNs === undefined ? undefined : (floorDiv(maxNs, NS_PER_DAY) + 1n) * NS_PER_DAY - 1n,
-    };
-    const files = await this.#source.filesIn(rounded);
-    return [...Map.groupBy(files, ({ day }) => day)].map(([, own]) => ({
-      files: own,
-      isCut: !own.every((file) => this.#isInside(file.timestampNsMin, file.timestampNsMax)),
-    }));
+    if (minNs !== undefined && maxNs !== undefined && minNs > maxNs) {
+      return { whole: [], cut: [], cutDays: 0 };
+    }
+    return await filesOfRange(this.#range, filesIn);
   }
 
-  async #wholeDays(files: readonly DataFile[]): Promise<Piece[]> {
+  /** Whether words are wanted which the largest file does not count. */
+  async #lacksWords({ whole, cut }: FilesOfRange): Promise<boolean> {
+    if (!this.#looksForWords) return false;
+    let largest: DataFile | undefined;
+    for (const file of [...whole, ...cut]) {
+      if (largest === undefined || file.rows > largest.rows) largest = file;
+    }
+    if (largest === undefined) return false;
+    const spec = this.#spec(cut.includes(largest) || this.#statement.minutes);
+    return !await this.#source.cubes.countsWords(largest, spec);
+  }
+
+  async #wholeDays(files: readonly DataFile[]): Promise<readonly CubePart[]> {
     if (this.#countsOnly) {
       this.#readFiles(files);
       return [];
     }
-    const { cubes: own } = this.#source;
-    const column = this.#wideColumn();
-    const isWide = column !== undefined && own.wideIds.has(column.id);
+    const column = wideColumnOf(this.#statement);
+    const isWide = column !== undefined && this.#source.cubes.wideIds.has(column.id);
     const { cubes, without } = isWide
       ? { cubes: [], without: files }
       : await this.#cubesOf(files, this.#statement.minutes);
-    this.#rowsWith += rowsOf(files) - rowsOf(without);
+    this.#rowsWith += totalRows(files) - totalRows(without);
+    if (column === undefined) {
+      this.#readFiles(without);
+      return cubes;
+    }
     const cells = cubes.reduce((sum, cube) => sum + cube.cells.keys.length, 0);
-    const isTooMuch = column !== undefined && cells > ROWS_MAX;
-    this.#readFiles(await this.#wideFiles(column, isTooMuch ? files : without));
-    return isTooMuch ? [] : cubes.map(({ cells, measures }) => ({ cells, measures }));
+    const areTooMany = cells > ROWS_MAX;
+    this.#readFiles(await this.#wideFiles(column, areTooMany ? files : without));
+    return areTooMany ? [] : cubes;
   }
 
   /**
@@ -300,98 +270,54 @@ class Planning {
     };
   }
 
-  /** The column that is counted by value, where there is nothing else to count by. */
-  #wideColumn(): Column | undefined {
-    const { columns: [column, ...more], minutes, measures, filter, filled } = this.#statement;
-    if (column?.words !== undefined || filter !== undefined || filled.length > 0) return undefined;
-    return minutes || measures.length > 0 || more.length > 0 ? undefined : column;
-  }
-
   /**
    * Takes counts of `files` from columns with many values, as far as there are some. Returns the
    * other files.
    */
-  async #wideFiles(
-    column: Column | undefined,
-    files: readonly DataFile[],
-  ): Promise<readonly DataFile[]> {
-    if (column === undefined) return files;
+  async #wideFiles(column: Column, files: readonly DataFile[]): Promise<readonly DataFile[]> {
     const { complete, incomplete } = this.#byCompleteness(files);
     if (complete.length === 0) return files;
-    const without = await this.#wideCounts(column, complete);
-    return [...without, ...incomplete];
-  }
-
-  /** Takes counts of `files`, each of which counts the column as it is. */
-  async #wideCounts(column: Column, files: readonly DataFile[]): Promise<readonly DataFile[]> {
-    const { cubes, connection, signal, planOnly } = this.#source;
     const { isPlainTop } = this.#statement;
-    const { minNs, maxNs } = this.#range;
-    const days = [minNs, maxNs].map((ns) => ns === undefined ? null : String(ns / NS_PER_DAY));
-    const ask = (kind: WideKind) => {
-      const wide = cubes.wide(column, days.join(), kind);
-      return planOnly ? wide.look(files) : wide.of(files, { connection, signal });
-    };
-    // Rows of many values that are read besides are grouped at the price of a scan.
-    const look = await cubes.wide(column, days.join(), "all").look(files);
-    const isScanned = rowsOf(look.without) * READ_SHARE_MIN > rowsOf(files);
-    look[Symbol.dispose]();
-    if (isScanned && (this.#source.isExact || !isPlainTop)) return files;
-    let counts = await ask("all");
-    if (counts.without.length > 0 && !this.#source.isExact && isPlainTop) {
-      counts[Symbol.dispose]();
-      counts = await ask("top");
-    }
-    if (counts.without.length === files.length) {
-      counts[Symbol.dispose]();
-      return files;
-    }
-    cubes.wideIds.add(column.id);
-    this.wide = counts;
-    return counts.without;
+    const asked = { files: complete, range: this.#range, isPlainTop };
+    this.wide = await wideCounts(column, asked, this.#source);
+    return [...this.wide?.without ?? complete, ...incomplete];
   }
 
-  async #cutDays(files: readonly DataFile[]): Promise<Piece[]> {
-    const { columns } = this.#statement;
-    const wanted = files.filter((file) =>
-      meets(this.#range, file.timestampNsMin, file.timestampNsMax)
-    );
-    const tooMany = columns.length > 1;
-    const { cubes, without } = tooMany
+  async #cutDays(files: readonly DataFile[]): Promise<readonly CubePart[]> {
+    const { columns, minutes } = this.#statement;
+    const hasNoMinute = columns.length > 1;
+    const { cubes, without } = hasNoMinute
       ? { cubes: [], without: files }
       : await this.#cubesOf(files, true);
     const isWithout = new Set(without.map(({ key }) => key));
-    this.#readFiles(wanted.filter(({ key }) => isWithout.has(key)));
-    const { first, end } = this.#wholeMinutes();
-    if (first < end) {
-      this.#rowsWith += rowsOf(wanted.filter(({ key }) => !isWithout.has(key)));
-    }
-    const edges = this.#edges({ first, end });
-    const counted = await this.#readEdges(
-      wanted.filter(({ key }) => !isWithout.has(key)).map((file) => ({
-        file,
-        ranges: edges.filter((edge) => meets(edge, file.timestampNsMin, file.timestampNsMax)),
-      })),
+    const wanted = files.filter((file) =>
+      meets(this.#range, file.timestampNsMin, file.timestampNsMax)
     );
-    if (first >= end) return [this.#withoutMinutes(counted)];
-    const [from, to] = [cellKey(first, 0), cellKey(end, 0)];
-    const whole = cubes.map(({ cells, measures }) => ({
-      cells: cellsBetween(cells, from, to),
-      measures: new Map([...measures].map(([id, own]) => [id, measuresBetween(own, from, to)])),
-    }));
-    return [...whole, counted].map((piece) => this.#withoutMinutes(piece));
+    this.#readFiles(wanted.filter(({ key }) => isWithout.has(key)));
+    const counted = wanted.filter(({ key }) => !isWithout.has(key));
+    const ends = endsOf(this.#range);
+    const atEnds = await this.#readEdges(counted.map((file) => ({
+      file,
+      ranges: ends.filter((end) => meets(end, file.timestampNsMin, file.timestampNsMax)),
+    })));
+    const whole = wholeMinutes(this.#range);
+    const hasWhole = whole.first < whole.end;
+    if (hasWhole) this.#rowsWith += totalRows(counted);
+    const parts = [
+      ...hasWhole ? cubes.map((cube) => partOfMinutes(cube, whole)) : [],
+      atEnds,
+    ];
+    return minutes ? parts : parts.map(withoutMinutes);
   }
 
   /**
    * Has files read for the edges that they meet. Returns the rows of edges that are counted in
    * memory instead.
    */
-  async #readEdges(files: readonly FileRanges[]): Promise<Piece> {
-    const { columns, measures, filter } = this.#statement;
-    const isCounted = columns.length === 0 && measures.length === 0 && filter === undefined;
+  async #readEdges(files: readonly FileRanges[]): Promise<CubePart> {
     const counted: MinuteRows[] = [];
     const isRead = (edge: FileEdge) => {
-      if (!isCounted) return true;
+      if (!this.#countsRows) return true;
       const rows = this.#source.times.rowsOf(edge);
       if (rows === undefined) {
         this.#edgesMissed.push(edge);
@@ -406,8 +332,7 @@ class Planning {
       ranges: ranges.filter((range) => isRead({ file, range })),
     }));
     await this.#own.addEdges(read.filter(({ ranges }) => ranges.length > 0));
-    const keys = counted.map(({ minute }) => cellKey(minute, 0));
-    return { cells: cellsOf(keys, counted.map(({ rows }) => rows)), measures: new Map() };
+    return { cells: cellsOfMinutes(counted), measures: new Map() };
   }
 
   #spec(minutes: boolean): CubeSpec {
@@ -439,57 +364,23 @@ class Planning {
     }
   }
 
-  /** The minutes that the range cuts through: those before `first` and those from `end` on. */
-  #edges({ first, end }: { readonly first: number; readonly end: number }): readonly TimeRange[] {
-    const { minNs, maxNs } = this.#range;
-    if (first >= end) return [this.#range];
-    return [
-      { minNs, maxNs: minNs === undefined ? undefined : BigInt(first) * NS_PER_MINUTE - 1n },
-      { minNs: maxNs === undefined ? undefined : BigInt(end) * NS_PER_MINUTE, maxNs },
-    ].filter((edge) =>
-      edge.minNs !== undefined && edge.maxNs !== undefined && edge.minNs <= edge.maxNs
-    );
-  }
-
   /** Adds rows of the WAL that are counted already. Undefined: more is wanted of them. */
-  #addCounted(): readonly Piece[] | undefined {
-    const pieces: Piece[] = [];
-    for (const { rows, timestampNsMin, timestampNsMax, by } of this.#source.table.counted ?? []) {
+  #addCounted(): readonly CubePart[] | undefined {
+    const { table, cubes } = this.#source;
+    const parts: CubePart[] = [];
+    for (const { rows, timestampNsMin, timestampNsMax, by } of table.counted ?? []) {
       if (!meets(this.#range, timestampNsMin, timestampNsMax)) continue;
       if (!this.#isInside(timestampNsMin, timestampNsMax)) return undefined;
       if (this.#countsOnly) {
         this.#counted += rows;
       } else {
-        const cells = this.#talliedCells(by);
+        const cells = talliedCells(by, this.#statement, cubes);
         if (cells === undefined) return undefined;
-        pieces.push({ cells, measures: new Map() });
+        parts.push({ cells, measures: new Map() });
       }
       this.#segmentsCounted += 1;
     }
-    return pieces;
-  }
-
-  /** Rows that the WAL tells by value. Undefined: by other values than are wanted. */
-  #talliedCells(by: TalliedColumns | undefined): Cells | undefined {
-    const { minutes, columns, measures, filter, filled } = this.#statement;
-    if (by === undefined || measures.length > 0 || filter !== undefined) return undefined;
-    const places = columns.map(({ id, words }) => words === undefined ? by.ids.indexOf(id) : -1);
-    const filledPlaces = filled.map(({ id }) => by.ids.indexOf(id));
-    if (places.includes(-1) || filledPlaces.includes(-1)) return undefined;
-    const own = columns.map((column) => this.#source.cubes.valuesOf(column));
-    const keys: number[] = [];
-    for (const { minute, values } of by.cells) {
-      if (filledPlaces.some((place) => values[place] === null)) return undefined;
-      const ids = places.map((place, at) => {
-        const value = values[place] ?? null;
-        return own[at]?.id(value === null ? null : String(value));
-      });
-      if (ids.includes(undefined)) return undefined;
-      const all = [...minutes ? [minute] : [], ...ids] as number[];
-      const last = all.pop() ?? 0;
-      keys.push(minutes && columns.length === 0 ? cellKey(last, 0) : cellKey(all[0] ?? 0, last));
-    }
-    return cellsOf(keys, by.cells.map(({ rows }) => rows));
+    return parts;
   }
 
   #addDelta(): void {
@@ -508,77 +399,4 @@ class Planning {
   #isInside(first: bigint | undefined, last: bigint | undefined): boolean {
     return lieIn(this.#range, first, last);
   }
-
-  /** Minutes that lie wholly in the range: [first, end). */
-  #wholeMinutes(): { readonly first: number; readonly end: number } {
-    const { minNs, maxNs } = this.#range;
-    return {
-      first: minNs === undefined ? -MINUTES_MAX : Number(-floorDiv(-minNs, NS_PER_MINUTE)),
-      end: maxNs === undefined ? MINUTES_MAX : Number(floorDiv(maxNs + 1n, NS_PER_MINUTE)),
-    };
-  }
-
-  #withoutMinutes(piece: Piece): Piece {
-    if (this.#statement.minutes) return piece;
-    const withoutMinute = (key: number) => cellKey(0, partsOfKey(key).b);
-    const totals = new Map<number, number>();
-    piece.cells.keys.forEach((key, at) => {
-      const own = withoutMinute(key);
-      totals.set(own, (totals.get(own) ?? 0) + (piece.cells.counts[at] as number));
-    });
-    const keys = Float64Array.from(totals.keys()).sort();
-    const cells = { keys, counts: Float64Array.from(keys, (key) => totals.get(key) ?? 0) };
-    const measures = new Map([...piece.measures].flatMap(([id, own]) => {
-      const single = [...own.cells].map(([key, cell]) => ({
-        ...own,
-        cells: new Map([[withoutMinute(key), cell]]),
-      }));
-      const sum = sumOfMeasures(single);
-      return sum === undefined ? [] : [[id, sum] as const];
-    }));
-    return { cells, measures };
-  }
-
-  /** All pieces as weighted rows. `answered` is the number of table rows that they stand for. */
-  #rowsOf(pieces: readonly Piece[]): { readonly rows: WeightedRows; readonly answered: number } {
-    const { minutes, columns, measures } = this.#statement;
-    const { cubes } = this.#source;
-    const { keys, counts } = sumOfCells(pieces.map(({ cells }) => cells));
-    const allKeys = [...keys, ...(this.#counted > 0 ? [0] : [])];
-    const weights = [...counts, ...(this.#counted > 0 ? [this.#counted] : [])];
-    const split = allKeys.map(partsOfKey);
-    const rows: WeightedRows = {
-      weights,
-      minutes: minutes ? split.map(({ a }) => a) : [],
-      columns: columns.map((column, at) => {
-        const isFirst = !minutes && columns.length === 2 && at === 0;
-        return {
-          values: cubes.valuesOf(column).values,
-          ids: split.map(({ a, b }) => isFirst ? a : b),
-        };
-      }),
-      measures: measures.map(({ column }) => ({
-        cells: sumOfMeasures(pieces.flatMap((piece) => piece.measures.get(column.id) ?? [])) ??
-          NO_MEASURES,
-        keys: allKeys,
-      })),
-    };
-    return { rows, answered: weights.reduce((sum, weight) => sum + weight, 0) };
-  }
-}
-
-/** What one cube gives a statement. */
-interface Piece {
-  readonly cells: Cells;
-  readonly measures: ReadonlyMap<number, MeasuredCells>;
-}
-
-const NO_MEASURES: MeasuredCells = { kind: "integer", units: 0, cells: new Map() };
-
-/** More minutes than there are in the years that a table can hold. */
-const MINUTES_MAX = 2 ** 32;
-
-function measuresBetween(measures: MeasuredCells, from: number, end: number): MeasuredCells {
-  const cells = [...measures.cells].filter(([key]) => key >= from && key < end);
-  return { ...measures, cells: new Map(cells) };
 }
