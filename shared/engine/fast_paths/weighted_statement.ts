@@ -16,8 +16,8 @@
 
 import { present } from "../../base/assert.ts";
 import { DIMS_MAX } from "../limits.ts";
-import type { AttributeRest, AttributeValues } from "../plan/promoted_attributes.ts";
-import type { Column, TableSchema } from "../../schema/schema.ts";
+import type { AttributeRest } from "../plan/promoted_attributes.ts";
+import type { Column } from "../../schema/schema.ts";
 import {
   answerClauses,
   isNode,
@@ -28,16 +28,17 @@ import {
   textAt,
   type TreeNode,
   type TreeValue,
-  walk,
 } from "../statement/syntax_tree.ts";
 import { conjuncts, isTimeBound } from "../bounds/time_bounds.ts";
 import { finerThanMinute, isMinuteItself } from "./minute_calls.ts";
 import type { CountedColumn } from "./file_part.ts";
 import { columnsOfPart, guardedParts } from "./guarded_parts.ts";
+import { NamedColumns, type WeightedTable } from "./named_columns.ts";
 import { Aside, type StepAside } from "./step_aside.ts";
 import { hasOnlyCounts, topGroups } from "./top_groups.ts";
 import { columnNode, conjunctionNode } from "../statement/tree_nodes.ts";
 import { Aggregates, isAggregate, type Measure } from "./weighted_aggregates.ts";
+import { checkClauses, groupsByTimes, hasGroups } from "./weighted_clauses.ts";
 import { VALUE_FUNCTIONS, VALUE_OPERATORS } from "./weighted_functions.ts";
 
 /** A statement over weighted rows, and what these must have. */
@@ -84,16 +85,6 @@ export function dimsOf(
   return columns.length + (minutes ? 1 : 0);
 }
 
-/** The one table that a statement reads. */
-export interface WeightedTable {
-  readonly table: TreeNode;
-  readonly schema: TableSchema;
-  /** Columns of `schema` that are made of promoted ones; by name. */
-  readonly made: ReadonlyMap<string, unknown>;
-  /** Expressions that are the value of one column of `schema`. */
-  readonly values: AttributeValues;
-}
-
 /** Rewrites a statement. `root` reads the one table `table`, whose columns are `schema`'s. */
 export function weightedStatement(
   root: TreeNode,
@@ -112,7 +103,7 @@ function rewritten(
   { guards }: { readonly guards: boolean },
 ): WeightedStatement | StepAside {
   try {
-    return new Rewriting(root, table, guards).statement();
+    return new Rewriting(root, table).statement({ guards });
   } catch (error) {
     if (error instanceof Aside) return { aside: error.message };
     throw error;
@@ -121,58 +112,45 @@ function rewritten(
 
 class Rewriting {
   readonly #root: TreeNode;
-  readonly #table: TreeNode;
-  /** Columns by lower-cased name. */
-  readonly #columns: ReadonlyMap<string, Column>;
-  /** Names of text columns whose values are counted. */
-  readonly #tags: ReadonlySet<string>;
+  readonly #table: WeightedTable;
+  readonly #columns: NamedColumns;
+  /** Lower-cased names that the select list gives. */
   readonly #aliases: ReadonlySet<string>;
-  readonly #used = new Map<number, CountedColumn>();
-  readonly #values: AttributeValues;
-  /** What rows have in place of a column without a value, by the column's name. */
-  readonly #rests = new Map<string, AttributeRest>();
+  readonly #aggregates: Aggregates;
   /** Expressions that are evaluated for each row of a group, whatever else holds of it. */
   readonly #direct = new Set<TreeNode>();
-  readonly #aggregates: Aggregates;
   /** Parts that matter only where a column has no value, with that column. */
   readonly #guarded = new Map<TreeNode, Column>();
   readonly #filled = new Set<Column>();
   readonly #unneeded = new Map<string, Column>();
-  readonly #guards: boolean;
   #minutes = false;
 
-  constructor(
-    root: TreeNode,
-    { table, schema, made, values }: WeightedTable,
-    guards: boolean,
-  ) {
-    this.#guards = guards;
+  constructor(root: TreeNode, table: WeightedTable) {
     this.#root = root;
-    this.#values = values;
     this.#table = table;
-    this.#columns = new Map(schema.columns.map((column) => [column.name.toLowerCase(), column]));
-    this.#tags = new Set([...schema.tags, ...schema.promoted ?? [], ...made.keys()]);
+    this.#columns = new NamedColumns(table);
     this.#aliases = new Set(
       nodesAt(root, "select_list").map((item) => textAt(item, "alias").toLowerCase())
         .filter((alias) => alias !== ""),
     );
     this.#aggregates = new Aggregates({
-      columnOf: (node) => this.#columnOf(node),
-      isUsed: ({ id }) => this.#used.has(id),
+      columnOf: (node) => this.#columns.of(node),
+      isUsed: (column) => this.#columns.isUsed(column),
       rewrite: (node) => this.#expression(node),
       direct: (node) => void this.#direct.add(node),
     });
   }
 
-  statement(): WeightedStatement {
+  statement({ guards }: { readonly guards: boolean }): WeightedStatement {
     const root = this.#root;
-    this.#checkClauses();
-    const groups = listAt(root, "group_expressions").length > 0 ||
-      textAt(root, "aggregate_handling") === "FORCE_AGGREGATES" || this.#isDistinct();
+    const { table, values } = this.#table;
+    const columns = this.#columns;
+    checkClauses(root, this.#table);
+    const groups = hasGroups(root);
     if (!groups && !someNode(answerClauses(root), isAggregate)) throw new Aside("it lists rows");
     const where = nodeAt(root, "where_clause");
     const all = where === undefined ? [] : conjuncts(where);
-    const bounds = all.filter((conjunct) => isTimeBound(conjunct, this.#table));
+    const bounds = all.filter((conjunct) => isTimeBound(conjunct, table));
     const filter = this.#filter(all);
     const others = all.filter((conjunct) =>
       !bounds.includes(conjunct) && conjunct !== filter?.node
@@ -180,9 +158,11 @@ class Rewriting {
     // What is looked at row by row comes first, so that an aggregate knows whether its column is
     // there anyway.
     const having = nodeAt(root, "having");
-    if (this.#groupsByTimes(having)) throw new Aside("HAVING names times, so it groups by them");
+    if (groupsByTimes(root, { columns, values })) {
+      throw new Aside("HAVING names times, so it groups by them");
+    }
     const parts = [...answerClauses(root), ...others];
-    if (this.#guards) this.#findGuarded(parts);
+    if (guards) this.#findGuarded(parts);
     for (const part of parts) this.#note(part);
     const rewritten: TreeNode = {
       ...root,
@@ -192,83 +172,33 @@ class Rewriting {
       having: having === undefined ? null : this.#expression(having),
       modifiers: nodesAt(root, "modifiers").map((modifier) => this.#modifier(modifier)),
     };
-    const [column] = this.#used.values();
+    const { used, rests } = columns;
+    const [column] = used;
     const top = column === undefined
       ? undefined
       : topGroups(root, { column, isFiltered: others.length > 0 || filter !== undefined });
     return {
       top,
       isPlainTop: top !== undefined && hasOnlyCounts(root, present(column)),
-      columns: [...this.#used.values()].sort((a, b) => a.id - b.id),
+      columns: used.toSorted((a, b) => a.id - b.id),
       filter: filter?.filter,
       filled: [...this.#filled],
       unneeded: [...this.#unneeded.values()]
-        .filter(({ name }) => !this.#used.values().some((column) => column.name === name)),
+        .filter(({ name }) => !used.some((column) => column.name === name)),
       minutes: this.#minutes,
       bounds,
       measures: this.#aggregates.measures,
-      ownValues: this.#rests,
+      ownValues: rests,
       root: rewritten,
       groups,
     };
-  }
-
-  #checkClauses(): void {
-    const root = this.#root;
-    if (textAt(root, "type") !== "SELECT_NODE") throw new Aside("it is more than one SELECT");
-    if (nodesAt(nodeAt(root, "cte_map") ?? {}, "map").length > 0) throw new Aside("it has a WITH");
-    if (
-      nodeAt(root, "from_table") !== this.#table || textAt(this.#table, "type") !== "BASE_TABLE"
-    ) {
-      throw new Aside("it reads more than one table");
-    }
-    if (listAt(this.#table, "column_name_alias").length > 0) throw new Aside("it renames columns");
-    if (nodeAt(this.#table, "sample") !== undefined || nodeAt(root, "sample") !== undefined) {
-      throw new Aside("it draws a sample");
-    }
-    if (nodeAt(root, "qualify") !== undefined) throw new Aside("it has a QUALIFY");
-    if (listAt(root, "group_sets").length > 1) throw new Aside("it has several groupings");
-    // Weighted rows have columns with such names besides.
-    const reserved = this.#columns.keys().find((name) => name.startsWith("#"));
-    if (reserved !== undefined) throw new Aside(`the table has a column ${reserved}`);
-  }
-
-  /** GROUP BY ALL also groups by each column that HAVING names outside of aggregates. */
-  #groupsByTimes(having: TreeNode | undefined): boolean {
-    if (textAt(this.#root, "aggregate_handling") !== "FORCE_AGGREGATES") return false;
-    const items = nodesAt(this.#root, "select_list");
-    let isTimes = false;
-    const visit = (node: TreeNode): boolean => {
-      if (isAggregate(node)) return false;
-      const names = listAt(node, "column_names").map((name) => String(name).toLowerCase());
-      const item = items.find(({ alias }) => String(alias).toLowerCase() === names.join());
-      if (item !== undefined && item !== node && !this.#values.has(item)) walk(item, ownColumns);
-      return ownColumns(node);
-    };
-    const ownColumns = (node: TreeNode): boolean => {
-      if (isAggregate(node) || this.#values.has(node)) return false;
-      isTimes ||= /^timestamp(?:_ns)?$/.test(this.#columnOf(node)?.name ?? "");
-      return true;
-    };
-    walk(having, visit);
-    return isTimes;
-  }
-
-  #isDistinct(): boolean {
-    return nodesAt(this.#root, "modifiers").some((modifier) => {
-      if (textAt(modifier, "type") !== "DISTINCT_MODIFIER") return false;
-      if (listAt(modifier, "distinct_on_targets").length > 0) {
-        throw new Aside("it has a DISTINCT ON");
-      }
-      return true;
-    });
   }
 
   /** A condition on words, where the statement looks for no words besides. */
   #filter(
     conjuncts: readonly TreeNode[],
   ): { readonly node: TreeNode; readonly filter: WeightedFilter } | undefined {
-    const calls = [...this.#values].filter(([, { column }]) => wordsOf(column) !== undefined);
+    const calls = [...this.#table.values].filter(([, { column }]) => wordsOf(column) !== undefined);
     const [call] = calls;
     if (call === undefined || calls.length > 1) return undefined;
     const [node, { column, rest }] = call;
@@ -279,7 +209,7 @@ class Rewriting {
 
   #findGuarded(parts: readonly TreeNode[]): void {
     const columnOf = (node: TreeNode) => {
-      const column = this.#columnOf(node);
+      const column = this.#columns.of(node);
       return column?.type === "timestamptz" ? undefined : column;
     };
     for (const part of parts) {
@@ -294,9 +224,9 @@ class Rewriting {
     if (textAt(value, "class") === "FUNCTION" && isAggregate(value)) {
       return this.#note(value["filter"]);
     }
-    if (textAt(value, "class") === "COLUMN_REF" || this.#values.has(value)) {
-      const column = this.#columnOf(value);
-      if (column !== undefined && column.type !== "timestamptz") this.#add(column);
+    if (textAt(value, "class") === "COLUMN_REF" || this.#table.values.has(value)) {
+      const column = this.#columns.of(value);
+      if (column !== undefined && column.type !== "timestamptz") this.#columns.add(column);
       return;
     }
     for (const member in value) this.#note(value[member]);
@@ -339,7 +269,7 @@ class Rewriting {
   #expression(node: TreeNode): TreeNode {
     const guard = this.#guarded.get(node);
     if (guard !== undefined) return this.#unneededPart(node, guard);
-    if (this.#values.has(node)) return this.#value(node);
+    if (this.#table.values.has(node)) return this.#value(node);
     switch (textAt(node, "class")) {
       case "CONSTANT":
         return node;
@@ -370,7 +300,7 @@ class Rewriting {
     const references = columnsOfPart(part);
     if (references === undefined) throw new Aside("what follows a column without a value may fail");
     for (const reference of references) {
-      const column = this.#columnOf(reference);
+      const column = this.#columns.of(reference);
       if (column === undefined || column.type === "timestamptz" || column.name === "timestamp_ns") {
         throw new Aside(`it looks at ${listAt(reference, "column_names").join(".")} itself`);
       }
@@ -382,13 +312,13 @@ class Rewriting {
 
   /** The column that an expression is the value of. */
   #value(node: TreeNode): TreeNode {
-    const column = present(this.#columnOf(node));
-    const rest = this.#rests.get(column.name);
+    const column = present(this.#columns.of(node));
+    const rest = this.#columns.rests.get(column.name);
     if (rest?.fails === true && !this.#direct.has(node)) {
       throw new Aside("a cast that may fail stands behind a condition");
     }
-    this.#use(column);
-    return { ...columnNode(this.#own, column.name), alias: node["alias"] };
+    this.#columns.use(column);
+    return { ...columnNode(this.#columns.table, column.name), alias: node["alias"] };
   }
 
   /** A copy of the node with the expressions below it rewritten. */
@@ -406,72 +336,19 @@ class Rewriting {
   }
 
   #columnRef(node: TreeNode): TreeNode {
-    const column = this.#columnOf(node);
+    const column = this.#columns.of(node);
     if (column === undefined) {
       const [name, ...more] = listAt(node, "column_names");
       if (more.length === 0 && this.#aliases.has(String(name).toLowerCase())) return node;
       throw new Aside(`${listAt(node, "column_names").join(".")} is no column of the table`);
     }
-    this.#use(column);
+    this.#columns.use(column);
     return node;
-  }
-
-  #use(column: Column): void {
-    if (column.type === "timestamptz" || column.name === "timestamp_ns") {
-      throw new Aside(`it looks at ${column.name} itself`);
-    }
-    if (column.type === "string" && !this.#tags.has(column.name)) {
-      throw new Aside(`it looks at ${column.name}, which is no tag`);
-    }
-    this.#add(column);
-  }
-
-  #add(column: CountedColumn): void {
-    const known = this.#used.get(column.id);
-    if (known !== undefined && known.name !== column.name) {
-      throw new Aside(
-        known.words === undefined && column.words === undefined
-          ? `it looks at ${known.name} and, which is the same, at ${column.name}`
-          : "it looks for words in several ways, or at their text besides",
-      );
-    }
-    this.#used.set(column.id, column);
-  }
-
-  /**
-   * The table's column that a name means. A select-list alias of that name is rewritten where it
-   * stands.
-   */
-  #columnOf(node: TreeNode): Column | undefined {
-    const value = this.#values.get(node);
-    if (value !== undefined) {
-      const { column, rest } = value;
-      if (rest === undefined) return column;
-      const known = this.#rests.get(column.name);
-      if (known !== undefined && known.sql !== rest.sql) {
-        throw new Aside(`it reads ${column.name} in several ways`);
-      }
-      this.#rests.set(column.name, rest);
-      return column;
-    }
-    const names = listAt(node, "column_names").map((name) => String(name).toLowerCase());
-    const [first, second] = names;
-    const name = names.length === 1
-      ? first
-      : names.length === 2 && first === this.#own.toLowerCase()
-      ? second
-      : undefined;
-    return this.#columns.get(name ?? "");
-  }
-
-  /** The name that the statement gives the table. */
-  get #own(): string {
-    return textAt(this.#table, "alias") || textAt(this.#table, "table_name");
   }
 
   #isTime(node: TreeNode | undefined): boolean {
     return node !== undefined && textAt(node, "class") === "COLUMN_REF" &&
-      this.#columnOf(node)?.name === "timestamp";
+      this.#columns.of(node)?.name === "timestamp";
   }
 
   #call(node: TreeNode): TreeNode {
@@ -483,7 +360,7 @@ class Rewriting {
       this.#minutes = true;
       // Weighted rows have the minute and nothing finer.
       return isMinuteItself(name, children)
-        ? { ...columnNode(this.#own, "timestamp"), alias: node["alias"] }
+        ? { ...columnNode(this.#columns.table, "timestamp"), alias: node["alias"] }
         : node;
     }
     if (!VALUE_FUNCTIONS.has(name)) throw new Aside(`it calls ${name}`);
