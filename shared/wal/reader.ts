@@ -270,8 +270,8 @@ export class OpenSegment implements SegmentReader {
   }
 
   async *frames(offset?: number, options: FramesOptions = {}): AsyncGenerator<WalFrame> {
-    const { onDamage = (damage) => this.#refuse(damage) } = options;
-    for await (const { head, bytes, header } of this.#scanned(offset, onDamage)) {
+    const { onDamage = (damage) => this.#refuse(damage), endOffset: end } = options;
+    for await (const { head, bytes, header } of this.#scanned(offset, { onDamage, end })) {
       const { offset, endOffset, rows } = head;
       const message = messageOfFrame(bytes, header);
       if (message === undefined) onDamage({ offset, endOffset, rows });
@@ -280,30 +280,35 @@ export class OpenSegment implements SegmentReader {
   }
 
   async *heads(offset?: number, options: FramesOptions = {}): AsyncGenerator<WalFrameHead> {
-    const { onDamage = (damage) => this.#refuse(damage) } = options;
-    for await (const { head, bytes, header } of this.#scanned(offset, onDamage)) {
+    const { onDamage = (damage) => this.#refuse(damage), endOffset: end } = options;
+    for await (const { head, bytes, header } of this.#scanned(offset, { onDamage, end })) {
       const summary = summaryOfFrame(bytes, header);
       yield summary === undefined ? head : { ...head, summary };
     }
   }
 
-  /** Intact frames; what lies between them goes to `onDamage`. */
+  /** Intact frames up to `end`; what lies between them goes to `onDamage`. */
   async *#scanned(
     offset: number | undefined,
-    onDamage: (damage: FrameDamage) => void,
+    { onDamage, end = Infinity }: {
+      readonly onDamage: (damage: FrameDamage) => void;
+      readonly end: number | undefined;
+    },
   ): AsyncGenerator<Pick<ScannedFrame, "bytes" | "header"> & { readonly head: FrameOutline }> {
-    const size = await this.#file.size();
+    const whole = await this.#file.size();
+    const size = Math.min(whole, end);
+    const expectedBytes = size < whole ? size : this.#expectedBytes;
     const scanner = new FrameScanner(this.#file, {
       frameSeed: this.#frameSeed,
       offset: offset ?? this.framesOffset,
       size,
     });
-    let isCut = this.#expectedBytes > size;
+    let isCut = expectedBytes > size;
     const tell = (damage: SkippedBytes) => {
       // The end of a segment that is still written may be half a frame.
       if (this.#growing && !damage.isFollowed) return;
       isCut &&= damage.isFollowed;
-      onDamage(this.#toItsEnd(damage));
+      onDamage(toItsEnd(damage, expectedBytes));
     };
     for (;;) {
       const frame = await scanner.next();
@@ -318,14 +323,7 @@ export class OpenSegment implements SegmentReader {
       yield { head: { offset, endOffset, rows, timestampNsMin, timestampNsMax }, bytes, header };
     }
     // Cut off where a frame ends.
-    if (isCut) onDamage({ offset: size, endOffset: this.#expectedBytes, rows: undefined });
-  }
-
-  /** Damage at the end of a file that had more when it was sealed reaches to where it ended. */
-  #toItsEnd({ offset, endOffset, rows, isFollowed }: SkippedBytes): FrameDamage {
-    const isCut = !isFollowed && this.#expectedBytes > endOffset;
-    if (!isCut) return { offset, endOffset, rows };
-    return { offset, endOffset: this.#expectedBytes, rows: undefined };
+    if (isCut) onDamage({ offset: size, endOffset: expectedBytes, rows: undefined });
   }
 
   #refuse({ offset }: FrameDamage): never {
@@ -340,4 +338,15 @@ export class OpenSegment implements SegmentReader {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
+
+/** Damage at the end of a file that had more when it was sealed reaches to where it ended. */
+function toItsEnd(
+  { offset, endOffset, rows, isFollowed }: SkippedBytes,
+  expectedBytes: number,
+): FrameDamage {
+  const isCut = !isFollowed && expectedBytes > endOffset;
+  return isCut
+    ? { offset, endOffset: expectedBytes, rows: undefined }
+    : { offset, endOffset, rows };
 }

@@ -158,6 +158,8 @@ export interface FramesOptions {
    * Called for each damaged stretch, which is then passed over; without it the first one throws.
    */
   readonly onDamage?: (damage: FrameDamage) => void;
+  /** Where a frame ends behind which none is wanted; a reader may stop there. */
+  readonly endOffset?: number;
   /** Called at the end with the number of frames that came from a copy of the segment, if any. */
   readonly onMended?: (frames: number) => void;
 }

@@ -4,7 +4,7 @@ import { isOperatingError } from "../../base/errors.ts";
 import type { TimeRange } from "../../iceberg/types.ts";
 import type { Column } from "../../schema/schema.ts";
 import { isUnfinishedSegment } from "../../wal/reader.ts";
-import type { SegmentReader, WalFrame, WalReader } from "../../wal/types.ts";
+import type { FrameOutline, SegmentReader, WalFrame, WalReader } from "../../wal/types.ts";
 import { mayHoldTrace, type TraceWords } from "../../wal/trace_filter.ts";
 import type { CountedFrames } from "./counted_frames.ts";
 import { rowsOfFrames } from "./delta_frames.ts";
@@ -98,9 +98,9 @@ export async function framesOfTraces(
   let bytes = 0;
   try {
     await using reader = await wal.open(segment.lane, segment.name);
-    for (const { offset } of kept) {
+    for (const one of kept) {
       signal?.throwIfAborted();
-      const frame = await frameAt(reader, offset);
+      const frame = await frameAt(reader, one);
       if (frame === undefined) return undefined;
       if (has !== undefined && !has(frame.message)) continue;
       read.push(frame);
@@ -115,8 +115,11 @@ export async function framesOfTraces(
 }
 
 /** Undefined: no intact frame is there any more, as at the end of a segment that is written. */
-async function frameAt(reader: SegmentReader, offset: number): Promise<WalFrame | undefined> {
-  for await (const frame of reader.frames(offset)) {
+async function frameAt(
+  reader: SegmentReader,
+  { offset, endOffset }: FrameOutline,
+): Promise<WalFrame | undefined> {
+  for await (const frame of reader.frames(offset, { endOffset })) {
     return frame.offset === offset ? frame : undefined;
   }
   return undefined;
