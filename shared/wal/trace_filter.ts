@@ -1,6 +1,7 @@
 /**
  * Which traces a frame's rows can be of: a Bloom filter over their ids. It has 12 bits an id, of
- * which five are set. So it takes one id of 300 for one that is there.
+ * which five are set, and 72 bits at least. So it takes one id of 200 for one that is there, and of
+ * a single id one of 10,000.
  *
  * Ids are random in their second half, by which they are told apart (W3C Trace Context).
  */
@@ -10,6 +11,8 @@ import { IntBuffer } from "../columns/int_buffer.ts";
 const ID_BYTES = 16;
 const BITS_PER_ID = 12;
 const BITS_SET = 5;
+/** In two bytes, which a single id needs, one of 66 others seems to be there. */
+const FILTER_BYTES_MIN = 9;
 /** Ids of one frame; with more of them there is no filter. */
 const TRACE_IDS_MAX = 16_384;
 
@@ -75,7 +78,9 @@ export class TraceIds {
   }
 
   #filter(): Uint8Array<ArrayBuffer> {
-    const filter = new Uint8Array(Math.ceil(BITS_PER_ID * this.#count / 8));
+    if (this.#count === 0) return new Uint8Array(0);
+    const needed = Math.ceil(BITS_PER_ID * this.#count / 8);
+    const filter = new Uint8Array(Math.max(needed, FILTER_BYTES_MIN));
     const { cells } = this.#words;
     for (let at = 0; at < 2 * this.#count; at += 2) {
       placesOf(filter, cells[at] as number, cells[at + 1] as number, (place, bit) => {
