@@ -12,7 +12,7 @@ import { viewOf } from "../../base/bytes.ts";
 import { isNull } from "../../columns/rows.ts";
 import { areSameBytesAt } from "../../columns/value_bytes.ts";
 import type { ColumnPart } from "./collect_words.ts";
-import { hashByte, mixed } from "./hash.ts";
+import { hashBetween, mixed } from "./hash.ts";
 import { HashTable } from "./hash_table.ts";
 import { MemberHashes } from "./member_hashes.ts";
 import { Occurrences, type Places } from "./occurrences.ts";
@@ -123,8 +123,7 @@ class ValueCollector {
   #addValue(values: Uint8Array, start: number, end: number): void {
     if (end - start > VALUE_BYTES_MAX) return this.#addUnknown();
     if (!this.#isLast(values, start, end)) {
-      let hash = this.#column.value;
-      for (let at = start; at < end; at += 1) hash = hashByte(hash, values[at] as number);
+      const hash = hashBetween(values, start, end, this.#column.value);
       const last = this.#last;
       if (values !== last.values) last.view = viewOf(values);
       last.values = values;

@@ -13,7 +13,7 @@ import type { ColumnData } from "../../columns/batch.ts";
 import { isNull } from "../../columns/rows.ts";
 import { lowerBeyondAscii, writtenTokens } from "./tokenize.ts";
 import { ALONE, isDisputed, KIND, LETTER, pageOf, SEPARATOR, UNSTABLE } from "./code_points.ts";
-import { HASH_START, hashByte, hashBytes } from "./hash.ts";
+import { HASH_START, hashBetween, hashByte } from "./hash.ts";
 import { Occurrences, type Places } from "./occurrences.ts";
 import { grownInts, scratchInts } from "./scratch.ts";
 import { Spellings, VariantList } from "./spellings.ts";
@@ -347,15 +347,18 @@ class WordCollector {
   }
 
   /**
-   * Takes the token that was written up to `end`, and is `written` in the text; where the next is
-   * to be written.
+   * Takes the token that stands in the table up to `end`, and is `written` in the text; where the
+   * next is to be written.
    */
   #take(end: number, written: Uint8Array): number {
-    throwIfLate();
     const table = this.#table;
-    const term = table.intern(end, hashBytes(table.bytes.subarray(table.length, end)));
-    this.#occurs(written.some(isCapital) ? this.#variantOf(term, written) : term);
+    this.#takeTerm(table.intern(end, hashBetween(table.bytes, table.length, end)), written);
     return table.length;
+  }
+
+  #takeTerm(term: number, written: Uint8Array): void {
+    throwIfLate();
+    this.#occurs(written.some(isCapital) ? this.#variantOf(term, written) : term);
   }
 
   #variantOf(term: number, written: Uint8Array): number {
@@ -387,9 +390,7 @@ class WordCollector {
     }
     for (const token of writtenTokens(text)) {
       const bytes = utf8(token.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase()));
-      this.#table.reserve(bytes.length);
-      this.#table.bytes.set(bytes, this.#table.length);
-      this.#take(this.#table.length + bytes.length, utf8(token));
+      this.#takeTerm(this.#table.numberOf(bytes, 0, bytes.length), utf8(token));
     }
   }
 }

@@ -13,8 +13,18 @@ export function hashByte(hash: number, byte: number): number {
 
 /** The 32-bit FNV-1a hash of `bytes`, going on from `hash`. */
 export function hashBytes(bytes: Uint8Array, hash = HASH_START): number {
+  return hashBetween(bytes, 0, bytes.length, hash);
+}
+
+/** The hash of the bytes from `start` to `end`, going on from `hash`. */
+export function hashBetween(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  hash = HASH_START,
+): number {
   let sum = hash;
-  for (let at = 0; at < bytes.length; at += 1) sum = hashByte(sum, bytes[at] as number);
+  for (let at = start; at < end; at += 1) sum = hashByte(sum, bytes[at] as number);
   return sum;
 }
 

@@ -12,7 +12,7 @@
 import { textOf, utf8, viewOf } from "../../base/bytes.ts";
 import { areSameBytesAt } from "../../columns/value_bytes.ts";
 import { PATH_NAMES_MAX } from "../../schema/attribute_path.ts";
-import { hashByte, hashBytes, mixed } from "./hash.ts";
+import { hashBetween, hashByte, hashBytes, mixed } from "./hash.ts";
 import { RISING_DIGITS_MAX, RisingNumbers } from "./rising_numbers.ts";
 import type { ColumnHashes } from "./values_format.ts";
 
@@ -222,9 +222,7 @@ export class MemberHashes {
 
   /** The bytes from `start` on, added to `hash`. */
   #plain(hash: number, start: number): number {
-    let sum = hash;
-    for (let at = start; at < this.#at; at += 1) sum = hashByte(sum, this.#bytes[at] as number);
-    return sum;
+    return hashBetween(this.#bytes, start, this.#at, hash);
   }
 
   /** Adds the hash of the member that was read, and keeps it for the next of the same bytes. */

@@ -3,7 +3,7 @@
 import { textOf } from "../../base/bytes.ts";
 import { throwIfLate } from "../../os/task_deadline.ts";
 import type { Sequence, Words } from "./collect_words.ts";
-import { hashBytes } from "./hash.ts";
+import { hashBetween } from "./hash.ts";
 import {
   type Member,
   memberOf,
@@ -166,6 +166,6 @@ class Members {
       for (let at = start; at < end; at += 1) table.bytes[to++] = bytes[at] as number;
     } else to = writeLetterRuns(bytes, { start, end }, table.bytes, to);
     if (to === from) return 0;
-    return this.#others + table.intern(to, hashBytes(table.bytes.subarray(from, to))) + 1;
+    return this.#others + table.intern(to, hashBetween(table.bytes, from, to)) + 1;
   }
 }

@@ -16,7 +16,7 @@ export type RowWords = Pick<WordsColumn, "ids" | "sets">;
 /** What a set may have. */
 export interface Member {
   /** What stands on both sides of it, and in no member of this kind. */
-  readonly delimiter: keyof typeof DELIMITERS;
+  readonly delimiter: (typeof DELIMITERS)[number];
   readonly text: string;
 }
 
@@ -41,8 +41,8 @@ export interface WrittenThings extends RowThings<Uint32Array> {
   };
 }
 
-/** What members stand between: words, pairs of them, and runs of letters. */
-const DELIMITERS = { "|": 0, "#": 1, "~": 2 } as const;
+/** What members stand between: words, pairs of them, and runs of letters; in this order. */
+const DELIMITERS = ["|", "#", "~"] as const;
 /** What a set begins with. */
 const START = "|";
 /**
@@ -64,9 +64,12 @@ export function memberOf(words: readonly string[]): Member {
 export function setText(members: readonly Member[]): string {
   let text = START;
   let last: string = START;
-  for (const { delimiter, text: own } of members.toSorted(byDelimiter)) {
-    text += (delimiter === last ? "" : delimiter) + own + delimiter;
-    last = delimiter;
+  for (const delimiter of DELIMITERS) {
+    for (const member of members) {
+      if (member.delimiter !== delimiter) continue;
+      text += (delimiter === last ? "" : delimiter) + member.text + delimiter;
+      last = delimiter;
+    }
   }
   return text;
 }
@@ -129,10 +132,6 @@ export function rowWords(
   return texts && { ids, sets: texts };
 }
 
-function byDelimiter(a: Member, b: Member): number {
-  return DELIMITERS[a.delimiter] - DELIMITERS[b.delimiter];
-}
-
 /** Sets of members, numbered: open addressing by the sum of the hashes of a set's members. */
 class SetTable {
   readonly #all: readonly Member[];
@@ -180,8 +179,8 @@ class SetTable {
     let length = 0;
     const texts: string[] = [];
     for (const members of this.#members) {
-      const ascending = [...members].toSorted((a, b) => a - b);
-      const text = setText(ascending.map((member) => this.#all[member] as Member));
+      const ascending = Array.from(members.toSorted(), (member) => this.#all[member] as Member);
+      const text = setText(ascending);
       length += text.length;
       if (length > lengthMax) return undefined;
       texts.push(text);

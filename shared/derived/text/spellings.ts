@@ -5,7 +5,6 @@
  * A variant is a number below -1. So what lists terms may list variants among them.
  */
 
-import { HASH_START, hashByte } from "./hash.ts";
 import { grownInts, scratchInts } from "./scratch.ts";
 import { TermTable } from "./term_table.ts";
 import { mayBeTold, TOLD_BYTES_MAX } from "./told_words.ts";
@@ -54,17 +53,7 @@ export class Spellings {
   idOf(term: number, values: Uint8Array, start: number, end: number): number {
     if (!this.#areKnown || !mayBeTold(values, start, end)) return term;
     const table = this.#table;
-    table.reserve(end - start);
-    const { bytes } = table;
-    let { length } = table;
-    let hash = HASH_START;
-    for (let at = start; at < end; at += 1) {
-      const byte = values[at] as number;
-      bytes[length] = byte;
-      length += 1;
-      hash = hashByte(hash, byte);
-    }
-    const place = table.intern(length, hash);
+    const place = table.numberOf(values, start, end);
     if (place === this.#terms.length) {
       this.#terms.push(term);
       this.#areKnown = table.count < VARIANTS_MAX && table.length <= TOLD_BYTES_MAX;

@@ -6,6 +6,7 @@
  * stays where it was written, a known one is written over by the next.
  */
 
+import { HASH_START, hashByte } from "./hash.ts";
 import { PROBES_MAX, THINGS_MAX, TooMuchToIndex } from "./occurrences.ts";
 import { giveBackInts, grownBytes, grownInts, scratchInts } from "./scratch.ts";
 
@@ -45,6 +46,21 @@ export class TermTable {
     if (needed <= this.bytes.length) return;
     if (needed > BYTES_MAX) throw new TooMuchToIndex(`more than ${BYTES_MAX} bytes of terms`);
     this.bytes = grownBytes(this.bytes, Math.max(needed, 2 * this.bytes.length));
+  }
+
+  /** The number of the term that stands at `start` to `end` of `values`. */
+  numberOf(values: Uint8Array, start: number, end: number): number {
+    this.reserve(end - start);
+    const { bytes } = this;
+    let { length } = this;
+    let hash = HASH_START;
+    for (let at = start; at < end; at += 1) {
+      const byte = values[at] as number;
+      bytes[length] = byte;
+      length += 1;
+      hash = hashByte(hash, byte);
+    }
+    return this.intern(length, hash);
   }
 
   /** The number of the term written from `length` to `end`, whose bytes have this hash. */

@@ -130,7 +130,7 @@ function findEntry(
   return undefined;
 }
 
-/** The words and pairs that are counted, in no order. Errors: `corrupt`. */
+/** The words and pairs that are counted, the most frequent first. Errors: `corrupt`. */
 export function countedWords(blob: Uint8Array, rows: number): readonly (readonly string[])[] {
   const counts = new CountsReader(blob, rows);
   const entries: (readonly string[])[] = [];
@@ -143,22 +143,6 @@ export function countedWords(blob: Uint8Array, rows: number): readonly (readonly
   return entries;
 }
 
-/** Reads all of a blob. Errors: `corrupt`. */
-export function decodeWordCounts(blob: Uint8Array, rows: number): WordCounts {
-  const counts = new CountsReader(blob, rows);
-  const entries = Array.from({ length: counts.length }, (): CountedEntry => {
-    const entry = counts.next();
-    return {
-      ...entry.word === undefined ? { pair: entry.pair } : { word: textOf(entry.word) },
-      rows: entry.rows,
-      byMinute: counts.minutesOf(entry),
-    };
-  });
-  counts.end();
-  const { minutes, rowsOfMinutes, nulls, timed } = counts;
-  return { minutes, rows: rowsOfMinutes, nulls, timed, entries };
-}
-
 interface ReadEntry {
   /** undefined: it is a pair. */
   readonly word: Uint8Array | undefined;
@@ -168,10 +152,10 @@ interface ReadEntry {
 
 /** The parts of a blob, one entry after the other. */
 class CountsReader {
-  readonly minutes: readonly number[];
-  readonly rowsOfMinutes: readonly number[];
-  readonly nulls: readonly number[];
-  readonly timed: number;
+  readonly #minutes: readonly number[];
+  readonly #rowsOfMinutes: readonly number[];
+  readonly #nulls: readonly number[];
+  readonly #timed: number;
   /** Entries. */
   readonly length: number;
   readonly #reader: ByteReader;
@@ -184,14 +168,14 @@ class CountsReader {
     const count = reader.varint();
     if (count > bytes) throw impossibleCounts();
     let minute = unzigzag(reader.varint());
-    this.minutes = Array.from({ length: count }, (_, at) => {
+    this.#minutes = Array.from({ length: count }, (_, at) => {
       if (at > 0) minute += reader.varint();
       return minute;
     });
-    this.rowsOfMinutes = this.minutes.map(() => reader.varint());
-    this.nulls = this.minutes.map(() => reader.varint());
-    if (sum(this.rowsOfMinutes) !== rows) throw impossibleCounts();
-    this.timed = reader.varint();
+    this.#rowsOfMinutes = this.#minutes.map(() => reader.varint());
+    this.#nulls = this.#minutes.map(() => reader.varint());
+    if (sum(this.#rowsOfMinutes) !== rows) throw impossibleCounts();
+    this.#timed = reader.varint();
     this.length = reader.varint();
     this.#reader = reader;
     this.#bytes = bytes;
@@ -207,31 +191,30 @@ class CountsReader {
     return { word, pair, rows: reader.varint() };
   }
 
-  /** The minutes of `entry`, which was read last. */
-  minutesOf({ rows }: ReadEntry): Float64Array | undefined {
-    if (this.#read > this.timed) return undefined;
-    const byMinute = Float64Array.from(this.minutes, () => this.#reader.varint());
+  #minutesOf({ rows }: ReadEntry): Float64Array | undefined {
+    if (this.#read > this.#timed) return undefined;
+    const byMinute = Float64Array.from(this.#minutes, () => this.#reader.varint());
     if (sum(byMinute) !== rows) throw impossibleCounts();
     return byMinute;
   }
 
   skipMinutes(): void {
-    if (this.#read <= this.timed) this.#reader.skipVarints(this.minutes.length);
+    if (this.#read <= this.#timed) this.#reader.skipVarints(this.#minutes.length);
   }
 
   /** The rows of `entry`, which was read last. */
   rowsOf(entry: ReadEntry): FileWordRows {
-    const byMinute = this.minutesOf(entry);
+    const byMinute = this.#minutesOf(entry);
     return {
-      rows: sum(this.rowsOfMinutes),
+      rows: sum(this.#rowsOfMinutes),
       withWords: entry.rows,
-      nulls: sum(this.nulls),
+      nulls: sum(this.#nulls),
       byMinute: byMinute &&
-        this.minutes.map((minute, at) => ({
+        this.#minutes.map((minute, at) => ({
           minute,
-          rows: this.rowsOfMinutes[at] as number,
+          rows: this.#rowsOfMinutes[at] as number,
           withWords: byMinute[at] as number,
-          nulls: this.nulls[at] as number,
+          nulls: this.#nulls[at] as number,
         })),
     };
   }
