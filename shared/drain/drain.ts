@@ -22,13 +22,12 @@ import { commitAppend } from "../iceberg/commit_append.ts";
 import { removeQuietly } from "../iceberg/staging.ts";
 import type { SegmentInfo, WalConsumerAdmin } from "../wal/types.ts";
 import { weighed } from "./backlog.ts";
-import type { DrainObserver } from "./drain_observer.ts";
+import type { DrainObserver, DrainStep } from "./drain_observer.ts";
 import { type ClaimPolicy, claimSegments, type HeldClaim, planClaim } from "./held_claim.ts";
 import { type DrainGate, type DrainPlan, planDrain } from "./plan_drain.ts";
 import {
   type StageDeps,
   type StagedFiles,
-  type StageOptions,
   stageSegments,
   type StageSource,
   UnreadableSegment,
@@ -130,12 +129,19 @@ export type DrainOutcome =
   | "discarded"
   | "claim_lost";
 
+export interface DrainOptions {
+  /** Heeded between batches of rows, and before the commit. */
+  readonly signal?: AbortSignal;
+  /** Told which step of the turn begins. */
+  readonly onStep?: (step: DrainStep) => void;
+}
+
 /** Performs `plan`. Errors: the WAL's, the store's and the catalog's; after one, look again. */
 export async function applyDrain(
   deps: DrainDeps,
   lane: LaneId,
   plan: DrainPlan,
-  options: StageOptions = {},
+  options: DrainOptions = {},
 ): Promise<DrainOutcome> {
   if (plan.mark.length > 0) {
     options.onStep?.("mark");
@@ -151,8 +157,7 @@ export async function applyDrain(
 }
 
 /** Segments of one commit, and the claim under which they are worked on, if any. */
-interface Batch extends StageSource {
-  readonly bytes: number;
+interface Batch extends Pick<StageSource, "lane" | "names" | "bytes"> {
   readonly claim?: HeldClaim;
 }
 
@@ -160,7 +165,7 @@ interface Batch extends StageSource {
 async function drainClaimed(
   deps: DrainDeps & { readonly claiming: ClaimPolicy },
   { lane, names, bytes }: Batch,
-  options: StageOptions,
+  options: DrainOptions,
 ): Promise<DrainOutcome> {
   options.onStep?.("claim");
   const { claim, quarantined } = await claimSegments(
@@ -214,7 +219,7 @@ function claimLost(deps: DrainDeps, lane: LaneId): "claim_lost" {
 async function drainSegments(
   bare: DrainDeps,
   batch: Batch,
-  options: StageOptions,
+  options: DrainOptions,
 ): Promise<DrainOutcome> {
   const { lane, names, claim } = batch;
   using ahead = bare.wal.ahead?.(lane, names);
@@ -223,8 +228,7 @@ async function drainSegments(
   options.onStep?.("stage");
   const target = await tableTarget(deps, lane);
   if (await discardDropped(deps, batch, target)) return "discarded";
-  const { mapping, indexAtFlush } = target;
-  const staged = await stage(deps, { ...batch, mapping, indexAtFlush }, options);
+  const staged = await stage(deps, batch, { target, signal: options.signal });
   if (staged === "overtaken" || staged === "poisoned") return staged;
   const { files, schema, damage, mended } = staged;
   if (!await keepDamage(deps, batch, damage)) {
@@ -296,25 +300,26 @@ async function keepDamage(
 
 async function stage(
   deps: DrainDeps,
-  source: Batch,
-  options: StageOptions,
+  batch: Batch,
+  { target, signal }: { readonly target: TableTarget; readonly signal: AbortSignal | undefined },
 ): Promise<StagedFiles | "overtaken" | "poisoned"> {
+  const { lane, names, bytes, claim } = batch;
+  const { mapping, indexAtFlush } = target;
+  // What a drain elsewhere has is a copy. The WAL may have the segment whole, and nobody reads it
+  // there any more once it was committed in part.
+  const passesDamage = claim === undefined;
   try {
-    // What a drain elsewhere has is a copy. The WAL may have the segment whole, and nobody reads it
-    // there any more once it was committed in part.
-    const passesDamage = source.claim === undefined;
-    return await stageSegments(deps, { ...source, passesDamage }, options);
+    const source = { lane, names, bytes, mapping, indexAtFlush, passesDamage };
+    return await stageSegments(deps, source, signal);
   } catch (error) {
     if (error instanceof UnreadableSegment) {
-      await setAside(deps, source, error);
-      deps.observer?.poisoned?.(source.lane, error.segment, error.cause);
+      await setAside(deps, batch, error);
+      deps.observer?.poisoned?.(lane, error.segment, error.cause);
       return "poisoned";
     }
     // A segment that is gone was swept, so another drain has committed it.
-    if (
-      isOperatingError(error, "not_found") && !(await areSealed(deps, source))
-    ) {
-      return overtaken(deps, source.lane);
+    if (isOperatingError(error, "not_found") && !await areSealed(deps, batch)) {
+      return overtaken(deps, lane);
     }
     throw error;
   }
@@ -365,11 +370,11 @@ async function discardDropped(
 /** Whether the commit may go on: see `areSealed`; also, the table was not dropped meanwhile. */
 async function isStillDue(
   deps: DrainDeps,
-  source: StageSource,
+  batch: Batch,
   { epoch }: TableTarget,
 ): Promise<boolean> {
-  if (!await areSealed(deps, source)) return false;
-  return await epochOf(deps.catalog, source.lane) === epoch;
+  if (!await areSealed(deps, batch)) return false;
+  return await epochOf(deps.catalog, batch.lane) === epoch;
 }
 
 /**
@@ -377,7 +382,7 @@ async function isStillDue(
  * A commit that comes later moves the pointer, so ours conflicts and asks again. One that was set
  * aside is not sealed any more.
  */
-async function areSealed(deps: DrainDeps, { lane, names }: StageSource): Promise<boolean> {
+async function areSealed(deps: DrainDeps, { lane, names }: Batch): Promise<boolean> {
   const consumed = await deps.catalog.consumedOf(names);
   if (consumed.size > 0) return false;
   const sealed = new Set((await deps.wal.names(lane, ["sealed"])).map((segment) => segment.name));

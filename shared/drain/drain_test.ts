@@ -426,6 +426,7 @@ Deno.test({
     const { encoder } = lab.deps;
     const counting: DrainDeps = {
       ...lab.deps,
+      inputBytesMax: 5 * segmentBytes,
       encoder: {
         ...encoder,
         encode(input, options) {
@@ -438,7 +439,7 @@ Deno.test({
       gate: DRAIN_GATE_OPEN,
       requested: true,
     });
-    await applyDrain(counting, EVENTS_LANE, plan, { inputBytesMax: 5 * segmentBytes });
+    await applyDrain(counting, EVENTS_LANE, plan);
     assert.deepEqual(await lab.tableNumbers(), numberedGroups(1, 2_000).flat());
     // Two days a round: the rows of a round are at most those of six segments.
     for (let at = 0; at + 1 < sizes.length; at += 2) {

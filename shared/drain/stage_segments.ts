@@ -27,7 +27,7 @@ import {
 } from "../tables/data_file_writer.ts";
 import { fitTo, schemaForNewTable } from "../tables/fit_schema.ts";
 import { BatchJoiner, type RowsOfMessages } from "./batch_joiner.ts";
-import type { DrainObserver, DrainStep } from "./drain_observer.ts";
+import type { DrainObserver } from "./drain_observer.ts";
 import { sampleAttributes } from "./sample_attributes.ts";
 import { targetSchema } from "./table_target.ts";
 
@@ -54,29 +54,20 @@ export interface StageSource {
   readonly lane: LaneId;
   /** Oldest first. */
   readonly names: readonly string[];
-  /** Bytes of their messages, at most; not known: 0, and files are cut by the writer alone. */
-  readonly bytes?: number;
+  /** Bytes of their messages, at most. */
+  readonly bytes: number;
   /**
    * The mapping of a table that somebody configured: it has the fields' columns, and those that the
-   * segments bring.
+   * segments bring. Undefined: nobody did.
    */
-  readonly mapping?: DocMapping | undefined;
-  /** False: words are indexed by maintenance, not here. Default true. */
-  readonly indexAtFlush?: boolean;
+  readonly mapping: DocMapping | undefined;
+  /** False: words are indexed by maintenance, not here. */
+  readonly indexAtFlush: boolean;
   /**
    * Whether the intact frames of a damaged segment are taken. Otherwise, and where it has none, the
-   * segment cannot be read. Default false.
+   * segment cannot be read.
    */
-  readonly passesDamage?: boolean;
-}
-
-export interface StageOptions {
-  /** Bytes of rows that make a data file; default `INPUT_BYTES`. */
-  readonly inputBytesMax?: number;
-  /** Heeded between batches. */
-  readonly signal?: AbortSignal;
-  /** Told which step of the turn begins. */
-  readonly onStep?: (step: DrainStep) => void;
+  readonly passesDamage: boolean;
 }
 
 export interface StagedFiles {
@@ -98,23 +89,24 @@ export class UnreadableSegment extends Error {
 }
 
 /**
- * Rows of `names`, in their order. Errors: `UnreadableSegment`; `not_found` when a segment was
- * swept meanwhile; those of the store, the table and the signal.
+ * Rows of the segments, in their order. `signal` is heeded between batches. Errors:
+ * `UnreadableSegment`; `not_found` when a segment was swept meanwhile; those of the store, the
+ * table and the signal.
  */
 export async function stageSegments(
   deps: StageDeps,
   source: StageSource,
-  options: StageOptions = {},
+  signal: AbortSignal | undefined,
 ): Promise<StagedFiles> {
   let target: { readonly table: Table; readonly writer: DataFileWriter } | undefined;
-  const fileBytes = options.inputBytesMax ?? deps.inputBytesMax ?? INPUT_BYTES;
+  const fileBytes = deps.inputBytesMax ?? INPUT_BYTES;
   const damage = new Map<string, FrameDamage[]>();
   const mended = new Map<string, number>();
   const joiner = new BatchJoiner(JOINED_SHARE * fileBytes);
-  let left = source.bytes ?? 0;
+  let left = source.bytes;
   let taken = 0;
   const add = async ({ batch, messageBytes }: RowsOfMessages, writer: DataFileWriter) => {
-    options.signal?.throwIfAborted();
+    signal?.throwIfAborted();
     // Rows have more bytes than their messages where the table has more columns.
     const growth = taken === 0 ? 0 : writer.waitingBytes / taken;
     if (writer.waitingBytes >= evenShare(growth * left, fileBytes)) {
@@ -134,7 +126,7 @@ export async function stageSegments(
       const fit = readOrBlame(name, () => fitTo(table.schema, columns));
       const passed: FrameDamage[] = [];
       const reading: FramesOptions = {
-        ...(source.passesDamage === true ? { onDamage: (one) => void passed.push(one) } : {}),
+        ...(source.passesDamage ? { onDamage: (one) => void passed.push(one) } : {}),
         onMended: (frames) => mended.set(name, frames),
       };
       for await (const rows of joinedOf(batchesOf(segment, columns, reading), joiner)) {
@@ -169,9 +161,7 @@ async function openTarget(
     ? await ensureTable(deps, { ident, schema: schemaForNewTable(columns) })
     : await mappedTable(deps, source, source.mapping);
   const table = await withAttributeColumns(deps, source, opened);
-  const text = source.indexAtFlush === false
-    ? undefined
-    : textColumnsOf(table.schema, source.mapping);
+  const text = source.indexAtFlush ? textColumnsOf(table.schema, source.mapping) : undefined;
   const writer = new DataFileWriter(deps, table, {
     inputBytesMax: OVER * fileBytes,
     // A merge takes up what has no indexes.
