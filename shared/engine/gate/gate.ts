@@ -12,10 +12,10 @@
  * the memory pool and the deadline do.
  */
 
-import { OperatingError } from "../../base/errors.ts";
 import { nearestName } from "../../base/nearest_name.ts";
 import { ALLOWED_FUNCTIONS, ALLOWED_TABLE_FUNCTIONS } from "./allowed_functions.ts";
 import { FOREIGN_FUNCTIONS } from "./foreign_functions.ts";
+import { otherNamespace, refusedFunction, refusedSyntax, unknownRelation } from "./refusals.ts";
 import {
   HOT_FUNCTIONS,
   type HotCall,
@@ -361,7 +361,9 @@ function visitBaseTable(node: TreeNode, scope: Scope): void {
     scope.catalog.push({ relation, node });
     return;
   }
-  if (CATALOG_SCHEMAS.has(schema.toLowerCase())) throw unknownRelation(schema, table, scope, node);
+  if (CATALOG_SCHEMAS.has(schema.toLowerCase())) {
+    throw unknownRelation(`${schema}.${table}`, scope.placeOf(node));
+  }
   if (isOther || (schema !== "" && schema !== scope.namespace)) {
     throw otherNamespace([catalog, schema, table].filter((part) => part !== "").join("."), {
       table,
@@ -374,22 +376,6 @@ function visitBaseTable(node: TreeNode, scope: Scope): void {
 }
 
 const CATALOG_SCHEMAS: ReadonlySet<string> = new Set(["pg_catalog", "information_schema"]);
-
-function unknownRelation(
-  schema: string,
-  table: string,
-  { placeOf }: Scope,
-  node: TreeNode,
-): OperatingError {
-  return new OperatingError(
-    "invalid_argument",
-    `Cannot read ${schema}.${table}${
-      placeOf(node)
-    }: there is no such relation; tables and columns ` +
-      "are in information_schema.tables and information_schema.columns",
-    { reason: "unknown_table" },
-  );
-}
 
 function visitTableFunction(node: TreeNode, scope: Scope): void {
   const call = nodeAt(node, "function");
@@ -430,58 +416,4 @@ function visitHotFunction(
   replaceWithTable(node, hot);
   visitMembers(node, scope);
   scope.references.push({ table: hotTableName(hot), node, hot });
-}
-
-/**
- * Returns the error for a name in another namespace. It is alike for all names, so that nothing is
- * told of other namespaces.
- */
-function otherNamespace(
-  name: string,
-  { table, namespace, place }: {
-    readonly table: string;
-    readonly namespace: string;
-    readonly place: string;
-  },
-): OperatingError {
-  return new OperatingError(
-    "invalid_argument",
-    `Cannot read table ${
-      JSON.stringify(name)
-    }${place}: there is no such table; statements read those of ` +
-      `${namespace}: write ${table}, or ${namespace}.${table} in just these letters`,
-    { reason: "unknown_table" },
-  );
-}
-
-/**
- * Returns the error for a table that is not there. `known`: the tables there are, to name in the
- * message; `place`: where the name stands.
- */
-export function unknownTable(
-  name: string,
-  { known, place }: { readonly known: readonly string[]; readonly place: string },
-): OperatingError {
-  const list = known.length === 0 ? "" : `; there are: ${known.join(", ")}`;
-  return new OperatingError(
-    "invalid_argument",
-    `Cannot read table ${JSON.stringify(name)}${place}: there is no such table${list}`,
-    { reason: "unknown_table" },
-  );
-}
-
-function refusedFunction(name: string, place: string, remedy = ""): OperatingError {
-  return new OperatingError(
-    "invalid_argument",
-    `Cannot call ${JSON.stringify(name)}${place}: it is unknown or not allowed${remedy}`,
-    { reason: "refused_function" },
-  );
-}
-
-function refusedSyntax(what: string, remedy = ""): OperatingError {
-  return new OperatingError(
-    "invalid_argument",
-    `Cannot run the statement: ${what} is not allowed${remedy}`,
-    { reason: "refused_syntax" },
-  );
 }

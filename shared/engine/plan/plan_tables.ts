@@ -10,7 +10,7 @@ import type { LoadedTable } from "../../iceberg/iceberg_reader.ts";
 import { ALL_TIME, type TimeRange } from "../../iceberg/types.ts";
 import { BUILT_IN_TABLES } from "../../schema/built_in_tables.ts";
 import type { LaneId, TableIdent } from "../../tenant/tenant.ts";
-import { unknownTable } from "../gate/gate.ts";
+import { unknownTable } from "../gate/refusals.ts";
 import type { HotCall } from "../hot_caches/hot_call.ts";
 import { planHotCall } from "../hot_caches/hot_plan.ts";
 import { PLAN_ATTEMPTS_MAX } from "../limits.ts";
