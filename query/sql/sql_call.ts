@@ -17,10 +17,8 @@ import {
   placedMessageOf,
 } from "../../shared/base/errors.ts";
 import { ENGINE_REPLACED } from "../../shared/engine/duckdb/fault_error.ts";
-import { MIDFLIGHT_ROWS_SCANNED } from "../../shared/engine/duckdb/rows_breaker.ts";
-import { DAMAGED_ATTEMPTS_MAX, POOL_RETRY_AFTER_SECS } from "../../shared/engine/limits.ts";
+import { DAMAGED_ATTEMPTS_MAX } from "../../shared/engine/limits.ts";
 import type {
-  Cost,
   Engine,
   Parameters,
   PreparedQuery,
@@ -37,6 +35,7 @@ import type { EffectiveLimits } from "../limits.ts";
 import type { Endpoint, Outcome, QueryMetrics } from "../metrics/metrics.ts";
 import type { QueryCaller } from "../query_caller.ts";
 import type { QueryObserver } from "../query_record.ts";
+import { breakerOf, outcomeOf, refuseTooDear, serverStops } from "./call_failures.ts";
 import type { LongStatements } from "./long_reads.ts";
 import type { SqlRequest } from "./sql_request.ts";
 
@@ -115,9 +114,6 @@ const DEADLINE_GRACE_MS = 500;
 const OVER = new OperatingError("cancelled", "The query is over");
 /** A job's statement must be planned within this time to be accepted. */
 const CHECK_MS_MAX = 30_000;
-/** Reason of an engine error that says memory pool or spill cap are used up. */
-export const POOL_EXHAUSTED = "pool_exhausted";
-
 /**
  * One statement of one request, from its text to its end. Errors: those of the engine and of
  * admission.
@@ -390,24 +386,15 @@ export class SqlCall implements AsyncDisposable {
     }
     if (this.#stop.signal.aborted) return this.#stop.signal.reason;
     if (this.#asked !== undefined && isOperatingError(thrown, "cancelled")) return serverStops();
-    if (isOperatingError(thrown, "too_large") && thrown.reason === MIDFLIGHT_ROWS_SCANNED) {
-      this.#service.metrics.breakerTrips.at({ breaker: "midflight_rows_scanned" }).add(1);
-      return new OperatingError("too_large", thrown.message, {
-        reason: MIDFLIGHT_ROWS_SCANNED,
-        details: { ...thrown.details, ...details },
-        cause: thrown,
-      });
-    }
-    if (isOperatingError(thrown, "unavailable") && thrown.reason === POOL_EXHAUSTED) {
-      this.#service.metrics.breakerTrips.at({ breaker: "pool_exhausted" }).add(1);
-      return new OperatingError("unavailable", thrown.message, {
-        reason: POOL_EXHAUSTED,
-        retryAfterSecs: POOL_RETRY_AFTER_SECS,
-        details: { ...thrown.details, ...details },
-        cause: thrown,
-      });
-    }
-    return thrown;
+    const tripped = breakerOf(thrown);
+    if (tripped === undefined || !isOperatingError(thrown)) return thrown;
+    const { breaker, code, told } = tripped;
+    this.#service.metrics.breakerTrips.at({ breaker }).add(1);
+    return new OperatingError(code, thrown.message, {
+      ...told,
+      details: { ...thrown.details, ...details },
+      cause: thrown,
+    });
   }
 
   /** Counts the request; only the first call does. */
@@ -530,40 +517,6 @@ export class SqlCall implements AsyncDisposable {
   }
 }
 
-function refuseTooDear(cost: Cost, { bytesScannedMax, rowsScannedMax }: EffectiveLimits): void {
-  const over = cost.estimated_bytes_scanned > bytesScannedMax
-    ? { what: "bytes", estimate: cost.estimated_bytes_scanned, cap: bytesScannedMax }
-    : cost.estimated_rows_processed > rowsScannedMax
-    ? { what: "rows", estimate: cost.estimated_rows_processed, cap: rowsScannedMax }
-    : undefined;
-  if (over === undefined) return;
-  throw new OperatingError(
-    "invalid_argument",
-    `Cannot run the query: it would scan about ${over.estimate} ${over.what} and ` +
-      `limits.max_${over.what}_scanned allows ${over.cap}; narrow the time range or the columns`,
-    { reason: `max_${over.what}_scanned`, details: { cost } },
-  );
-}
-
-/**
- * The error of a statement that was interrupted while its caller waits. Only a stop of the server
- * does that.
- */
-export function serverStops(): OperatingError {
-  return new OperatingError(
-    "unavailable",
-    "Cannot finish the query: this server is stopping; send it again",
-    { reason: "server_stopping", retryAfterSecs: 1 },
-  );
-}
-
 function isAdmissionFull(thrown: unknown): boolean {
   return isOperatingError(thrown, "rate_limited") && thrown.reason === ADMISSION_FULL;
-}
-
-function outcomeOf(failure: unknown): Outcome {
-  if (!isOperatingError(failure)) return "failed";
-  if (failure.code === "deadline_exceeded") return "timeout";
-  if (failure.code === "cancelled") return "cancelled";
-  return failure.httpStatus < 500 ? "refused" : "failed";
 }

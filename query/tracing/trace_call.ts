@@ -9,13 +9,11 @@ import { getLogger } from "@logtape/logtape";
 import { present } from "../../shared/base/assert.ts";
 import { isOperatingError, messageOf, OperatingError } from "../../shared/base/errors.ts";
 import { textOf } from "../../shared/base/bytes.ts";
-import { MIDFLIGHT_ROWS_SCANNED } from "../../shared/engine/duckdb/rows_breaker.ts";
 import type { Cost, PreparedQuery } from "../../shared/engine/types.ts";
 import { TRACES_TABLE } from "../../shared/schema/traces.ts";
 import { type EffectiveLimits, effectiveLimits, interactiveTier } from "../limits.ts";
-import type { Outcome } from "../metrics/metrics.ts";
 import type { QueryCaller } from "../query_caller.ts";
-import { POOL_EXHAUSTED, serverStops } from "../sql/sql_call.ts";
+import { breakerOf, outcomeOf, serverStops } from "../sql/call_failures.ts";
 import { addCosts } from "../sql/summed_cost.ts";
 import type { SqlService } from "../sql/sql_service.ts";
 import type { TraceBreaker, TraceEndpoint } from "./metrics.ts";
@@ -190,12 +188,9 @@ export class TraceCall implements AsyncDisposable {
         { reason: "timeout", cause: thrown },
       );
     }
-    const { breakerTrips } = this.#service.metrics;
-    if (isOperatingError(thrown, "unavailable") && thrown.reason === POOL_EXHAUSTED) {
-      breakerTrips.at({ breaker: "pool_exhausted" }).add(1);
-    }
-    if (isOperatingError(thrown, "too_large") && thrown.reason === MIDFLIGHT_ROWS_SCANNED) {
-      breakerTrips.at({ breaker: "midflight_rows_scanned" }).add(1);
+    const tripped = breakerOf(thrown);
+    if (tripped !== undefined) {
+      this.#service.metrics.breakerTrips.at({ breaker: tripped.breaker }).add(1);
     }
     return thrown;
   }
@@ -359,10 +354,4 @@ function indexFault(error: unknown, index: string): unknown {
       `index ${TRACES_TABLE}, which has spans`,
     { reason: "not_a_trace_index", cause: error },
   );
-}
-
-function outcomeOf({ code, httpStatus }: OperatingError): Outcome {
-  if (code === "deadline_exceeded") return "timeout";
-  if (code === "cancelled") return "cancelled";
-  return httpStatus < 500 ? "refused" : "failed";
 }

@@ -9,7 +9,7 @@
 import { getLogger } from "@logtape/logtape";
 import { isOperatingError, messageOf, OperatingError } from "../../../shared/base/errors.ts";
 import { STATEMENTS_PER_QUERY_MAX } from "../limits.ts";
-import { serverStops } from "../../sql/sql_call.ts";
+import { serverStops } from "../../sql/call_failures.ts";
 import type { PgSessionView, PgSettings } from "../pg_plan.ts";
 import { errorFields, pgError } from "../sqlstate.ts";
 import { MessageFields } from "../wire/message_fields.ts";
