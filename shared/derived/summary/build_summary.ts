@@ -12,7 +12,7 @@ import { attributeOf, isUnasked } from "../../schema/promoted.ts";
 import type { Column } from "../../schema/schema.ts";
 import type { Blob, FileRows } from "../types.ts";
 import { type GroupIds, groupIds } from "./group_ids.ts";
-import { type Minutes, minutesOf, rowsOfRun } from "./minutes.ts";
+import { type Minutes, minutesOf, rowsOfRun, runOfRow } from "./minutes.ts";
 import {
   measureColumn,
   type MeasuredColumn,
@@ -467,15 +467,6 @@ function ofSlots(measured: MeasuredColumn, slots: readonly number[]): MeasuredCo
 function cellsOf(dims: number, keys: Iterable<number>): CubeCells {
   const a = Float64Array.from(keys);
   return { dims, a, b: new Uint32Array(a.length) };
-}
-
-/** The number of its run by row. */
-function runOfRow({ minutes, starts }: Minutes, rows: number): Uint32Array {
-  const runs = new Uint32Array(rows);
-  for (let at = 0; at < minutes.length; at += 1) {
-    runs.fill(at, starts[at] as number, starts[at + 1] as number);
-  }
-  return runs;
 }
 
 /** Cell n of `cells` is group n. */

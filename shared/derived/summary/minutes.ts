@@ -55,3 +55,12 @@ function endOfMinute(
 export function rowsOfRun({ starts }: Pick<Minutes, "starts">, at: number): number {
   return (starts[at + 1] as number) - (starts[at] as number);
 }
+
+/** The number of its run by row. */
+export function runOfRow({ minutes, starts }: Minutes, rows: number): Uint32Array {
+  const runs = new Uint32Array(rows);
+  for (let at = 0; at < minutes.length; at += 1) {
+    runs.fill(at, starts[at] as number, starts[at + 1] as number);
+  }
+  return runs;
+}

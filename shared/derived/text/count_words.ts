@@ -8,7 +8,7 @@ import { throwIfLate } from "../../os/task_deadline.ts";
 import { textOf } from "../../base/bytes.ts";
 import { isNull } from "../../columns/rows.ts";
 import type { GroupIds } from "../summary/group_ids.ts";
-import { type Minutes, rowsOfRun } from "../summary/minutes.ts";
+import { type Minutes, rowsOfRun, runOfRow } from "../summary/minutes.ts";
 import type { ColumnPart, Sequence, Words } from "./collect_words.ts";
 import { type RowsToTell, type ToldRows, toldRows } from "./row_members.ts";
 import { scratchInts, scratchShorts } from "./scratch.ts";
@@ -65,11 +65,7 @@ export function countWords(
   const terms = frequentTerms(words, granulesOf(rows, shift));
   if (words.disputed.length > 0 || terms.length === 0) return undefined;
   const counter = new RowCounter(words.sequence, terms, words.table.count);
-  const counts = runs.minutes.map((_, at) =>
-    counter.countTo(runs.starts[at] as number, runs.starts[at + 1] as number)
-  );
-  const rowsOf = rowsOfThings(counts, counter.things);
-  const wanted = wantedThings(rowsOf, { words: terms.length, rows });
+  const wanted = wantedThings(counter.rowsOf, { words: terms.length, rows });
   const texts = terms.map((term) =>
     textOf(words.table.bytes.subarray(words.table.startOf(term), words.table.endOf(term)))
   );
@@ -81,7 +77,9 @@ export function countWords(
       : { word: texts[thing] as string }
   );
   const timed = Math.min(wanted.length, Math.floor(CELLS_PER_ROW * rows / runs.minutes.length));
-  const byMinute = minuteCounts(counts, { placeOf, timed });
+  const byMinute = counter.countCells(placeOf, {
+    ...{ length: timed, cellOf: runOfRow(runs, rows), width: runs.minutes.length },
+  });
   return {
     counts: {
       minutes: runs.minutes,
@@ -90,7 +88,7 @@ export function countWords(
       timed,
       entries: named.map((words, place) => ({
         ...words,
-        rows: rowsOf[wanted[place] as number] as number,
+        rows: counter.rowsOf[wanted[place] as number] as number,
         byMinute: byMinute[place],
       })),
     },
@@ -145,32 +143,6 @@ function frequentTerms({ table, places }: Words, granules: number): readonly num
 /** In place of the place of a thing: it is not wanted. */
 const NO_PLACE = 2 ** 32 - 1;
 
-function rowsOfThings(runs: readonly RunCounts[], things: number): Float64Array {
-  const rowsOf = new Float64Array(things);
-  for (const { met, counts } of runs) {
-    for (let at = 0; at < met.length; at += 1) {
-      const thing = met[at] as number;
-      if (thing < things) rowsOf[thing] = rowsOf[thing] as number + (counts[at] as number);
-    }
-  }
-  return rowsOf;
-}
-
-/** Rows by minute of the first `timed` things. */
-function minuteCounts(
-  runs: readonly RunCounts[],
-  { placeOf, timed }: { readonly placeOf: Uint32Array; readonly timed: number },
-): readonly Float64Array[] {
-  const counted = Array.from({ length: timed }, () => new Float64Array(runs.length));
-  for (const [minute, { met, counts }] of runs.entries()) {
-    for (let at = 0; at < met.length; at += 1) {
-      const own = counted[placeOf[met[at] as number] ?? NO_PLACE];
-      if (own !== undefined) own[minute] = counts[at] as number;
-    }
-  }
-  return counted;
-}
-
 function countGroups(
   counter: RowCounter,
   { groups, runs, placeOf, wanted }: {
@@ -187,11 +159,7 @@ function countGroups(
     const { cells, cellOf } = groupCells({ ids, width: values.length }, runs);
     const length = Math.min(wanted, Math.floor(cellsMax / cells.length));
     if (length === 0) return undefined;
-    const counts = counter.countCells(placeOf, { length, cellOf, width: cells.length });
-    const entries = Array.from(
-      { length },
-      (_, at) => counts.subarray(at * cells.length, (at + 1) * cells.length),
-    );
+    const entries = counter.countCells(placeOf, { length, cellOf, width: cells.length });
     return { values, cells, entries };
   });
 }
@@ -226,14 +194,16 @@ function groupCells(
 
 /** The most frequent first; a pair comes behind its words. */
 function wantedThings(
-  rowsOf: Float64Array,
+  rowsOf: Uint32Array,
   { words, rows }: { readonly words: number; readonly rows: number },
 ): readonly number[] {
-  const pairs = [...rowsOf.keys()].slice(words)
-    .filter((thing) => (rowsOf[thing] as number) >= rows * PAIR_SHARE_MIN)
-    .sort((a, b) => (rowsOf[b] as number) - (rowsOf[a] as number)).slice(0, PAIRS_MAX);
-  return [...rowsOf.keys().take(words), ...pairs]
-    .sort((a, b) => (rowsOf[b] as number) - (rowsOf[a] as number) || a - b);
+  const pairs: number[] = [];
+  for (let thing = words; thing < rowsOf.length; thing += 1) {
+    if ((rowsOf[thing] as number) >= rows * PAIR_SHARE_MIN) pairs.push(thing);
+  }
+  const moreRows = (a: number, b: number) => (rowsOf[b] as number) - (rowsOf[a] as number);
+  return [...rowsOf.keys().take(words), ...pairs.sort(moreRows).slice(0, PAIRS_MAX)]
+    .sort((a, b) => moreRows(a, b) || a - b);
 }
 
 /** NULLs of each minute. */
@@ -254,12 +224,6 @@ function nullsOf(parts: readonly ColumnPart[], { minutes, starts }: Minutes): re
   return nulls;
 }
 
-/** The things of a run, and how many of its rows have each. */
-interface RunCounts {
-  readonly met: Uint32Array;
-  readonly counts: Uint32Array;
-}
-
 /**
  * Counts rows by *thing*: words are the first of them, in the order of `terms`; pairs follow.
  */
@@ -274,12 +238,11 @@ class RowCounter {
   readonly #pairs: number[] = [];
   /** By thing: one more than the row that had it last. */
   readonly #seen: Uint32Array;
-  /** By thing: how many rows of the run had it. */
+  /** By thing: how many rows have it. */
   readonly #counts: Uint32Array;
-  /** Things of the run. */
-  readonly #met: Uint32Array;
   /** The things of each row, row by row. */
   readonly #things: Uint16Array;
+  #thingCount = 0;
   /** Where in `#things` each row ends. */
   readonly #thingEnds: Uint32Array;
 
@@ -292,19 +255,29 @@ class RowCounter {
     const most = terms.length + PAIRS_SEEN_MAX + 1;
     this.#seen = scratchInts(most).fill(0);
     this.#counts = scratchInts(most).fill(0);
-    this.#met = scratchInts(most);
     const { rowEnds } = sequence;
     // Each word makes itself and a pair.
     this.#things = scratchShorts(2 * (rowEnds.at(-1) ?? 0));
     this.#thingEnds = scratchInts(rowEnds.length);
+    for (let row = 0, from = 0; row < rowEnds.length; row += 1) {
+      throwIfLate();
+      const end = rowEnds[row] as number;
+      this.#countRow(row, from, end);
+      from = end;
+    }
   }
 
-  /** Words and pairs so far. */
+  /** Words and pairs. */
   get things(): number {
     return this.#words + this.#pairs.length;
   }
 
-  /** The words and pairs of each row. All runs must have been counted before. */
+  /** How many rows have each thing. */
+  get rowsOf(): Uint32Array {
+    return this.#counts.subarray(0, this.things);
+  }
+
+  /** The words and pairs of each row. */
   get rowThings(): Pick<RowsToTell, "things" | "ends"> {
     return { things: this.#things, ends: this.#thingEnds };
   }
@@ -319,72 +292,61 @@ class RowCounter {
     return [Math.floor(place / this.#words), place % this.#words];
   }
 
-  /** Counts rows `from` to before `end`. */
-  countTo(from: number, end: number): RunCounts {
-    const { terms, rowEnds } = this.#sequence;
-    const [wordOf, pairOf, words] = [this.#wordOf, this.#pairOf, this.#words];
-    const [seen, counts, met] = [this.#seen, this.#counts, this.#met];
-    const [things, thingEnds] = [this.#things, this.#thingEnds];
-    let metCount = 0;
-    let at = from === 0 ? 0 : rowEnds[from - 1] as number;
-    let thingCount = from === 0 ? 0 : thingEnds[from - 1] as number;
-    for (let row = from; row < end; row += 1) {
-      throwIfLate();
-      const rowEnd = rowEnds[row] as number;
-      for (let before = 0; at < rowEnd; at += 1) {
-        const word = wordOf[terms[at] as number] as number;
-        if (word !== 0) {
-          if (seen[word - 1] !== row + 1) {
-            seen[word - 1] = row + 1;
-            things[thingCount++] = word - 1;
-            const count = counts[word - 1] as number;
-            if (count === 0) met[metCount++] = word - 1;
-            counts[word - 1] = count + 1;
-          }
-          if (before !== 0) {
-            const place = (before - 1) * words + word - 1;
-            const pair = pairOf[place] || this.#addPair(place);
-            if (seen[pair] !== row + 1) {
-              seen[pair] = row + 1;
-              things[thingCount++] = pair;
-              const count = counts[pair] as number;
-              if (count === 0) met[metCount++] = pair;
-              counts[pair] = count + 1;
-            }
-          }
-        }
-        before = word;
-      }
-      thingEnds[row] = thingCount;
-    }
-    const own = met.slice(0, metCount);
-    const taken = own.map((thing) => counts[thing] as number);
-    for (const thing of own) counts[thing] = 0;
-    return { met: own, counts: taken };
-  }
-
   /**
-   * How many rows of each cell have each of the first `length` things that have a place, by place
-   * and cell. All runs must have been counted before.
+   * How many rows of each cell have each of the first `length` things that have a place: by place,
+   * then by cell.
    */
   countCells(placeOf: Uint32Array, { length, cellOf, width }: {
     readonly length: number;
     /** By row, below `width`. */
     readonly cellOf: Uint32Array;
     readonly width: number;
-  }): Uint32Array {
-    const counts = new Uint32Array(length * width);
+  }): readonly Uint32Array[] {
     const [things, thingEnds] = [this.#things, this.#thingEnds];
+    // All other things are counted as one: a loop that asks for each takes longer. A cell's counts
+    // lie together, since neighbours are in few cells.
+    const step = length + 1;
+    const slotOf = placeOf.map((place) => Math.min(place, length));
+    const counts = scratchInts(step * width).fill(0);
     for (let row = 0, at = 0; row < thingEnds.length; row += 1) {
-      const [end, cell] = [thingEnds[row] as number, cellOf[row] as number];
+      const [end, start] = [thingEnds[row] as number, step * (cellOf[row] as number)];
       for (; at < end; at += 1) {
-        const place = placeOf[things[at] as number] as number;
-        if (place >= length) continue;
-        const slot = place * width + cell;
+        const slot = start + (slotOf[things[at] as number] as number);
         counts[slot] = (counts[slot] as number) + 1;
       }
     }
-    return counts;
+    return Array.from({ length }, (_, place) => {
+      const own = new Uint32Array(width);
+      for (let cell = 0; cell < width; cell += 1) own[cell] = counts[cell * step + place] as number;
+      return own;
+    });
+  }
+
+  /** Lists and counts the things of the words from `from` to `end`, which are those of `row`. */
+  #countRow(row: number, from: number, end: number): void {
+    const { terms } = this.#sequence;
+    const [wordOf, pairOf, words] = [this.#wordOf, this.#pairOf, this.#words];
+    let before = 0;
+    for (let at = from; at < end; at += 1) {
+      const word = wordOf[terms[at] as number] as number;
+      if (word !== 0) {
+        this.#add(word - 1, row);
+        if (before !== 0) {
+          const place = (before - 1) * words + word - 1;
+          this.#add(pairOf[place] || this.#addPair(place), row);
+        }
+      }
+      before = word;
+    }
+    this.#thingEnds[row] = this.#thingCount;
+  }
+
+  #add(thing: number, row: number): void {
+    if (this.#seen[thing] === row + 1) return;
+    this.#seen[thing] = row + 1;
+    this.#things[this.#thingCount] = thing;
+    this.#thingCount += 1;
+    this.#counts[thing] = (this.#counts[thing] as number) + 1;
   }
 
   /** The thing of a new pair. Past `PAIRS_SEEN_MAX` all are one thing, which is no pair. */

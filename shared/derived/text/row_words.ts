@@ -90,46 +90,91 @@ export function rowWords(
     readonly lengthMax: number;
   },
 ): RowWords | undefined {
-  const rows = words.ends.length;
+  const ids = new Uint16Array(words.ends.length);
   const sets = new SetTable(members);
-  const ids = new Uint16Array(rows);
-  const hashes = Uint32Array.from(members, (_, member) => mixed(member + 1));
-  /** By member: one more than the row that had it last. */
-  const seen = scratchInts(members.length).fill(0);
-  const own = scratchInts(members.length);
-  const { others } = words;
-  let [at, other, pairAt] = [0, 0, 0];
-  let next = others.places[0] ?? -1;
-  for (let row = 0; row < rows; row += 1) {
+  const own = new RowMembers(words, pairs, members.length);
+  for (let row = 0; row < ids.length; row += 1) {
     throwIfLate();
-    let [count, hash] = [0, 0];
-    const end = words.ends[row] as number;
-    for (; at < end; at += 1) {
-      let member = words.memberOf[words.things[at] as number] as number;
-      if (at === next) {
-        member = others.memberOf[others.things[other] as number] as number;
-        other += 1;
-        next = others.places[other] ?? -1;
-      }
-      if (member === 0 || seen[member - 1] === row + 1) continue;
-      seen[member - 1] = row + 1;
-      hash = hash + (hashes[member - 1] as number) | 0;
-      own[count++] = member - 1;
-    }
-    const pairEnd = pairs.ends[row] as number;
-    for (; pairAt < pairEnd; pairAt += 1) {
-      const member = pairs.memberOf[pairs.things[pairAt] as number] ?? 0;
-      if (member === 0) continue;
-      hash = hash + (hashes[member - 1] as number) | 0;
-      own[count++] = member - 1;
-    }
+    own.next();
     if (isNull(row)) continue;
-    const set = sets.numberOf(own, count, hash);
+    const set = sets.numberOf(own);
     if (set < 0) return undefined;
     ids[row] = set + 1;
   }
   const texts = sets.texts(lengthMax);
   return texts && { ids, sets: texts };
+}
+
+/** The members of the set of one row after the other. */
+class RowMembers {
+  /** `count` of them, each once, in any order. */
+  readonly list: Uint32Array;
+  count = 0;
+  /** The sum of their hashes. */
+  hash = 0;
+  readonly #words: WrittenThings;
+  readonly #pairs: RowThings<Uint16Array>;
+  /** By member. */
+  readonly #hashes: Uint32Array;
+  /** By member: one more than the row that had it last. */
+  readonly #seen: Uint32Array;
+  #row = -1;
+  /** Where words and pairs of the next row begin. */
+  #word = 0;
+  #pair = 0;
+  /** The next place that has another thing, and which of these it is. -1: there is no further. */
+  #place: number;
+  #other = 0;
+
+  constructor(words: WrittenThings, pairs: RowThings<Uint16Array>, members: number) {
+    this.#words = words;
+    this.#pairs = pairs;
+    this.#hashes = Uint32Array.from({ length: members }, (_, member) => mixed(member + 1));
+    this.#seen = scratchInts(members).fill(0);
+    this.list = scratchInts(members);
+    this.#place = words.others.places[0] ?? -1;
+  }
+
+  /** Goes on to the next row. */
+  next(): void {
+    this.#row += 1;
+    this.count = 0;
+    this.hash = 0;
+    this.#addWords(this.#words.ends[this.#row] as number);
+    this.#addPairs(this.#pairs.ends[this.#row] as number);
+  }
+
+  // Functions of their own: V8 leaves a loop that it compiled within a loop at each of its ends.
+  #addWords(end: number): void {
+    const { things, memberOf, others } = this.#words;
+    const mark = this.#row + 1;
+    for (let at = this.#word; at < end; at += 1) {
+      let member = memberOf[things[at] as number] as number;
+      if (at === this.#place) {
+        member = others.memberOf[others.things[this.#other] as number] as number;
+        this.#other += 1;
+        this.#place = others.places[this.#other] ?? -1;
+      }
+      if (member === 0 || this.#seen[member - 1] === mark) continue;
+      this.#seen[member - 1] = mark;
+      this.#add(member - 1);
+    }
+    this.#word = end;
+  }
+
+  #addPairs(end: number): void {
+    const { things, memberOf } = this.#pairs;
+    for (let at = this.#pair; at < end; at += 1) {
+      const member = memberOf[things[at] as number] ?? 0;
+      if (member !== 0) this.#add(member - 1);
+    }
+    this.#pair = end;
+  }
+
+  #add(member: number): void {
+    this.hash = this.hash + (this.#hashes[member] as number) | 0;
+    this.list[this.count++] = member;
+  }
 }
 
 /** Sets of members, numbered: open addressing by the sum of the hashes of a set's members. */
@@ -148,17 +193,17 @@ class SetTable {
     this.#asked = scratchInts(all.length).fill(0);
   }
 
-  /** The number of the set of the first `count` of `members`; -1: there is no room for it. */
-  numberOf(members: Uint32Array, count: number, hash: number): number {
+  /** The number of a row's set; -1: there is no room for it. */
+  numberOf({ list, count, hash }: RowMembers): number {
     let slot = hash & SLOTS - 1;
     for (;; slot = (slot + 1) & SLOTS - 1) {
       const set = (this.#slots[slot] as number) - 1;
       if (set < 0) break;
-      if (this.#hashes[set] === hash && this.#isSame(set, members, count)) return set;
+      if (this.#hashes[set] === hash && this.#isSame(set, list, count)) return set;
     }
     if (this.#members.length === SETS_MAX) return -1;
     this.#hashes.push(hash);
-    this.#slots[slot] = this.#members.push(members.slice(0, count));
+    this.#slots[slot] = this.#members.push(list.slice(0, count));
     return this.#members.length - 1;
   }
 

@@ -37,7 +37,7 @@ export type CountedWords = { readonly word: string } | { readonly pair: readonly
 /** Words, and how many rows have them. */
 export type CountedEntry = CountedWords & {
   readonly rows: number;
-  readonly byMinute: Float64Array | undefined;
+  readonly byMinute: Uint32Array | undefined;
 };
 
 /** How many rows there are, how many of them have certain words, and how many have no text. */
@@ -191,9 +191,9 @@ class CountsReader {
     return { word, pair, rows: reader.varint() };
   }
 
-  #minutesOf({ rows }: ReadEntry): Float64Array | undefined {
+  #minutesOf({ rows }: ReadEntry): Uint32Array | undefined {
     if (this.#read > this.#timed) return undefined;
-    const byMinute = Float64Array.from(this.#minutes, () => this.#reader.varint());
+    const byMinute = Uint32Array.from(this.#minutes, () => this.#reader.varint());
     if (sum(byMinute) !== rows) throw impossibleCounts();
     return byMinute;
   }
