@@ -30,11 +30,6 @@ export function scratchInts(length: number): Uint32Array<ArrayBuffer> {
   return new Uint32Array(take(4 * length), 0, length);
 }
 
-/** An array of `length` doubles with anything in it. */
-export function scratchDoubles(length: number): Float64Array<ArrayBuffer> {
-  return new Float64Array(take(8 * length), 0, length);
-}
-
 /**
  * A longer array that begins as `array` does, which is not to be used any more, and goes on with
  * `rest`, if given.

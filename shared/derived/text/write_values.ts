@@ -9,7 +9,8 @@ import type { ColumnValues } from "./collect_values.ts";
 import { type GranuleList, listBytes, writeList } from "./granule_list.ts";
 import { type Places, THINGS_MAX, TooMuchToIndex } from "./occurrences.ts";
 import { PlaceLists } from "./place_lists.ts";
-import { scratchDoubles, scratchInts } from "./scratch.ts";
+import { scratchInts } from "./scratch.ts";
+import { sortedByKey } from "./sort_keys.ts";
 import { HAS_UNKNOWN, hashKeyOf, isCommon, KEY_EXTRA_BITS, keyBitsOf } from "./values_format.ts";
 import { EVERYWHERE, granuleBits, granulesOf, SHIFT_MAX, SHIFT_STEP } from "./words_format.ts";
 import type { RisingMember } from "./rising_numbers.ts";
@@ -52,25 +53,14 @@ function keysOf(columns: readonly ColumnValues[]): Keys {
   const count = columns.reduce((sum, { hashes }) => sum + hashes.length, 0);
   if (count > THINGS_MAX) throw new TooMuchToIndex(`${count} values`);
   const bits = keyBitsOf(count);
-  // Sorted as numbers, without a function that compares.
-  const both = scratchDoubles(count);
+  const keys = scratchInts(count);
   let thing = 0;
   for (const { hashes } of columns) {
-    for (const hash of hashes) {
-      both[thing] = hashKeyOf(hash, bits) * THINGS_MAX + thing;
-      thing += 1;
+    for (let at = 0; at < hashes.length; at += 1, thing += 1) {
+      keys[thing] = hashKeyOf(hashes[at] as number, bits);
     }
   }
-  both.sort();
-  const keys = scratchInts(count);
-  const things = scratchInts(count);
-  for (let at = 0; at < count; at += 1) {
-    const value = both[at] as number;
-    const key = Math.floor(value / THINGS_MAX);
-    keys[at] = key;
-    things[at] = value - key * THINGS_MAX;
-  }
-  return { bits, keys, things };
+  return { bits, ...sortedByKey(keys, bits) };
 }
 
 /** A 1 for each thing whose places are not listed, by the number of the thing among all columns. */
