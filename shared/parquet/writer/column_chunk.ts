@@ -80,7 +80,7 @@ export interface ChunkOptions {
   /** At least one. */
   readonly rows: number;
   readonly effort: Effort;
-  /** What the column was packed with before, in a chunk of several pages. */
+  /** What the column was packed with in the row group before. */
   readonly packingBefore?: Packing | undefined;
 }
 
@@ -283,9 +283,9 @@ class ChunkWriter {
     const isText = this.#column.type === "string";
     const plain = pages.map((one) => one.plain);
     const { packing, bodies } = packFirst(plain, {
-      ways: waysOf(plain, { isText, isAll: isLast, effort: this.#effort }),
+      ways: waysOf(plain, { isText, rows: this.#rows, isAll: isLast, effort: this.#effort }),
       isAll: isLast,
-      isThorough: this.#effort === "thorough" && isText && !isLast,
+      isThorough: this.#effort === "thorough" && isText,
       before: this.#packingBefore,
     });
     this.#packing = packing;

@@ -31,7 +31,8 @@ export type Packing = Way | "none";
  * are repeated in fewer bytes than zstd looks for.
  */
 const TEXT_WAYS: readonly Way[] = ["quick", "usual"];
-/** Ways for texts that are one page: 1 MiB takes 8 ms. */
+/** Ways for texts of so few rows that they are one page: 1 MiB takes 8 ms. */
+const FEW_ROWS = 4_096;
 const FEW_TEXTS_WAYS: readonly Way[] = [...TEXT_WAYS, "thorough"];
 export const NUMBER_WAYS: readonly Way[] = ["usual", "short"];
 /**
@@ -65,15 +66,17 @@ const ROOM_BYTES_MIN = 4 * 1024;
 /** The ways to try with a chunk whose first pages these are; `isAll`: it has no others. */
 export function waysOf(
   pages: readonly Uint8Array[],
-  { isText, isAll, effort }: {
+  { isText, rows, isAll, effort }: {
     readonly isText: boolean;
+    /** Of the chunk. */
+    readonly rows: number;
     readonly isAll: boolean;
     readonly effort: Effort;
   },
 ): readonly Way[] {
   if (effort === "none") return [];
   if (effort === "quick") return ["quick"];
-  if (isText) return isAll ? FEW_TEXTS_WAYS : TEXT_WAYS;
+  if (isText) return isAll && rows <= FEW_ROWS ? FEW_TEXTS_WAYS : TEXT_WAYS;
   return isAll && bytesOf(pages) <= FEW_NUMBERS_BYTES ? FEW_NUMBERS_WAYS : NUMBER_WAYS;
 }
 
@@ -90,8 +93,8 @@ export interface PackingOptions {
   /** Whether it is packed thoroughly where that pays: default false. */
   readonly isThorough?: boolean;
   /**
-   * What chunks of several pages like this were packed with before: with another such chunk nothing
-   * else is tried while it pays.
+   * What the column's chunk of the row group before was packed with: nothing else is tried while
+   * that pays.
    */
   readonly before?: Packing | undefined;
 }
@@ -102,11 +105,11 @@ export function packFirst(
   { ways, isAll, isThorough = false, before = "none" }: PackingOptions,
 ): PackedPages {
   const plainBytes = bytesOf(pages);
-  if (!isAll && before !== "none") {
+  if (isAll && plainBytes <= PLAIN_BYTES) return packedWith("none", pages);
+  if (before !== "none" && (!isAll || ways.includes(before))) {
     const packed = packedWith(before, pages);
     if (bytesOf(packed.bodies) <= PACKED_SHARE_MAX * plainBytes) return packed;
   }
-  if (isAll && plainBytes <= PLAIN_BYTES) return packedWith("none", pages);
   const isTelling = isAll || plainBytes >= TELLING_BYTES;
   const [way = "none", ...others] = ways;
   const first = packedWith(way, pages);
@@ -119,6 +122,7 @@ export function packFirst(
   if (best === undefined || isTelling && bytesOf(best.bodies) > PACKED_SHARE_MAX * plainBytes) {
     return packedWith("none", pages);
   }
+  if (best.packing === "thorough") return best;
   return isThorough && paysThorough(pages, best.packing) ? packedWith("thorough", pages) : best;
 }
 

@@ -84,7 +84,7 @@ export class ParquetFileWriter {
   readonly #pieces: Uint8Array[] = [MAGIC];
   readonly #groups: PlacedGroup[] = [];
   readonly #memory = new ColumnMemory();
-  /** By column: what its last chunk of several pages was packed with. */
+  /** By column: what its last chunk was packed with. */
   readonly #packings: Packing[] = [];
   #length = MAGIC.byteLength;
   #rows = 0;
@@ -117,7 +117,7 @@ export class ParquetFileWriter {
       const offset = this.#length;
       const packingBefore = this.#packings[at];
       const chunk = writeChunk(column, source, { rows, effort: this.#effort, packingBefore });
-      if (chunk.pages.length > 1) this.#packings[at] = chunk.packing;
+      this.#packings[at] = chunk.packing;
       this.#memory.free();
       for (const piece of chunk.pieces) this.#append(piece);
       return { ...chunk, pieces: [], offset };
