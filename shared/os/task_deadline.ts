@@ -4,7 +4,7 @@
  */
 
 /** Calls of `throwIfLate` between two looks at the clock. */
-const STEPS = 64;
+const STEPS = 512;
 
 let endsMs = Infinity;
 let steps = 0;
