@@ -100,9 +100,6 @@ export interface SidecarSource {
   distrust(subject: SidecarSubject): void;
 }
 
-/** Reads each time. */
-export const SIDECARS_AS_STORED: SidecarSource = { read: readSidecar, distrust() {} };
-
 /** Any file of this container. Errors: `corrupt`; the store's. */
 export async function readPuffin(
   store: Pick<ReadableStore, "head" | "getRange">,

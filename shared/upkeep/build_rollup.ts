@@ -1,7 +1,13 @@
 /** Adds up the summaries of one day's data files to a roll-up. */
 
 import { isOperatingError } from "../base/errors.ts";
-import { readSidecar, SIDECARS_AS_STORED, type SidecarSubject } from "../derived/sidecar.ts";
+import {
+  readSidecar,
+  type Sidecar,
+  sidecarKey,
+  type SidecarSource,
+  type SidecarSubject,
+} from "../derived/sidecar.ts";
 import { FileSummary } from "../derived/summary/file_summary.ts";
 import { writeRollup } from "../derived/summary/rollup.ts";
 import {
@@ -57,12 +63,12 @@ class CubesOfDay {
   /** By spec. */
   readonly #cubes = new Map<string, { readonly spec: CubeSpec; readonly cube: DayCube }>();
   readonly #values = new Map<number, TableValues>();
-  readonly #store: ReadableStore;
+  readonly #summaries: SummaryStore;
 
-  constructor(store: ReadableStore, schema: TableSchema) {
+  constructor(summaries: SummaryStore, schema: TableSchema) {
     this.#schema = schema;
     this.#timeId = columnOf(schema, "timestamp").id;
-    this.#store = store;
+    this.#summaries = summaries;
   }
 
   /** `all`: the files of `summaries` and those before. */
@@ -110,8 +116,8 @@ class CubesOfDay {
     ]);
     if (this.#cubes.has(name)) return;
     const cube = new DayCube({
-      store: this.#store,
-      sidecars: SIDECARS_AS_STORED,
+      store: this.#summaries,
+      sidecars: this.#summaries,
       values: (column) => this.#valuesOf(column),
       nowMs: () => 0,
     }, spec);
@@ -131,13 +137,14 @@ function rankOf({ minutes, columns, measures }: CubeSpec): number {
 }
 
 /**
- * The store, with the summaries of some files in memory: a cube reads its own part of each, and
- * there are dozens of cubes. It has no roll-ups: one that is made from another would hand its
- * damage on.
+ * The store, with the summaries of some files in memory, and what is in their sidecars: a cube reads
+ * its own part of each, and there are dozens of cubes. It has no roll-ups: one that is made from
+ * another would hand its damage on.
  */
-class SummaryStore implements ReadableStore {
+class SummaryStore implements ReadableStore, SidecarSource {
   readonly #store: ReadableStore;
-  readonly #heads = new Map<string, ObjectInfo>();
+  /** By the key of the data file. */
+  readonly #sidecars = new Map<string, Sidecar>();
   readonly #pieces = new Map<string, Piece[]>();
 
   constructor(store: ReadableStore) {
@@ -150,14 +157,14 @@ class SummaryStore implements ReadableStore {
 
   /** Forgets all others. Undefined for each file whose summary cannot be read. */
   async hold(files: readonly DataFile[]): Promise<(FileSummary | undefined)[]> {
-    this.#heads.clear();
+    this.#sidecars.clear();
     this.#pieces.clear();
     return await Promise.all(files.map((file) => this.#holdOne(file)));
   }
 
   async #holdOne(file: SidecarSubject): Promise<FileSummary | undefined> {
     try {
-      const sidecar = await readSidecar(this, file);
+      const sidecar = await this.read(this, file);
       const summary = sidecar === undefined ? undefined : FileSummary.of(this, sidecar, file.rows);
       if (sidecar === undefined || summary === undefined) return undefined;
       const wanted = sidecar.blobs.filter(({ type }) => CUBE_BLOBS.has(type));
@@ -174,10 +181,19 @@ class SummaryStore implements ReadableStore {
     }
   }
 
-  async head(key: string): Promise<ObjectInfo> {
-    const head = this.#heads.get(key) ?? await this.#store.head(key);
-    this.#heads.set(key, head);
-    return head;
+  async read(store: ReadableStore, subject: SidecarSubject): Promise<Sidecar | undefined> {
+    const sidecar = this.#sidecars.get(subject.key) ?? await readSidecar(store, subject);
+    if (sidecar !== undefined) this.#sidecars.set(subject.key, sidecar);
+    return sidecar;
+  }
+
+  distrust({ key }: SidecarSubject): void {
+    this.#sidecars.delete(key);
+    this.#pieces.delete(sidecarKey(key));
+  }
+
+  head(key: string): Promise<ObjectInfo> {
+    return this.#store.head(key);
   }
 
   async getRange(key: string, offset: number, length: number): Promise<Uint8Array<ArrayBuffer>> {

@@ -8,7 +8,7 @@ import { DuckDBInstance } from "@duckdb/node-api";
 import { present } from "../../base/assert.ts";
 import { textOf } from "../../base/bytes.ts";
 import { inlineDeriver } from "../../derived/deriver.ts";
-import { SIDECARS_AS_STORED, type SidecarSource } from "../../derived/sidecar.ts";
+import { readSidecar, type SidecarSource } from "../../derived/sidecar.ts";
 import { IcebergReader } from "../../iceberg/iceberg_reader.ts";
 import { DenoFileSystem } from "../../os/deno_file_system.ts";
 import { EVENTS_SCHEMA } from "../../schema/events.ts";
@@ -16,6 +16,9 @@ import { EngineLab, type LabEvent } from "../../testing/engine_lab.ts";
 import { RemoteStore } from "../../testing/remote_store.ts";
 import { AnswerFiles } from "./answer_files.ts";
 import { WideColumn } from "./wide_column.ts";
+
+/** Reads each time. */
+const SIDECARS_AS_STORED: SidecarSource = { read: readSidecar, distrust() {} };
 
 const FEW = inlineDeriver({ groupValuesMax: 4 });
 const START_NS = 1_790_000_040_000_000_000n;
