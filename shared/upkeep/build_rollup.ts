@@ -137,9 +137,9 @@ function rankOf({ minutes, columns, measures }: CubeSpec): number {
 }
 
 /**
- * The store, with the summaries of some files in memory, and what is in their sidecars: a cube reads
- * its own part of each, and there are dozens of cubes. It has no roll-ups: one that is made from
- * another would hand its damage on.
+ * The store, with the sidecars of some files and their summaries in memory: a cube reads its own
+ * part of each, and there are dozens of cubes. It has no roll-ups: one that is made from another
+ * would hand its damage on.
  */
 class SummaryStore implements ReadableStore, SidecarSource {
   readonly #store: ReadableStore;

@@ -68,7 +68,7 @@ export function waysOf(
   pages: readonly Uint8Array[],
   { isText, rows, isAll, effort }: {
     readonly isText: boolean;
-    /** Of the chunk. */
+    /** Rows of the chunk. */
     readonly rows: number;
     readonly isAll: boolean;
     readonly effort: Effort;
