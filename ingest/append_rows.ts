@@ -9,7 +9,7 @@ import type { Clock } from "../shared/os/clock.ts";
 import type { FrameKey } from "../shared/wal/frame_key.ts";
 import { summaryOf } from "../shared/wal/frame_summary.ts";
 import type { AppendReceipt, Wal } from "../shared/wal/types.ts";
-import type { WriterQueues } from "./backpressure/backpressure.ts";
+import type { WriterQueues } from "./backpressure/writer_queues.ts";
 import type { CommitMode } from "./commit_mode.ts";
 import type { LaneChoice } from "./lane_choice.ts";
 import type { IngestMetrics } from "./metrics.ts";

@@ -38,7 +38,7 @@ import { openWalReader } from "../shared/wal/reader.ts";
 import type { Wal } from "../shared/wal/types.ts";
 import { type Admission, openAdmission } from "./admission.ts";
 import { AnswersFirst } from "./answers_first.ts";
-import { type Backpressure, openBackpressure } from "./backpressure/backpressure_door.ts";
+import { type Backpressure, openBackpressure } from "./backpressure/backpressure.ts";
 import { type IngestSettings, LIMITS, OPTIONS } from "./flags.ts";
 import { type DrainHook, forceCommit } from "./force_commit.ts";
 import { serveOtlp } from "./grpc/serve_otlp.ts";
@@ -273,7 +273,7 @@ export function writeDeps(
   parts.metrics.bodiesInFlight.readAtScrape(() => parts.bodies.used, {});
   return {
     ...parts,
-    admission: parts.backpressure.door(parts.admission),
+    admission: parts.backpressure.guarded(parts.admission),
     queues: parts.backpressure.queues,
     bodyCap: {
       bytesMax: settings.ingestMaxBodyBytes,

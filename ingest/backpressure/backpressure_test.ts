@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { isOperatingError } from "../../shared/base/errors.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
-import { WriterQueues } from "./backpressure.ts";
-import { openBackpressure } from "./backpressure_door.ts";
+import { WriterQueues } from "./writer_queues.ts";
+import { openBackpressure } from "./backpressure.ts";
 import { BACKPRESSURE_OPTIONS } from "./backpressure_flags.ts";
 import { createIngestMetrics } from "../metrics.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { isOperatingError } from "../../shared/base/errors.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { FakeClock } from "../../shared/testing/fake_clock.ts";
-import { openBackpressure } from "./backpressure_door.ts";
+import { openBackpressure } from "./backpressure.ts";
 import { BACKPRESSURE_OPTIONS } from "./backpressure_flags.ts";
 import { createIngestMetrics } from "../metrics.ts";
 
@@ -13,8 +13,8 @@ function newDoor(args: readonly string[], residentBytes: () => number) {
   const metrics = createIngestMetrics({ version: "1", role: "ingest" });
   const settings = parseOptions(BACKPRESSURE_OPTIONS, args);
   const backpressure = openBackpressure(settings, { metrics, clock, residentBytes });
-  const door = backpressure.door({ admit: () => Promise.resolve("default") });
-  const enter = () => door.admit({ get: () => null }, () => "127.0.0.1");
+  const admission = backpressure.guarded({ admit: () => Promise.resolve("default") });
+  const enter = () => admission.admit({ get: () => null }, () => "127.0.0.1");
   const gauge = async () => {
     const { text } = await metrics.render(null);
     return /^svc_ingest_mem_breaker_open (\d)$/m.exec(text)?.[1];

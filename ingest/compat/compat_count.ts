@@ -40,7 +40,7 @@ export function countRoutes(deps: CountRouteDeps): CompatRoute[] {
     methods: ["GET", "HEAD", "POST"],
     atRoot: "always",
     endpoint: "compat",
-    door: "admit",
+    access: "admit",
     handle: (request, { query, tenant, names: [written] }) =>
       counted(request, { query, tenant, written, deps: { ...deps, queryUrl } }),
   }];

@@ -24,7 +24,7 @@ export interface CompatRoute {
    * What a request passes before its handler: the whole access check, the check without its rate,
    * or what the handler checks itself.
    */
-  readonly door: "admit" | "identify" | "own";
+  readonly access: "admit" | "identify" | "own";
   readonly handle: (
     request: Request,
     context: CompatContext,
@@ -38,7 +38,7 @@ export const ASKED = {
   methods: READ_METHODS,
   atRoot: "always",
   endpoint: "compat",
-  door: "identify",
+  access: "identify",
 } as const;
 
 /** What brings a body of its own. */
@@ -46,5 +46,5 @@ export const PUT_ROUTE = {
   methods: ["PUT", "POST"],
   atRoot: "always",
   endpoint: "compat",
-  door: "admit",
+  access: "admit",
 } as const;

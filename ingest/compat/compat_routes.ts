@@ -83,12 +83,12 @@ function compatTable(handlers: CompatHandlers): readonly CompatRoute[] {
 const NOT_SERVED = {
   atRoot: "always",
   endpoint: "compat",
-  door: "admit",
+  access: "admit",
   handle: notServed,
 } as const;
 
 function documentRoutes({ bulk, document }: CompatHandlers): CompatRoute[] {
-  const brings = { atRoot: "option", endpoint: "bulk", door: "own" } as const;
+  const brings = { atRoot: "option", endpoint: "bulk", access: "own" } as const;
   const both = ["PUT", "POST"];
   const one = (row: Pick<CompatRoute, "path" | "methods">, isCreate: boolean): CompatRoute => ({
     ...brings,
@@ -129,7 +129,7 @@ export function compatRoutes(
     const row = rows.find(({ methods }) => methods.includes(method));
     if (row !== undefined) return matched(row, rest, handlers);
     // A sender of documents to the root is told where they are taken.
-    const isHidden = rows.length < fitting.length && fitting.some(({ door }) => door === "own");
+    const isHidden = rows.length < fitting.length && fitting.some(({ access }) => access === "own");
     if (!isPrefixed && rows.length === 0 && !isHidden && !path.startsWith("/_")) return undefined;
     const allow = isHidden ? "" : [...new Set(rows.flatMap(({ methods }) => methods))].join(", ");
     return { endpoint: "compat", handle: (request) => refuse(request, { path, allow }) };
@@ -144,9 +144,9 @@ function matched(row: CompatRoute, path: string, { admission }: CompatHandlers):
     endpoint: row.endpoint,
     handle: async (request, query, peer) => {
       try {
-        const tenant = row.door === "own"
+        const tenant = row.access === "own"
           ? ""
-          : row.door === "admit"
+          : row.access === "admit"
           ? await admission.admit(request.headers, peer)
           : await admission.identify(request.headers);
         const names = (row.path.exec(path) ?? []).slice(1).map((name) => name && decoded(name));

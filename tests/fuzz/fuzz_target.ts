@@ -9,7 +9,7 @@ import { planIngestMemory } from "../../ingest/memory_parts.ts";
 import { createHttpHandler } from "../../ingest/http_handler.ts";
 import { OPTIONS } from "../../ingest/mod.ts";
 import { openAdmission } from "../../ingest/admission.ts";
-import { openBackpressure } from "../../ingest/backpressure/backpressure_door.ts";
+import { openBackpressure } from "../../ingest/backpressure/backpressure.ts";
 import { createIngestMetrics } from "../../ingest/metrics.ts";
 import { writeDeps } from "../../ingest/start_ingest.ts";
 import { eventWriterOf } from "../../ingest/stream/stream_event.ts";
