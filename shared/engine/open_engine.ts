@@ -1,5 +1,5 @@
 /**
- * The one door of the engine: builds it from its capabilities. What happens to a statement
+ * The one entry point of the engine: builds it from its capabilities. What happens to a statement
  * afterwards is in this folder's README.
  */
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import webJson from "../../web/deno.json" with { type: "json" };
 import testsJson from "../deno.json" with { type: "json" };
-import { importsOf, refusedDenoCalls, refusedImport } from "./import_rules.ts";
+import { importsOf, refusedDenoCalls, refusedImport, SHARED_LAYERS } from "./import_rules.ts";
 import { readSources } from "./sources.ts";
 
 const SOURCES = await readSources();
@@ -30,6 +30,12 @@ Deno.test({
     );
     assert.deepEqual(wrong, []);
   },
+});
+
+Deno.test("importGraph CONTRIBUTING.md lists the layers of shared/ in their order", async () => {
+  const page = await Deno.readTextFile(new URL("../../CONTRIBUTING.md", import.meta.url));
+  const listed = /^\| `shared\/` \| .*lowest first: (.*) \|$/m.exec(page)?.[1]?.split(", ");
+  assert.deepEqual(listed, SHARED_LAYERS);
 });
 
 const TYPES = { typeOnly: true };

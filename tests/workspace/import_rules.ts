@@ -5,7 +5,7 @@
  */
 
 /** Lowest first: a folder of `shared/` imports itself and those before it. */
-const SHARED_LAYERS = [
+export const SHARED_LAYERS = [
   "base",
   "os",
   "logging",

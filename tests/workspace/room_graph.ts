@@ -36,11 +36,11 @@ export function partRoom(file: string): string | undefined {
   return top === "shared" ? below : top;
 }
 
-/** `duckdb/process` of `shared/engine/duckdb/process/…`; the folder's own files are `(door)`. */
+/** `duckdb/process` of `shared/engine/duckdb/process/…`; the folder's own files are `(engine)`. */
 export function engineRoom(file: string): string | undefined {
   const inner = /^shared\/engine\/(.*)$/.exec(file)?.[1];
   if (inner === undefined || !isDrawn(file)) return undefined;
-  return inner.split("/").length === 1 ? "(door)" : inner.split("/")[0];
+  return inner.split("/").length === 1 ? "(engine)" : inner.split("/")[0];
 }
 
 /** Folder of the file: the rooms whose sizes are told. */

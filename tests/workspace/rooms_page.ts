@@ -54,7 +54,7 @@ function picture({ rooms, arrows }: RoomGraph): string {
 }
 
 function importsTable({ rooms, arrows }: RoomGraph): string {
-  const named = (room: string) => room === "(door)" ? room : `\`${room}/\``;
+  const named = (room: string) => room === "(engine)" ? room : `\`${room}/\``;
   return [
     "| Room | Imports | For types alone |",
     "|---|---|---|",
