@@ -113,7 +113,8 @@ export class Waiters<T> {
 }
 
 function waitedInVain(waitMs: number): OperatingError {
-  return refused(`other statements keep DuckDB busy, none ended within ${waitMs / 1000} s`);
+  const secs = waitMs / 1000;
+  return refused(`its turn did not come within ${secs} s, other statements keep DuckDB busy`);
 }
 
 function refused(why: string): OperatingError {
