@@ -6,6 +6,7 @@
 import { getLogger } from "@logtape/logtape";
 import { messageOf, OperatingError } from "../../base/errors.ts";
 import type { FileSystem } from "../../os/file_system.ts";
+import { writeWhole } from "../../os/write_whole.ts";
 import { quoteText } from "../duckdb/statement_text.ts";
 
 /** A file of weighted rows, its rows and its bytes. */
@@ -54,10 +55,8 @@ export class AnswerFiles {
   async write(bytes: Uint8Array, entries: number): Promise<AnswerFile> {
     const path = this.newPath();
     try {
-      // The file is neither synced nor renamed: the directory is emptied at start, and nobody reads
-      // the file before this returns.
-      await using file = await this.#files.create(path);
-      await file.write(bytes);
+      // The directory is emptied at start.
+      await writeWhole(this.#files, path, bytes);
     } catch (cause) {
       throw new OperatingError(
         "unavailable",

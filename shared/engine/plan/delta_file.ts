@@ -6,6 +6,7 @@
 import { completeOf } from "../../columns/batch.ts";
 import { decodeBatch } from "../../columns/ipc.ts";
 import type { FileSystem } from "../../os/file_system.ts";
+import { writeWhole } from "../../os/write_whole.ts";
 import { type ParquetFile, writeParquet } from "../../parquet/write_parquet.ts";
 import type { Effort } from "../../parquet/writer/packing.ts";
 import { completeIds } from "../../schema/promoted.ts";
@@ -94,7 +95,7 @@ function withColumns({ columns, tags }: TableSchema, promoted: readonly Column[]
  * message; those of the file system, as they are.
  */
 export async function writeDeltaFile(
-  files: Pick<FileSystem, "create">,
+  files: Pick<FileSystem, "create" | "remove">,
   path: string,
   { frames, encode = encodeDelta, promoted = [], needed, ...how }:
     & Pick<DeltaRows, "columns" | "effort">
@@ -137,7 +138,7 @@ interface RowTimes {
  * of its parts. Errors: those of the file system, as they are.
  */
 export async function placeDeltaFile(
-  files: Pick<FileSystem, "create">,
+  files: Pick<FileSystem, "create" | "remove">,
   path: string,
   content: {
     /** Without `complete` and `filled`: no promoted column is. */
@@ -147,12 +148,8 @@ export async function placeDeltaFile(
 ): Promise<DeltaFile> {
   const { bytes, rows, columnSizes, lowerBounds, upperBounds } = content.file;
   const { complete = NONE, filled = NONE, leftOut = [] } = content.file;
-  {
-    // The file is neither synced nor renamed: the directory is emptied at start, and nobody reads
-    // before this returns.
-    await using file = await files.create(path);
-    await file.write(bytes);
-  }
+  // The directory is emptied at start.
+  await writeWhole(files, path, bytes);
   return {
     path,
     rows,

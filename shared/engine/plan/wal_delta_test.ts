@@ -397,6 +397,30 @@ Deno.test({
 });
 
 Deno.test({
+  name: "WalDelta a disk that becomes full keeps nothing of the file that had no room",
+  fn: async () => {
+    await using lab = await openLab();
+    lab.wal.append("s1", [1n]);
+    const files = new DenoFileSystem();
+    const create = async (path: string) => {
+      const file = await files.create(path);
+      const write = async (bytes: Uint8Array) => {
+        await file.write(bytes.subarray(0, 100));
+        throw new Error("disk full");
+      };
+      return Object.assign(file, { write });
+    };
+    const remove = (path: string) => files.remove(path);
+    const delta = new WalDelta({ wal: lab.wal, dir: lab.dir, files: { create, remove } });
+    await rejects(
+      delta.lease(LANE, ["s1"], { range: ALL_TIME, complete: NONE }),
+      (error) => isOperatingError(error, "unavailable"),
+    );
+    strictEqual(await lab.filesOnDisk(), 0);
+  },
+});
+
+Deno.test({
   name: "WalDelta a segment that is gone is not_found",
   fn: async () => {
     await using lab = await openLab();
