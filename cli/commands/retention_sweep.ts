@@ -18,6 +18,7 @@ import {
   type RetentionPlan,
 } from "../../shared/upkeep/retention.ts";
 import { UsageError } from "../../shared/base/errors.ts";
+import { totalRows } from "../../shared/base/total_rows.ts";
 import { openParquetEncoder } from "../../shared/parquet/parquet_encoder.ts";
 import { defineCommand } from "../command.ts";
 import { nameOf, openTables, TABLES_OPTIONS } from "../maintenance_tables.ts";
@@ -126,10 +127,10 @@ function rowOf({ ident, retention, plan }: Planned, apply: boolean) {
     retention?.period_secs ?? "none",
     plan === undefined ? "none" : formatNanos(plan.horizonNs),
     files.length,
-    files.reduce((sum, file) => sum + file.rows, 0),
+    totalRows(files),
     files.reduce((sum, file) => sum + file.byteLength, 0),
     cut.length,
-    cut.reduce((sum, file) => sum + file.rows, 0),
+    totalRows(cut),
     cut.reduce((sum, file) => sum + file.byteLength, 0),
     action,
   ];

@@ -5,6 +5,7 @@
  */
 
 import { parseRfc3339Ns } from "../../shared/base/time.ts";
+import { totalRows } from "../../shared/base/total_rows.ts";
 import { quoteName } from "../../shared/engine/duckdb/statement_text.ts";
 import type { TimeRange } from "../../shared/iceberg/types.ts";
 import { whereSql } from "./field_request.ts";
@@ -66,7 +67,7 @@ async function cheapRange(call: Statements, request: SampleRequest): Promise<Tim
     await call.price(rowsSql(request, range)) <= PRICE_SECS_MAX;
   if (await isCheap(request.range)) return request.range;
   const bins = await binsOf(call, request);
-  let rows = bins.reduce((sum, bin) => sum + bin.rows, 0);
+  let rows = totalRows(bins);
   let part = request.range;
   for (let tries = 0; tries < PARTS_MAX; tries += 1) {
     rows /= PART;

@@ -6,6 +6,7 @@
 import { columnData } from "../../shared/columns/timestamps.ts";
 import { dayOfNs } from "../../shared/base/time.ts";
 import { viewOf } from "../../shared/base/bytes.ts";
+import { totalRows } from "../../shared/base/total_rows.ts";
 import type { LoadedTable } from "../../shared/iceberg/iceberg_reader.ts";
 import { completeColumnsOf, isFullFile } from "../../shared/iceberg/locations.ts";
 import type { DeleteContent, ListedFile } from "../../shared/iceberg/manifest.ts";
@@ -73,10 +74,9 @@ function checkOperation(
   if (operation === "append" && isMore) {
     throw refusedCommit('operation "append" deletes rows; say "overwrite" or "delete"');
   }
-  const rowsOf = (files: readonly ListedFile[]) => files.reduce((sum, { rows }) => sum + rows, 0);
-  if (operation === "replace" && !hasDeletes && rowsOf(added) !== rowsOf(removed)) {
+  if (operation === "replace" && !hasDeletes && totalRows(added) !== totalRows(removed)) {
     throw refusedCommit(
-      `operation "replace" puts ${rowsOf(added)} rows in the place of ${rowsOf(removed)}`,
+      `operation "replace" puts ${totalRows(added)} rows in the place of ${totalRows(removed)}`,
     );
   }
 }

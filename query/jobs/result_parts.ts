@@ -13,6 +13,7 @@ import { counted } from "../../shared/base/counted.ts";
 import { assert, present } from "../../shared/base/assert.ts";
 import { messageOf } from "../../shared/base/errors.ts";
 import { LateResource } from "../../shared/base/late_resource.ts";
+import { totalRows } from "../../shared/base/total_rows.ts";
 import { JOB_RESULTS_FOLDER } from "../../shared/catalog/job_store.ts";
 import type { ColumnBatch, ColumnData } from "../../shared/columns/batch.ts";
 import { StringColumnBuilder } from "../../shared/columns/column_builders.ts";
@@ -142,7 +143,7 @@ function rowBatch(rows: readonly Uint8Array[]): ColumnBatch {
 function joinedRows(batches: readonly ColumnBatch[]): Uint8Array<ArrayBuffer> {
   const joint = new TextEncoder().encode(ROW_JOINT);
   const columns = batches.map((batch) => present(batch.columns[0]));
-  const rows = batches.reduce((sum, batch) => sum + batch.rows, 0);
+  const rows = totalRows(batches);
   const bytes = columns.reduce((sum, column) => sum + column.values.byteLength, 0);
   const joined = new Uint8Array(bytes + joint.byteLength * Math.max(0, rows - 1));
   let at = 0;

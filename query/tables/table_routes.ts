@@ -1,6 +1,7 @@
 /** `/api/v1/tables`: README.md of this folder says what they answer. */
 
 import { formatMicros, formatNanos, MS_PER_DAY } from "../../shared/base/time.ts";
+import { totalRows } from "../../shared/base/total_rows.ts";
 import { jsonResponse } from "../../shared/http/error_response.ts";
 import type { Snapshot } from "../../shared/iceberg/table_metadata.ts";
 import type { DataFile } from "../../shared/iceberg/types.ts";
@@ -88,7 +89,7 @@ function detailsBody({ listed, schema, table, files }: TableDetails) {
 
 function sumsOf(files: readonly DataFile[]) {
   return {
-    rows: files.reduce((sum, { rows }) => sum + rows, 0),
+    rows: totalRows(files),
     bytes: files.reduce((sum, { byteLength }) => sum + byteLength, 0),
     files: files.length,
   };

@@ -12,6 +12,7 @@
  */
 
 import { isOperatingError, messageOf } from "../base/errors.ts";
+import { totalRows } from "../base/total_rows.ts";
 import type { IndexCatalog } from "../catalog/index_catalog.ts";
 import type { Removals } from "../catalog/removals.ts";
 import type { ClaimState } from "../catalog/wal_claims.ts";
@@ -253,7 +254,7 @@ async function drainSegments(
   }
   deps.observer?.committed?.(lane, {
     segments: names.length,
-    rows: files.reduce((sum, file) => sum + file.rows, 0),
+    rows: totalRows(files),
     files: files.length,
     fileBytes: files.reduce((sum, file) => sum + file.byteLength, 0),
     secs: (deps.clock.monotonicMs() - startMs) / 1_000,

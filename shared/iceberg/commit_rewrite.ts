@@ -9,6 +9,7 @@
  */
 
 import { assert } from "../base/assert.ts";
+import { totalRows } from "../base/total_rows.ts";
 import { type CommitDeps, commitTable, readerOf } from "./commit_table.ts";
 import { stageRewrite } from "./stage_rewrite.ts";
 import type { RewriteCommit, RewriteResult } from "./types.ts";
@@ -39,13 +40,9 @@ export async function commitRewrite(
 function checkRewrite({ kind, replaced, files, applied, summary = {} }: RewriteCommit): void {
   assert(replaced.length > 0 || applied !== undefined, "a rewrite replaces something");
   assert(new Set(replaced.map(({ key }) => key)).size === replaced.length, "each file once");
-  const before = rowsOf(replaced);
-  const after = rowsOf(files);
+  const before = totalRows(replaced);
+  const after = totalRows(files);
   if (kind === "merge") assert(after === before, `a merge of ${before} rows gave ${after}`);
   else assert(after < before || before === 0, `a ${kind} of ${before} rows left ${after}`);
   for (const name of Object.keys(summary)) assert(name.startsWith("svc."), `summary ${name}`);
-}
-
-function rowsOf(files: readonly { readonly rows: number }[]): number {
-  return files.reduce((sum, { rows }) => sum + rows, 0);
 }

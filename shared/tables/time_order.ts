@@ -7,6 +7,7 @@
 
 import { present } from "../base/assert.ts";
 import { firstNotBelow } from "../base/lower_bound.ts";
+import { totalRows } from "../base/total_rows.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
 import { ColumnMemory } from "../columns/column_memory.ts";
 import { type RowOrder, sortOrder, takeRows } from "../columns/gather.ts";
@@ -39,7 +40,7 @@ export function inTimeOrder(batches: readonly ColumnBatch[]): DayRows[] {
     const day = dayOf(microsAt(present(times[0]), 0));
     const last = present(times.at(-1));
     if (dayOf(microsAt(last, last.rows - 1)) === day) {
-      const rows = times.reduce((sum, one) => sum + one.rows, 0);
+      const rows = totalRows(times);
       return [{ day, rows, isAsGiven: true, batches: () => filled }];
     }
   }

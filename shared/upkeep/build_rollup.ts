@@ -1,6 +1,7 @@
 /** Adds up the summaries of one day's data files to a roll-up. */
 
 import { isOperatingError } from "../base/errors.ts";
+import { totalRows } from "../base/total_rows.ts";
 import {
   readSidecar,
   type Sidecar,
@@ -50,7 +51,7 @@ export async function buildRollup(
     await cubes.add(held.filter((summary) => summary !== undefined), usable);
   }
   if (usable.length < 2) return undefined;
-  const rows = usable.reduce((sum, file) => sum + file.rows, 0);
+  const rows = totalRows(usable);
   const columnIds = [...cubes.columnIds].sort((a, b) => a - b);
   const own: Blob = { type: SUMMARY_BLOB, fields: columnIds, data: encodeSummary(rows) };
   return writeRollup(usable, [own, ...await cubes.blobs(usable)]);

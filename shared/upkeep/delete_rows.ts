@@ -7,6 +7,7 @@
  */
 
 import { OperatingError } from "../base/errors.ts";
+import { totalRows } from "../base/total_rows.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
 import { takeRows } from "../columns/gather.ts";
 import type { TextColumn } from "../derived/types.ts";
@@ -79,7 +80,7 @@ export async function restOfFile(
     }
     const files = await writer.finish();
     const deleted = count ?? seen - rest;
-    checkConserved(file, { seen, deleted, kept: rowsOf(files) });
+    checkConserved(file, { seen, deleted, kept: totalRows(files) });
     return { files, rowsDeleted: deleted };
   } catch (error) {
     await writer.discard();
@@ -114,8 +115,4 @@ function checkConserved(
       `${deleted} deleted and ${kept} kept. Nothing was changed; restore the file from a copy.`,
     { reason: "rows_not_conserved" },
   );
-}
-
-function rowsOf(files: readonly NewDataFile[]): number {
-  return files.reduce((sum, { rows }) => sum + rows, 0);
 }

@@ -12,6 +12,7 @@
 
 import { columnBytes } from "../columns/batch.ts";
 import { dayOfNs, NS_PER_MS } from "../base/time.ts";
+import { totalRows } from "../base/total_rows.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 import { type CommitDeps, readerOf } from "../iceberg/commit_table.ts";
 import type { LoadedTable } from "../iceberg/iceberg_reader.ts";
@@ -170,7 +171,7 @@ export async function applyMerge(
   return {
     outcome: outcome === "committed" ? "merged" : "superseded",
     task,
-    rows: files.reduce((sum, file) => sum + file.rows, 0),
+    rows: totalRows(files),
     bytesRead: task.files.reduce((sum, file) => sum + file.byteLength, 0),
     bytesWritten: files.reduce((sum, file) => sum + file.byteLength, 0),
     filesWritten: files.length,

@@ -4,6 +4,7 @@
  * dropped indexes (`shared/drain/sweep_dropped.ts`), when no statement can read them any more.
  */
 
+import { totalRows } from "../base/total_rows.ts";
 import type { IndexCatalog } from "../catalog/index_catalog.ts";
 import { QUERY_AUDIT_SCHEMA } from "../schema/query_audit.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
@@ -36,7 +37,7 @@ export async function planAuditDrop(
   if (table === undefined) return undefined;
   const { files } = await readerOf(given).selectFiles(table);
   return {
-    rows: files.reduce((sum, { rows }) => sum + rows, 0),
+    rows: totalRows(files),
     files: files.length,
     bytes: files.reduce((sum, { byteLength }) => sum + byteLength, 0),
     snapshots: table.metadata.snapshots.length,

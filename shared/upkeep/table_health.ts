@@ -1,5 +1,6 @@
 /** How a table is: what `svc table-info` prints and the table gauges show. Pure. */
 
+import { totalRows } from "../base/total_rows.ts";
 import { isFullFile } from "../iceberg/locations.ts";
 import type { DataFile } from "../iceberg/types.ts";
 import { overlapDepth } from "./plan_merge.ts";
@@ -41,7 +42,7 @@ export function tableHealth(files: readonly DataFile[]): TableHealth {
 function countsOf(files: readonly DataFile[]): FileCounts {
   return {
     files: files.length,
-    rows: files.reduce((sum, { rows }) => sum + rows, 0),
+    rows: totalRows(files),
     bytes: files.reduce((sum, { byteLength }) => sum + byteLength, 0),
   };
 }

@@ -3,6 +3,7 @@
  * Works on the columns' buffers; a text is made of a value once, however many rows have it.
  */
 
+import { totalRows } from "../../base/total_rows.ts";
 import { type ColumnPiece, ValueTable } from "./value_table.ts";
 import type { GroupType, GroupValue } from "./summary_blobs.ts";
 
@@ -23,7 +24,7 @@ export function groupIds(
   pieces: readonly ColumnPiece[],
   valuesMax: number,
 ): GroupIds | undefined {
-  const rows = pieces.reduce((sum, piece) => sum + piece.rows, 0);
+  const rows = totalRows(pieces);
   const ids = new Uint16Array(rows);
   const table = new ValueTable(type, valuesMax);
   let base = 0;

@@ -8,6 +8,7 @@
  */
 
 import { textOf, utf8 } from "../../base/bytes.ts";
+import { totalRows } from "../../base/total_rows.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 import { writePuffin } from "../puffin.ts";
 import { readBlob, readPuffin, type SidecarSubject } from "../sidecar.ts";
@@ -93,7 +94,7 @@ export async function readRollup(store: ReadableStore, key: string): Promise<Rol
   const place = sidecar.blobs.find(({ type }) => type === ROLLUP_FILES_BLOB);
   if (place === undefined) throw corruptSummary("it does not name its files");
   const files = decodeFiles(await readBlob(store, sidecar, { place }));
-  const rows = files.reduce((sum, file) => sum + file.rows, 0);
+  const rows = totalRows(files);
   const summary = FileSummary.of(store, sidecar, rows);
   if (summary === undefined) throw corruptSummary("it has no summary");
   return { files, summary };

@@ -5,6 +5,7 @@
  * out.
  */
 
+import { totalRows } from "../../base/total_rows.ts";
 import type { ColumnBatch, ColumnData } from "../../columns/batch.ts";
 import { columnBuilderOf } from "../../columns/column_builders.ts";
 import { putValue } from "../../columns/rows.ts";
@@ -57,7 +58,7 @@ export function countValues(
   if (!pieces.every((piece, at) => table.add(piece, ids[at] as Uint32Array))) return undefined;
   const counts = new Int32Array(table.size + 1);
   for (const list of ids) addCounts(counts, list);
-  return { table, counts, rows: pieces.reduce((sum, { rows }) => sum + rows, 0) };
+  return { table, counts, rows: totalRows(pieces) };
 }
 
 function addCounts(counts: Int32Array, ids: Uint32Array): void {

@@ -6,6 +6,7 @@
 
 import { throwIfLate } from "../../os/task_deadline.ts";
 import { textOf } from "../../base/bytes.ts";
+import { totalRows } from "../../base/total_rows.ts";
 import { isNull } from "../../columns/rows.ts";
 import type { GroupIds } from "../summary/group_ids.ts";
 import { type Minutes, rowsOfRun, runOfRow } from "../summary/minutes.ts";
@@ -61,7 +62,7 @@ export function countWords(
     readonly tellsRows: boolean;
   },
 ): TextCounts | undefined {
-  const rows = parts.reduce((sum, part) => sum + part.rows, 0);
+  const rows = totalRows(parts);
   const terms = frequentTerms(words, granulesOf(rows, shift));
   if (words.disputed.length > 0 || terms.length === 0) return undefined;
   const counter = new RowCounter(words.sequence, terms, words.table.count);

@@ -7,6 +7,7 @@
  */
 
 import { textOf, utf8 } from "../../base/bytes.ts";
+import { totalRows } from "../../base/total_rows.ts";
 import { ByteBuilder } from "../../columns/byte_builder.ts";
 import { unzigzag, writeVarint, writeZigzag } from "../../columns/varint.ts";
 import type { ByteReader } from "./bits.ts";
@@ -96,7 +97,7 @@ export function findWordGroups(
     expected.add(cell, own);
     return { minute: cell.minute, value: values[cell.value] ?? null, rows: own };
   });
-  if (sumOfRows(found) !== counted.rows) throw impossibleCounts();
+  if (totalRows(found) !== counted.rows) throw impossibleCounts();
   return found.filter((cell) => cell.rows > 0);
 }
 
@@ -159,12 +160,8 @@ function readCells(
     value: places[at] as number,
     rows: reader.varint(),
   }));
-  if (sumOfRows(cells) !== rows || cells.some(({ value }) => value >= values)) {
+  if (totalRows(cells) !== rows || cells.some(({ value }) => value >= values)) {
     throw impossibleCounts();
   }
   return cells;
-}
-
-function sumOfRows(cells: readonly { readonly rows: number }[]): number {
-  return cells.reduce((sum, { rows }) => sum + rows, 0);
 }

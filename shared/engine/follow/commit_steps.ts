@@ -7,6 +7,7 @@
  */
 
 import { isOperatingError } from "../../base/errors.ts";
+import { totalRows } from "../../base/total_rows.ts";
 import type { CatalogReader } from "../../catalog/catalog.ts";
 import type { IcebergReader, LoadedTable } from "../../iceberg/iceberg_reader.ts";
 import { historySince, type HistoryStep } from "../../iceberg/table_history.ts";
@@ -95,7 +96,7 @@ export class CommitReading {
           kind: "append",
           snapshot: pinOf(table, step.snapshotId),
           since: at.snapshotId === undefined ? undefined : String(at.snapshotId),
-          rows: step.files.reduce((sum, { rows }) => sum + rows, 0),
+          rows: totalRows(step.files),
           position: reached,
         };
       }

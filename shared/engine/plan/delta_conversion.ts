@@ -19,12 +19,13 @@ import { getLogger } from "@logtape/logtape";
 import { present } from "../../base/assert.ts";
 import { eachOf } from "../../base/each_of.ts";
 import { isOperatingError, messageOf } from "../../base/errors.ts";
+import { totalRows } from "../../base/total_rows.ts";
 import type { Column } from "../../schema/schema.ts";
 import { type LaneId, laneName } from "../../tenant/tenant.ts";
 import type { WalFrame, WalReader } from "../../wal/types.ts";
 import type { DeltaFile } from "./delta_file.ts";
 import type { DeltaFiles, DeltaWriting } from "./delta_files.ts";
-import { appendedFrames, framesBetween, rowsOfFrames } from "./delta_frames.ts";
+import { appendedFrames, framesBetween } from "./delta_frames.ts";
 import {
   type DeltaPiece,
   lackingPieces,
@@ -158,7 +159,7 @@ export class DeltaConversion {
   /** Converts the rows of a piece once more, with the columns that are needed now. */
   async #convertAgain(segment: Segment, piece: DeltaPiece, how: Conversion): Promise<void> {
     const frames = await framesBetween(this.#options.wal, segment, piece);
-    const found = rowsOfFrames(frames);
+    const found = totalRows(frames);
     if (found < piece.readable) {
       const lost = { bytes: 0, rows: piece.readable - found };
       this.#tellLost(segment, lost, "rows that were read before are gone");
@@ -182,7 +183,7 @@ export class DeltaConversion {
     } catch (error) {
       if (!isOperatingError(error, "corrupt")) throw error;
       const bytes = frames.reduce((sum, { offset, endOffset }) => sum + endOffset - offset, 0);
-      this.#tellLost(segment, { bytes, rows: rowsOfFrames(frames) }, messageOf(error));
+      this.#tellLost(segment, { bytes, rows: totalRows(frames) }, messageOf(error));
       return undefined;
     }
   }

@@ -2,7 +2,7 @@
 
 import { isOperatingError, messageOf } from "../../base/errors.ts";
 import { isUnfinishedSegment } from "../../wal/reader.ts";
-import type { FrameDamage, FrameOutline, WalFrame, WalReader } from "../../wal/types.ts";
+import type { FrameDamage, WalFrame, WalReader } from "../../wal/types.ts";
 import { type DeltaPiece, learnSchema, type Segment } from "./delta_segment.ts";
 import type { LostRows } from "./lost_rows.ts";
 
@@ -53,9 +53,4 @@ export async function framesBetween(
     if (!isOperatingError(error, "corrupt")) throw error;
   }
   return frames;
-}
-
-/** How many rows frames have together. */
-export function rowsOfFrames(frames: readonly Pick<FrameOutline, "rows">[]): number {
-  return frames.reduce((sum, { rows }) => sum + rows, 0);
 }

@@ -9,10 +9,10 @@
 
 import { eachOf } from "../../base/each_of.ts";
 import { isOperatingError } from "../../base/errors.ts";
+import { totalRows } from "../../base/total_rows.ts";
 import type { WalFrame, WalReader } from "../../wal/types.ts";
 import type { DeltaCounts } from "./delta_counts.ts";
 import type { DeltaFiles } from "./delta_files.ts";
-import { rowsOfFrames } from "./delta_frames.ts";
 import { isIntact, lackingPieces, mayLieIn, type Segment, sumOfRows } from "./delta_segment.ts";
 import { framesOfTraces, siftedFrames } from "./sifted_frames.ts";
 import type { DeltaColumns, LaneRequest, ServedSegments } from "./lane_request.ts";
@@ -67,7 +67,7 @@ export class DeltaSearch {
       const frames = { frames: counted.frames, rows: counted.rows, isConverted };
       const found = await framesOfTraces(wal, segment, frames, { range, sieve, traces, signal });
       if (found === undefined) return;
-      if (rowsOfFrames(found) > MANY_OF_TRACE * counted.rows) {
+      if (totalRows(found) > MANY_OF_TRACE * counted.rows) {
         if (segment.siftings >= SIFTINGS_MAX) return;
         segment.siftings += 1;
       }

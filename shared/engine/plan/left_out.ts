@@ -4,6 +4,7 @@
  * (docs/measurements/engine.md#rows-of-the-wal-without-long-texts).
  */
 
+import { totalRows } from "../../base/total_rows.ts";
 import type { ColumnBatch } from "../../columns/batch.ts";
 import { attributeOf, ATTRIBUTES } from "../../schema/promoted.ts";
 import type { Column, TableSchema } from "../../schema/schema.ts";
@@ -89,7 +90,7 @@ export function leaveOut(
   readonly leftOut: readonly Column[];
 } {
   const promoted = new Set(schema.promoted);
-  const rows = batches.reduce((sum, batch) => sum + batch.rows, 0);
+  const rows = totalRows(batches);
   const isLong = (at: number) =>
     batches.reduce((sum, { columns }) => sum + (columns[at]?.values.byteLength ?? 0), 0) >=
       LONG_TEXT_BYTES * rows;

@@ -1,13 +1,13 @@
 /** Reads the frames of a WAL segment that can hold wanted rows, where these are few. */
 
 import { isOperatingError } from "../../base/errors.ts";
+import { totalRows } from "../../base/total_rows.ts";
 import type { TimeRange } from "../../iceberg/types.ts";
 import type { Column } from "../../schema/schema.ts";
 import { isUnfinishedSegment } from "../../wal/reader.ts";
 import type { FrameOutline, SegmentReader, WalFrame, WalReader } from "../../wal/types.ts";
 import { mayHoldTrace, type TraceWords } from "../../wal/trace_filter.ts";
 import type { CountedFrames } from "./counted_frames.ts";
-import { rowsOfFrames } from "./delta_frames.ts";
 import { learnSchema, type Segment } from "./delta_segment.ts";
 import type { FrameSieve } from "./frame_sieve.ts";
 import { meets } from "./plan.ts";
@@ -91,7 +91,7 @@ export async function framesOfTraces(
   );
   const { rows, isConverted } = counted;
   const rowsMax = isConverted ? FEW_SHARE_CONVERTED * rows : Math.max(FEW_ROWS, FEW_SHARE * rows);
-  if (rowsOfFrames(kept) > rowsMax) return undefined;
+  if (totalRows(kept) > rowsMax) return undefined;
   if (kept.length === 0) return [];
   const has = sieve(columns);
   const read: WalFrame[] = [];

@@ -13,6 +13,7 @@ import { present } from "../../base/assert.ts";
 import type { Statement } from "../statement/parse.ts";
 import type { CachedConnection, StatementCache } from "../statement/statement_cache.ts";
 import { untilAborted } from "../../base/until_aborted.ts";
+import { totalRows } from "../../base/total_rows.ts";
 import { filePart, type Plan, scannedRows, type ScanPart, type TablePlan } from "../plan/plan.ts";
 import { namedColumns, projectedOf } from "../plan/projection.ts";
 import { type EqualTexts, type ExactFilter, filterOfFile } from "./exact_filter.ts";
@@ -90,7 +91,7 @@ async function narrowTable(table: TablePlan, trying: Trying): Promise<TablePlan>
   const firstRows = deps.probedRows ?? PROBED_ROWS;
   const known = overColumns(predicate, table);
   const files = withinBounds(table, known);
-  const rows = files.reduce((sum, file) => sum + file.rows, 0);
+  const rows = totalRows(files);
   const nearest = rows < firstRows * TABLE_ROWS_FACTOR_MIN ? undefined : await nearestRows(
     table,
     files,

@@ -13,6 +13,7 @@
  */
 
 import type { Soon } from "../../base/steps.ts";
+import { totalRows } from "../../base/total_rows.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import { ROW_GROUP_ROWS } from "../../parquet/row_groups.ts";
 import type { OrderedRequest } from "../order/nearest_units.ts";
@@ -164,7 +165,7 @@ class Walk {
       const range = { first: 0, end: part.rows };
       return [{ file: undefined, near, range, parts: [part], group: 0 }];
     });
-    const rowsInAll = files.reduce((sum, file) => sum + file.rows, 0);
+    const rowsInAll = totalRows(files);
     this.#probedRowsMax = Math.max(
       2 * deps.firstRows,
       Math.min(ROW_GROUP_ROWS, rowsInAll * SMALL_PROBED_SHARE),
