@@ -233,16 +233,25 @@ export class SessionAnswers {
 
   /** `hasNoData`: whether that there are no rows is told, too. */
   async describePortal(portal: Portal, { hasNoData }: { readonly hasNoData: boolean }) {
+    const { plan } = portal.statement;
+    if (plan.kind === "fetch") await this.#describeFetched(plan, portal.formats);
+    else await this.#describeRows(portal, portal.formats, { hasNoData });
+  }
+
+  /** The columns of a portal's own rows. */
+  async #describeRows(
+    portal: Portal,
+    formats: readonly Format[],
+    { hasNoData }: { readonly hasNoData: boolean },
+  ): Promise<void> {
     const { writer } = this.parts;
     const { plan } = portal.statement;
     if (plan.kind === "engine") {
       const answer = await this.#prepared(portal, plan);
-      writer.rowDescription(this.#columnsOf(portal, plan, answer));
+      writer.rowDescription(this.#columnsOf({ ...portal, formats }, plan, answer));
       portal.isDescribed = true;
     } else if (plan.kind === "rows") {
-      writer.rowDescription(columnsAtHand(plan, portal.formats));
-    } else if (plan.kind === "fetch") {
-      await this.#describeFetched(plan, portal.formats);
+      writer.rowDescription(columnsAtHand(plan, formats));
     } else if (hasNoData) {
       writer.plain("n");
     }
@@ -300,26 +309,13 @@ export class SessionAnswers {
       else writer.commandComplete(`FETCH ${sent}`);
     };
     if (left === 0) return end(0, false);
-    await this.#send(target, {
-      ...{ max: Math.min(max, left), end },
-      formats: portal.formats.length > 0 ? portal.formats : target.formats,
-    });
+    const formats = formatsOf(target, portal.formats);
+    await this.#send(target, { max: Math.min(max, left), formats, end });
   }
 
   async #describeFetched({ name }: FetchPlan, formats: readonly Format[]): Promise<void> {
     const target = this.session.kept.portal(name);
-    const wanted = { ...target, formats: formats.length > 0 ? formats : target.formats };
-    const { writer } = this.parts;
-    const { plan } = target.statement;
-    if (plan.kind === "engine") {
-      const answer = await this.#prepared(target, plan);
-      writer.rowDescription(this.#columnsOf(wanted, plan, answer));
-      target.isDescribed = true;
-    } else if (plan.kind === "rows") {
-      writer.rowDescription(columnsAtHand(plan, wanted.formats));
-    } else {
-      writer.plain("n");
-    }
+    await this.#describeRows(target, formatsOf(target, formats), { hasNoData: true });
   }
 
   async #send(portal: Portal, sending: Sending): Promise<void> {
@@ -499,6 +495,11 @@ export class SessionAnswers {
       { hint: "Fetch their rest, or close them." },
     );
   }
+}
+
+/** A FETCH may name other formats than those of the cursor. */
+function formatsOf(target: Portal, formats: readonly Format[]): readonly Format[] {
+  return formats.length > 0 ? formats : target.formats;
 }
 
 /** DuckDB makes NULL of what it computes from a constant NULL, and tells INTEGER as its type. */
