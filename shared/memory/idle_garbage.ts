@@ -4,12 +4,11 @@
  * rested for a while, garbage is collected if the process has grown since the last time.
  */
 
+import { GROWN_BYTES } from "../os/garbage.ts";
 import { LOOK_MS } from "./memory_keeper.ts";
 
 /** How long nothing may have been at work: a collection stops the thread for some 50 ms. */
 export const REST_MS = 2_000;
-/** A process that grew by less is left alone. */
-export const GROWN_BYTES = 24 * 1024 * 1024;
 
 export interface IdleGarbageOptions {
   readonly residentBytes: () => number;

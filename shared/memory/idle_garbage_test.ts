@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { GROWN_BYTES, IdleGarbage, REST_MS } from "./idle_garbage.ts";
+import { GROWN_BYTES } from "../os/garbage.ts";
+import { IdleGarbage, REST_MS } from "./idle_garbage.ts";
 
 class Lab {
   nowMs = 0;

@@ -23,9 +23,26 @@ export function collectGarbage(): void {
   collect();
 }
 
-/** Collects while the process has more than so many resident bytes. */
-export function collectGarbageAbove(bytes: number): void {
-  if (residentBytes() > bytes) collectGarbage();
+/** A process that grew by less since it last had least is left alone: it may hold no garbage. */
+export const GROWN_BYTES = 24 * 1024 * 1024;
+
+/** Collects while the process has more than so many resident bytes, and has grown. */
+export const collectGarbageAbove = garbageLimit({ residentBytes, collect: collectGarbage });
+
+/** What collects while a process has more than so many bytes, and has grown since it had least. */
+export function garbageLimit({ residentBytes, collect }: {
+  readonly residentBytes: () => number;
+  readonly collect: () => void;
+}): (bytes: number) => void {
+  /** The least since the last collection. */
+  let leastBytes = 0;
+  return (bytes) => {
+    const resident = residentBytes();
+    leastBytes = Math.min(leastBytes, resident);
+    if (resident <= bytes || resident - leastBytes < GROWN_BYTES) return;
+    collect();
+    leastBytes = residentBytes();
+  };
 }
 
 /**
