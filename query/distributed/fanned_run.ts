@@ -76,9 +76,9 @@ export class FannedRun implements RunningQuery {
   }
 
   async *chunks(shape: RowShape): AsyncGenerator<ResultChunk> {
-    const { mode } = this.#statement.spread.split;
+    const { isByShard } = this.#statement.spread.split;
     try {
-      if (mode === "scan" && shape !== "arrays") yield* this.#asTheyCome(shape);
+      if (isByShard && shape !== "arrays") yield* this.#asTheyCome(shape);
       else yield* this.#whole(shape);
     } catch (error) {
       if (!(error instanceof StatementFails) || this.#hasSent) throw causeOf(error);

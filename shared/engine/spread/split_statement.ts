@@ -97,8 +97,10 @@ class StatementSplit {
     const columns = await this.#context.describe(workerSql, this.#relations());
     checkColumns(await this.#context.describe(mergeSql, [partsRelation(columns)]), wanted);
     const { mode, rowsMax } = halves;
+    // What is around the cut, and an OFFSET, wants the rows of all shards.
+    const isByShard = mode === "scan" && cut.isRoot && !skipsRows(halves.merge);
     return {
-      ...{ mode, workerSql, mergeSql, columns, table: table.name },
+      ...{ mode, workerSql, mergeSql, columns, table: table.name, isByShard },
       ...(rowsMax === undefined ? {} : { rowsMax }),
     };
   }
@@ -286,6 +288,10 @@ function dropUnused(root: TreeNode): void {
       isChanged = true;
     });
   }
+}
+
+function skipsRows(query: TreeNode): boolean {
+  return nodesAt(query, "modifiers").some((modifier) => nodeAt(modifier, "offset") !== undefined);
 }
 
 /** The merge reads the rows of the shards and nothing else. */

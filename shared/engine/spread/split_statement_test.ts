@@ -147,6 +147,20 @@ const UNCUT: readonly (readonly [reason: RegExp, sql: string])[] = [
   ],
 ];
 
+/** Whether rows of a shard may be sent before those of others are there. */
+const BY_SHARD: readonly (readonly [isByShard: boolean, sql: string])[] = [
+  [true, "SELECT * FROM events WHERE code > 1"],
+  [true, "SELECT id FROM events LIMIT 5"],
+  [true, "SELECT id FROM events UNION ALL SELECT code FROM svc.events"],
+  [false, "SELECT id FROM events LIMIT 5 OFFSET 2"],
+  [false, "SELECT id FROM events OFFSET 2"],
+  [false, "SELECT id FROM events ORDER BY id"],
+  [false, "SELECT count(*) FROM events"],
+  [false, "SELECT count(*) FROM (SELECT * FROM events LIMIT 20)"],
+  [false, "SELECT id FROM (SELECT * FROM events OFFSET 1) WHERE id > 1"],
+  [false, "SELECT host, count(*) FROM (SELECT * FROM events LIMIT 20) GROUP BY host"],
+];
+
 /** Too many bytes to ship. */
 const SHIP_BYTES_MAX = 1_000;
 const UNSHIPPED = [
@@ -171,6 +185,13 @@ Deno.test({
         const whole = await lab.whole(sql);
         deepStrictEqual(answer.columns, whole.columns);
         strictEqual(answer.rows.length, whole.rows.length);
+      });
+    }
+    for (const [isByShard, sql] of BY_SHARD) {
+      await t.step(`${isByShard ? "by shard" : "as a whole"}: ${sql}`, async () => {
+        const split = await lab.split(sql);
+        if ("reason" in split) throw new Error(split.reason);
+        strictEqual(split.isByShard, isByShard);
       });
     }
     for (const [reason, sql] of UNCUT) {

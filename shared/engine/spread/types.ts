@@ -23,6 +23,8 @@ export interface SplitStatement {
    * needed.
    */
   readonly rowsMax?: number;
+  /** Whether `mergeSql` gives rows of the answer where it has those of one shard alone. */
+  readonly isByShard: boolean;
 }
 
 /** Why a statement runs on one server. */
