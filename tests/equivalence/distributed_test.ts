@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { QueryFleet } from "../apps/query_fleet.ts";
 import { plainAnswer } from "./plain_rows.ts";
-import { askRecords, assertSameRows } from "./sql_answers.ts";
+import { askRecords, assertSameRows, HEADERS } from "./sql_answers.ts";
 import { SqlLab } from "./sql_lab.ts";
 import { STATEMENTS } from "./sql_statements.ts";
 
@@ -25,6 +25,21 @@ interface Phases {
       readonly shards?: readonly { readonly server: string }[];
     };
   };
+}
+
+/** Streams whose rows are those of all shards together, and how many rows they have. */
+const STREAMS = [
+  ["SELECT count(*) AS n FROM (SELECT * FROM events LIMIT 1000000)", () => 1],
+  ["SELECT 'row' AS one FROM events OFFSET 5", (events: number) => events - 5],
+  ["SELECT 'row' AS one FROM events LIMIT 3 OFFSET 2", () => 3],
+] as const;
+
+async function streamedRows(url: string, query: string): Promise<number> {
+  const body = JSON.stringify({ query, format: "ndjson", default_order: false });
+  const response = await fetch(url, { method: "POST", headers: HEADERS, body });
+  const lines = (await response.text()).trimEnd().split("\n");
+  assert(lines.every((line) => !line.includes('"_meta"')), lines.at(-1));
+  return lines.length;
 }
 
 for (const count of COUNTS) {
@@ -50,6 +65,14 @@ for (const count of COUNTS) {
           modes.set(mode, (modes.get(mode) ?? 0) + 1);
           for (const { server } of shards) servers.add(server);
         });
+      }
+      const { rows: [[events] = []] } = await askRecords(
+        `${fleet.at(0).url}/api/v1/sql/local`,
+        "SELECT count(*)::VARCHAR FROM events",
+      );
+      for (const [sql, rowsOf] of STREAMS) {
+        const found = await streamedRows(`${fleet.at(0).url}/api/v1/sql/distributed`, sql);
+        assert.equal(found, rowsOf(Number(events)), sql);
       }
       const asked = modes.values().reduce((sum, one) => sum + one, 0);
       // A server without others has nobody to share with.
