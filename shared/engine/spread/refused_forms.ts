@@ -1,6 +1,7 @@
-/** Functions that give other values each time. */
+/** What may have another answer on each server. */
 
-import { textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
+import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
+import { holdsWindow } from "./find_cut.ts";
 import { Unsplit } from "./types.ts";
 
 /** Functions that do not give the same for the same arguments, or not in each process. */
@@ -21,4 +22,27 @@ export function refuseVolatile(root: TreeNode): void {
     }
     if (name === "reservoir_quantile") throw new Unsplit("reservoir_quantile draws a sample");
   });
+}
+
+/**
+ * Throws `Unsplit` where each worker would choose by itself among rows of what it reads whole.
+ * `queries` are what a worker reads. All rows of `cut` itself meet in the merge, and what leads to
+ * it chooses none.
+ */
+export function refuseChoices(queries: readonly TreeNode[], cut: TreeNode): void {
+  walk([...queries], (node) => {
+    if (nodeAt(node, "sample") !== undefined) throw new Unsplit("it draws a sample");
+    if (node !== cut && choosesRows(node)) {
+      throw new Unsplit("each server could choose other rows in a subquery");
+    }
+  });
+}
+
+/** Whether other rows, or other numbers of them, would be as right an answer of a query. */
+function choosesRows(query: TreeNode): boolean {
+  const modifiers = nodesAt(query, "modifiers");
+  if (modifiers.some((one) => textAt(one, "type").startsWith("LIMIT"))) return true;
+  if (modifiers.some((one) => nodesAt(one, "distinct_on_targets").length > 0)) return true;
+  const clauses = ["select_list", "qualify", "modifiers"].map((name) => query[name]);
+  return holdsWindow(clauses);
 }

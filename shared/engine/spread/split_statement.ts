@@ -23,7 +23,7 @@ import {
 import { selectNode } from "../statement/tree_nodes.ts";
 import { CutSelect, unusedPrefix } from "./cut_select.ts";
 import { type Cut, findCut, holdsWindow, isGrouped, withsOf } from "./find_cut.ts";
-import { refuseVolatile } from "./refused_forms.ts";
+import { refuseChoices, refuseVolatile } from "./refused_forms.ts";
 import { shipRows } from "./ship_rows.ts";
 import { splitGroups } from "./split_groups.ts";
 import { splitRows } from "./split_rows.ts";
@@ -82,6 +82,7 @@ class StatementSplit {
       stored.filter(({ name }) => name === table.name).map(({ node }) => node),
     );
     const visible = neededEntries(cut);
+    refuseChoices([cut.query, ...visible], cut.query);
     const within = (query: TreeNode) => withEntries(query, visible);
     const describe = async (query: TreeNode) => await this.#describe(within(query));
     const wanted = await this.#describe(this.#root);

@@ -111,6 +111,24 @@ const UNCUT: readonly (readonly [reason: RegExp, sql: string])[] = [
   [/^reservoir_quantile draws a sample/, "SELECT reservoir_quantile(id, 0.5) FROM events"],
   [/^it draws a sample$/, "SELECT count(*) FROM events TABLESAMPLE 10%"],
   [/^it draws a sample$/, "SELECT id FROM events USING SAMPLE 3"],
+  [/^it draws a sample$/, "SELECT id FROM events, (SELECT team FROM hosts USING SAMPLE 2)"],
+  [/^it draws a sample$/, "SELECT id FROM events JOIN hosts TABLESAMPLE 2 ROWS USING (host)"],
+  [
+    /^each server could choose other rows/,
+    "SELECT count(DISTINCT n) FROM events, (SELECT n % 7 AS n FROM range(99) r(n) GROUP BY 1 LIMIT 2)",
+  ],
+  [
+    /^each server could choose other rows/,
+    "WITH few AS (SELECT host FROM hosts LIMIT 20%) SELECT id FROM events SEMI JOIN few USING (host)",
+  ],
+  [
+    /^each server could choose other rows/,
+    "SELECT id FROM events WHERE host IN (SELECT DISTINCT ON (team) host FROM hosts)",
+  ],
+  [
+    /^each server could choose other rows/,
+    "SELECT r FROM events JOIN (SELECT host, row_number() OVER () AS r FROM hosts) USING (host)",
+  ],
   [/^its LEFT JOIN needs all rows/, "SELECT team FROM hosts LEFT JOIN events USING (host)"],
   [/^its FULL JOIN needs all rows/, "SELECT team FROM events FULL JOIN hosts USING (host)"],
   [/^its ANTI JOIN needs all rows/, "SELECT team FROM hosts ANTI JOIN events USING (host)"],
