@@ -79,7 +79,7 @@ export const OF_DISTINCT: ReadonlySet<string> = words(`
 const ORDERED = words("first last any_value arbitrary");
 
 /** Aggregates that have the same value in any order, besides last bits. */
-const ORDERLESS = words(`
+export const ORDERLESS: ReadonlySet<string> = words(`
   count count_star count_if countif sum min max avg mean bool_and bool_or bit_and bit_or bit_xor
 `);
 

@@ -1,7 +1,8 @@
 /** What may have another answer on each server. */
 
 import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
-import { holdsWindow } from "./find_cut.ts";
+import { contains, holdsWindow, isAggregateCall } from "./find_cut.ts";
+import { OF_DISTINCT, ORDERLESS } from "./partial_aggregates.ts";
 import { Unsplit } from "./types.ts";
 
 /** Functions that do not give the same for the same arguments, or not in each process. */
@@ -43,6 +44,13 @@ function choosesRows(query: TreeNode): boolean {
   const modifiers = nodesAt(query, "modifiers");
   if (modifiers.some((one) => textAt(one, "type").startsWith("LIMIT"))) return true;
   if (modifiers.some((one) => nodesAt(one, "distinct_on_targets").length > 0)) return true;
-  const clauses = ["select_list", "qualify", "modifiers"].map((name) => query[name]);
-  return holdsWindow(clauses);
+  const clauses = ["select_list", "having", "qualify", "modifiers"].map((name) => query[name]);
+  return holdsWindow(clauses) || contains(clauses, choosesValue);
+}
+
+/** Whether the order in which an aggregate meets rows decides its value. Servers differ in it. */
+function choosesValue(node: TreeNode): boolean {
+  const name = textAt(node, "function_name").toLowerCase();
+  return isAggregateCall(node) && !ORDERLESS.has(name) && !OF_DISTINCT.has(name) &&
+    !name.startsWith("quantile");
 }

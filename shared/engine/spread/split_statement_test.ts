@@ -72,6 +72,11 @@ const CUT: readonly (readonly [mode: SpreadMode, rowsMax: number | undefined, sq
     "WITH a AS (SELECT host, count(*) AS n FROM events GROUP BY host) SELECT x.n FROM a x, a y",
   ],
   ["aggregate", undefined, "SELECT (SELECT max(id) FROM events) + 1 AS n"],
+  [
+    "scan",
+    undefined,
+    "SELECT id FROM events WHERE length(host) > (SELECT quantile_disc(length(team), 0.5) FROM hosts)",
+  ],
   ["aggregate", 3, "SELECT DISTINCT ON (host) host, id FROM events LIMIT 3"],
   [
     "ordered_aggregate",
@@ -128,6 +133,14 @@ const UNCUT: readonly (readonly [reason: RegExp, sql: string])[] = [
   [
     /^each server could choose other rows/,
     "SELECT r FROM events JOIN (SELECT host, row_number() OVER () AS r FROM hosts) USING (host)",
+  ],
+  [
+    /^each server could choose other rows/,
+    "SELECT t FROM events JOIN (SELECT host, any_value(team) AS t FROM hosts GROUP BY 1) USING (host)",
+  ],
+  [
+    /^each server could choose other rows/,
+    "SELECT id FROM events WHERE host = (SELECT arg_max(host, team) FROM hosts)",
   ],
   [/^its LEFT JOIN needs all rows/, "SELECT team FROM hosts LEFT JOIN events USING (host)"],
   [/^its FULL JOIN needs all rows/, "SELECT team FROM events FULL JOIN hosts USING (host)"],
