@@ -76,9 +76,11 @@ export class FannedRun implements RunningQuery {
   }
 
   async *chunks(shape: RowShape): AsyncGenerator<ResultChunk> {
-    const { isByShard } = this.#statement.spread.split;
+    const { isByShard, rowsMax } = this.#statement.spread.split;
+    // A batch of Arrow is not cut where a limit is reached within it.
+    const isCuttable = shape !== "arrow" || rowsMax === undefined;
     try {
-      if (isByShard && shape !== "arrays") yield* this.#asTheyCome(shape);
+      if (isByShard && isCuttable && shape !== "arrays") yield* this.#asTheyCome(shape);
       else yield* this.#whole(shape);
     } catch (error) {
       if (!(error instanceof StatementFails) || this.#hasSent) throw causeOf(error);

@@ -5,6 +5,7 @@
  */
 
 import assert from "node:assert/strict";
+import { tableFromIPC } from "apache-arrow";
 import { QueryFleet } from "../apps/query_fleet.ts";
 import { plainAnswer } from "./plain_rows.ts";
 import { askRecords, assertSameRows, HEADERS } from "./sql_answers.ts";
@@ -42,6 +43,12 @@ async function streamedRows(url: string, query: string): Promise<number> {
   return lines.length;
 }
 
+async function arrowRows(url: string, query: string): Promise<number> {
+  const body = JSON.stringify({ query, format: "arrow", default_order: false });
+  const response = await fetch(url, { method: "POST", headers: HEADERS, body });
+  return tableFromIPC(await response.bytes()).numRows;
+}
+
 for (const count of COUNTS) {
   Deno.test({
     name: `POST /api/v1/sql/distributed of ${count} servers gives the rows of a plain DuckDB`,
@@ -74,6 +81,10 @@ for (const count of COUNTS) {
         const found = await streamedRows(`${fleet.at(0).url}/api/v1/sql/distributed`, sql);
         assert.equal(found, rowsOf(Number(events)), sql);
       }
+      // The limit is within the rows of the last shard.
+      const limit = Number(events) - 1;
+      const limited = `SELECT 'row' AS one FROM events LIMIT ${limit}`;
+      assert.equal(await arrowRows(`${fleet.at(0).url}/api/v1/sql/distributed`, limited), limit);
       const asked = modes.values().reduce((sum, one) => sum + one, 0);
       // A server without others has nobody to share with.
       const [local, told] = [modes.get("local") ?? 0, JSON.stringify([...modes])];
