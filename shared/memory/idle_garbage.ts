@@ -4,7 +4,7 @@
  * rested for a while, garbage is collected if the process has grown since the last time.
  */
 
-import { GROWN_BYTES } from "../os/garbage.ts";
+import { garbageLimit } from "../os/garbage.ts";
 import { LOOK_MS } from "./memory_keeper.ts";
 
 /** How long nothing may have been at work: a collection stops the thread for some 50 ms. */
@@ -20,13 +20,13 @@ export interface IdleGarbageOptions {
 
 export class IdleGarbage implements Disposable {
   readonly #options: IdleGarbageOptions;
+  readonly #collectAbove: (bytes: number) => void;
   #timer: ReturnType<typeof setInterval> | undefined;
   #idleSinceMs: number | undefined;
-  /** The least that the process had since the last collection. */
-  #leastBytes = Infinity;
 
   constructor(options: IdleGarbageOptions) {
     this.#options = options;
+    this.#collectAbove = garbageLimit({ ...options, leastBytes: Infinity });
   }
 
   /** Looks now and then, until it is disposed of. */
@@ -36,19 +36,14 @@ export class IdleGarbage implements Disposable {
 
   /** Once. */
   look(): void {
-    const { residentBytes, isIdle, collect, nowMs } = this.#options;
-    const bytes = residentBytes();
-    this.#leastBytes = Math.min(this.#leastBytes, bytes);
-    if (!isIdle()) {
-      this.#idleSinceMs = undefined;
-      return;
-    }
-    this.#idleSinceMs ??= nowMs();
-    if (nowMs() - this.#idleSinceMs < REST_MS) return;
-    if (bytes - this.#leastBytes < GROWN_BYTES) return;
-    collect();
-    // What is in use now is no garbage the next time, either.
-    this.#leastBytes = residentBytes();
+    // A process at work is looked at, and left alone.
+    this.#collectAbove(this.#hasRested() ? 0 : Infinity);
+  }
+
+  #hasRested(): boolean {
+    const { isIdle, nowMs } = this.#options;
+    this.#idleSinceMs = isIdle() ? this.#idleSinceMs ?? nowMs() : undefined;
+    return this.#idleSinceMs !== undefined && nowMs() - this.#idleSinceMs >= REST_MS;
   }
 
   [Symbol.dispose](): void {

@@ -29,18 +29,23 @@ export const GROWN_BYTES = 24 * 1024 * 1024;
 /** Collects while the process has more than so many resident bytes, and has grown. */
 export const collectGarbageAbove = garbageLimit({ residentBytes, collect: collectGarbage });
 
-/** What collects while a process has more than so many bytes, and has grown since it had least. */
-export function garbageLimit({ residentBytes, collect }: {
+/**
+ * What collects while a process has more than so many bytes, and has grown since it had least.
+ * `leastBytes`: before the first look; `Infinity`: what that finds is no growth.
+ */
+export function garbageLimit({ residentBytes, collect, leastBytes: firstBytes = 0 }: {
   readonly residentBytes: () => number;
   readonly collect: () => void;
+  readonly leastBytes?: number;
 }): (bytes: number) => void {
   /** The least since the last collection. */
-  let leastBytes = 0;
+  let leastBytes = firstBytes;
   return (bytes) => {
     const resident = residentBytes();
     leastBytes = Math.min(leastBytes, resident);
     if (resident <= bytes || resident - leastBytes < GROWN_BYTES) return;
     collect();
+    // What is in use now is no garbage the next time, either.
     leastBytes = residentBytes();
   };
 }
