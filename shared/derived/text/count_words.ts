@@ -66,7 +66,8 @@ export function countWords(
   const terms = frequentTerms(words, granulesOf(rows, shift));
   if (words.disputed.length > 0 || terms.length === 0) return undefined;
   const counter = new RowCounter(words.sequence, terms, words.table.count);
-  const wanted = wantedThings(counter.rowsOf, { words: terms.length, rows });
+  const { rowsOf } = counter;
+  const wanted = wantedThings(rowsOf, { words: terms.length, rows });
   const texts = terms.map((term) =>
     textOf(words.table.bytes.subarray(words.table.startOf(term), words.table.endOf(term)))
   );
@@ -89,7 +90,7 @@ export function countWords(
       timed,
       entries: named.map((words, place) => ({
         ...words,
-        rows: counter.rowsOf[wanted[place] as number] as number,
+        rows: rowsOf[wanted[place] as number] as number,
         byMinute: byMinute[place],
       })),
     },

@@ -45,7 +45,7 @@ export async function framesBetween(
   const frames: WalFrame[] = [];
   try {
     await using reader = await wal.open(segment.lane, segment.name);
-    for await (const frame of reader.frames(offset, { onDamage: () => {} })) {
+    for await (const frame of reader.frames(offset, { onDamage: () => {}, endOffset })) {
       if (frame.offset < endOffset) frames.push(frame);
       if (frame.endOffset >= endOffset) break;
     }
