@@ -5,6 +5,7 @@
 
 import { assert, present } from "../base/assert.ts";
 import { viewOf } from "../base/bytes.ts";
+import { totalRows } from "../base/total_rows.ts";
 import type { ColumnType } from "../schema/schema.ts";
 import { type ColumnBatch, type ColumnData, completeOf } from "./batch.ts";
 import type { RowOrder } from "./sort_order.ts";
@@ -44,7 +45,7 @@ export function concatBatches(
 ): ColumnBatch {
   const { schema } = present(batches[0], "a batch to concatenate");
   const runs = batches.map((batch, i) => ({ batch: i, start: 0, count: batch.rows }));
-  const rows = batches.reduce((sum, batch) => sum + batch.rows, 0);
+  const rows = totalRows(batches);
   const columns = schema.columns.map((column, i) => {
     const parts = batches.map((batch) => present(batch.columns[i]));
     return takeColumn(column.type, parts, { runs, rows, take });

@@ -7,6 +7,7 @@
  * rows whose keys became equal are settled by their exact time.
  */
 
+import { totalRows } from "../base/total_rows.ts";
 import type { ColumnBatch } from "./batch.ts";
 import { columnData, halvesOf } from "./timestamps.ts";
 
@@ -23,7 +24,7 @@ const EXACT_MAX = 2 ** 53;
  * `timestamp_ns` cut to microseconds in every row, that is the order of `timestamp_ns`.
  */
 export function sortOrder(batches: readonly ColumnBatch[]): RowOrder {
-  const rows = batches.reduce((sum, batch) => sum + batch.rows, 0);
+  const rows = totalRows(batches);
   const halves = new Int32Array(2 * rows);
   let at = 0;
   for (const batch of batches) {

@@ -4,6 +4,7 @@
  */
 
 import { present } from "../base/assert.ts";
+import { totalRows } from "../base/total_rows.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
 import type { BatchSlice } from "../columns/gather.ts";
 import { rowsOfStream } from "../columns/ipc_stream.ts";
@@ -35,7 +36,7 @@ export function encodeBatches(
   batches: readonly ColumnBatch[],
   { schema, rowGroupRowsMax, effort = "usual", words }: ParquetOptions,
 ): Uint8Array<ArrayBuffer> {
-  const rows = batches.reduce((sum, batch) => sum + batch.rows, 0);
+  const rows = totalRows(batches);
   const starts = rowGroupRowsMax === undefined
     ? rowGroupStarts(rows)
     : evenStarts(rows, rowGroupRowsMax);

@@ -3,6 +3,7 @@
  * know of it. `parquet_encoder.ts` does the same on a thread of its own.
  */
 
+import { totalRows } from "../base/total_rows.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
 import { describeParquet, type ParquetFile } from "./describe_parquet.ts";
 import { encodeBatches, type ParquetOptions } from "./encode_parquet.ts";
@@ -15,6 +16,8 @@ export function writeParquet(
   batches: readonly ColumnBatch[],
   options: ParquetOptions,
 ): ParquetFile {
-  const rows = batches.reduce((sum, batch) => sum + batch.rows, 0);
-  return describeParquet(encodeBatches(batches, options), { ...options, rows });
+  return describeParquet(encodeBatches(batches, options), {
+    ...options,
+    rows: totalRows(batches),
+  });
 }

@@ -6,6 +6,7 @@
 import { Buffer } from "node:buffer";
 import { present } from "../base/assert.ts";
 import { utf8 } from "../base/bytes.ts";
+import { totalRows } from "../base/total_rows.ts";
 import { batchOfRows, type RowObject } from "../columns/rows.ts";
 import { writeAvroFile } from "../iceberg/avro_container.ts";
 import { type CommitDeps, commitTable, readerOf } from "../iceberg/commit_table.ts";
@@ -73,7 +74,7 @@ export async function commitDeletes(
       bytes,
     );
     const days = deletes.map(({ day }) => day);
-    const rows = written.reduce((sum, file) => sum + file.rows, 0);
+    const rows = totalRows(written);
     const manifest: ManifestFile = {
       ...{ location, byteLength: bytes.byteLength, content: CONTENT.deletes },
       ...{ specId: table.metadata["default-spec-id"], addedSnapshotId: ids.snapshotId },
